@@ -1,0 +1,98 @@
+# Everything a contributor runs. It needs Python 3.11 or newer (with pip and venv), git and make; the rest
+# comes from requirements/*.lock, checked by hash, into .venv. `make help` lists the targets.
+
+PYTHON ?= python3
+WORKERS ?= 2
+TORTURE_S ?= 600
+TORTURE_SEED ?=
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CHECKED := $(wildcard src tests bench)
+
+# A user's own Python settings must not decide what the tests see.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+.PHONY: help
+help: ## this list
+	@echo 'usage: make TARGET [ARGS="..."]'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)$$/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
+		printf '  %-10s %s\n' "$$target" "$$text"; done
+
+.PHONY: demo
+demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it back
+	@$(BIN)/holdfast demo $(ARGS)
+
+.PHONY: test
+test: lint ## lint, types, import layers, then the whole test suite
+	$(BIN)/python -m pytest tests -m "not torture" -n $(WORKERS) $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## formatting, lint, strict types, import layers
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy $(CHECKED)
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## let ruff put formatting and import order right
+	$(BIN)/ruff check --select I --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+.PHONY: bench
+bench: $(READY) bytecode ## speed and size against other tools (ARGS go to the benchmark)
+	$(BIN)/python -m bench $(ARGS)
+
+# The seed is chosen here, so that the same number reaches every worker and is on the screen to repeat the run.
+.PHONY: torture
+torture: $(READY) bytecode ## long random campaigns: TORTURE_S=seconds, TORTURE_SEED=number to repeat one
+	@seed='$(TORTURE_SEED)'; \
+	[ -n "$$seed" ] || seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))'); \
+	echo "torture: $(TORTURE_S) s, repeat with TORTURE_SEED=$$seed"; \
+	HYPOTHESIS_PROFILE=torture TORTURE_S='$(TORTURE_S)' TORTURE_SEED="$$seed" $(BIN)/python -m pytest tests \
+		-m torture -n $(WORKERS) --hypothesis-seed="$$seed" -o faulthandler_timeout=$$(( $(TORTURE_S) + 300 )) $(ARGS)
+
+.PHONY: promises
+promises: $(READY) ## write the tests that carry each requirement's mark into promises.toml
+	$(BIN)/python -m tests.project.promises --write
+
+.PHONY: lock
+lock: $(READY) ## resolve the dependencies again and write requirements/*.lock
+	sh requirements/lock.sh $(BIN)/uv $(ARGS)
+
+.PHONY: clean
+clean: ## remove everything made here, .venv included
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find $(CHECKED) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Compiled once here, so that a timing never includes the compiler, even where Python may not write bytecode.
+.PHONY: bytecode
+bytecode: $(READY)
+	@$(BIN)/python -m compileall -q src
+
+# uv does the installing, because it is quick. It does not read pip's own configuration: where an index is reached
+# only through that (a mirror in pip.conf), pip installs the same files from the same lock instead.
+$(READY): pyproject.toml requirements/setup.lock requirements/dev.lock
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+		echo 'error: $(PYTHON) not found. Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "error: Holdfast needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+		     'Name a newer one: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo 'error: $(PYTHON) cannot make virtual environments. Install its venv package (on Debian: python3-venv).' >&2; exit 1; }
+	@command -v git >/dev/null 2>&1 || { \
+		echo 'error: git not found. The tests compare with real git: install it.' >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@rm -f $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: -r requirements/setup.lock
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements/dev.lock || { \
+		echo 'uv could not install; pip tries the same lock' >&2; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock; }
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@touch $@

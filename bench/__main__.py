@@ -1,0 +1,160 @@
+"""`python -m bench`: measure Holdfast beside the tools people use, print one table.
+
+Everything happens in a temporary directory that is removed at the end. Progress goes to stderr,
+the table to stdout.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import growth, memory, report, rows, table, trees
+from bench.command_line import CommandLine
+from bench.operations import MAIN, Effort, Trial
+from bench.peers import HOLDFAST, KINDS, REFERENCE
+from bench.peers.contract import PeerKind
+from bench.processes import plain_surroundings, remove
+
+SIZES = (1_000, 10_000, 100_000)
+LARGE = 50_000
+LONG_HISTORY = 1_000
+SHORT_HISTORY = 200
+QUICK_HISTORY = 50
+# Backup programs take most of a second to start: two hundred saves would say nothing but that.
+SLOW_TO_START = frozenset({"restic", "borg"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run does."""
+
+    sizes: tuple[int, ...]
+    kinds: tuple[PeerKind, ...]
+    rounds: int | None
+    quick: bool
+    real: bool
+    started: float
+
+    def effort(self, files: int) -> Effort:
+        """Rounds by size: enough for a p95 at 1,000 files, fewer where one round takes minutes."""
+        usual = 40 if files <= 1_000 else 7 if files < LARGE else 3
+        rounds = self.rounds or (min(usual, 5) if self.quick else usual)
+        first = 1 if self.quick or files >= LARGE else 3
+        return Effort(rounds, first, patience_s=5.0 if self.quick else 25.0)
+
+    def say(self, what: str) -> None:
+        print(f"[{time.monotonic() - self.started:5.0f} s] {what}", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for; a broken promise is reported, not a failure of the run."""
+    given = _parse(arguments)
+    kinds = tuple(kind for kind in KINDS if given.peers is None or kind.key in given.peers)
+    present = tuple(kind for kind in kinds if kind.version() is not None)
+    plan = Plan(
+        given.sizes, present, given.rounds, given.quick, not given.no_real, time.monotonic()
+    )
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir=given.work) as directory:
+        work = Path(directory)
+        with plain_surroundings(work):
+            measured = measure(plan, work)
+        others = [kind.title for kind in kinds if kind not in (HOLDFAST, REFERENCE)]
+        absent = [kind.title for kind in kinds if kind not in present]
+        result = table.build(measured, others, absent)
+        print(report.plain(result, measured))
+        if given.markdown is not None:
+            command = shlex.join(["python", "-m", "bench", *(arguments or sys.argv[1:])])
+            text = report.markdown(result, measured, kinds, command, work)
+            given.markdown.write_text(text, encoding="utf-8")
+    return 0
+
+
+def measure(plan: Plan, work: Path) -> list[rows.Row]:
+    """Everything, tree by tree."""
+    lines: list[rows.Row] = []
+    for files in plan.sizes:
+        base = work / "base"
+        plan.say(f"{files:,} files: generating")
+        trees.generate(base, files)
+        label = f"{files:,}"
+        lines += _trial(plan, work, base, label, files)
+        if HOLDFAST in plan.kinds and files < LARGE:
+            lines += _processes(plan, work, base, label, files)
+        if files == min(plan.sizes):
+            lines += _growth(plan, work, base, label, SHORT_HISTORY, promised=False)
+        remove(base)
+    if plan.real:
+        base = work / "base"
+        files = trees.copy_real(base)
+        label = f"library {files:,}"
+        lines += _trial(plan, work, base, label, files)
+        lines += _growth(plan, work, base, label, LONG_HISTORY, promised=True)
+    return lines
+
+
+def _trial(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:
+    plan.say(f"{label}: {', '.join(kind.title for kind in plan.kinds)}")
+    book = Trial(base, work / "trial", plan.kinds, plan.effort(files)).run()
+    return list(rows.of_trial(label, files, book))
+
+
+def _processes(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:
+    """Command line and memory, each in processes of its own."""
+    plan.say(f"{label}: command line and memory")
+    rounds = 3 if plan.quick else 15
+    here = work / "processes"
+    here.mkdir()
+    lines = list(rows.of_command_line(label, CommandLine(base, here).measure(rounds)))
+    if files <= 1_000:
+        lines += rows.of_memory(label, memory.measure(base, here, 3))
+    remove(here)
+    return lines
+
+
+def _growth(
+    plan: Plan, work: Path, base: Path, label: str, steps: int, *, promised: bool
+) -> list[rows.Row]:
+    """The long history is for the two main tools; the short one for all that start quickly."""
+    chosen = MAIN if promised else {kind.key for kind in plan.kinds} - SLOW_TO_START
+    kinds = [kind for kind in plan.kinds if kind.key in chosen]
+    steps = min(steps, QUICK_HISTORY) if plan.quick else steps
+    plan.say(f"{label}: {steps:,} edits")
+    book = growth.grow(base, work / "growth", kinds, steps, collect=promised)
+    return list(rows.of_growth(label, steps, book, promised=promised and not plan.quick))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "--sizes", type=_sizes, default=SIZES, metavar="N,N", help="files in the generated trees"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds on every tree")
+    parser.add_argument(
+        "--peers", type=_peers, metavar="KEY,KEY", help=f"of {', '.join(k.key for k in KINDS)}"
+    )
+    parser.add_argument("--quick", action="store_true", help="few rounds, short histories")
+    parser.add_argument("--no-real", action="store_true", help="generated trees only")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a report")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="where to make the trees")
+    return parser.parse_args(arguments)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part)
+
+
+def _peers(text: str) -> frozenset[str]:
+    chosen = frozenset(text.split(","))
+    unknown = chosen - {kind.key for kind in KINDS}
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}")
+    return chosen
+
+
+if __name__ == "__main__":
+    sys.exit(main())

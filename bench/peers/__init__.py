@@ -1,0 +1,19 @@
+"""The tools that are measured, Holdfast and the reference first."""
+
+from bench.peers import (
+    agent_tools,
+    backup_tools,
+    holdfast_library,
+    python_libraries,
+    shadow_git,
+)
+
+HOLDFAST = holdfast_library.KIND
+REFERENCE = shadow_git.KIND
+KINDS = (
+    HOLDFAST,
+    REFERENCE,
+    *agent_tools.KINDS,
+    *python_libraries.KINDS,
+    *backup_tools.KINDS,
+)

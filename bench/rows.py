@@ -1,0 +1,120 @@
+"""From the books to the lines of the table: which measurement stands against which, under which
+bound.
+
+A bound is one of the promises PF-1 to PF-7. It is judged only on sound measurements; what cannot
+be judged says why.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from bench import command_line, growth, memory
+from bench import operations as ops
+from bench.contest import Book
+from bench.measure import Measurement, Refusal, ratio
+from bench.peers import HOLDFAST, REFERENCE
+
+SAMPLES_FOR_P95 = 40
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A promise: the figure of this kind stays at or under the limit."""
+
+    promise: str
+    limit: float
+    kind: Literal["ratio", "median", "p95"] = "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: the tools' measurements of one operation on one tree."""
+
+    tree: str
+    operation: str
+    values: Mapping[str, Measurement]
+    floor: float | None = None
+    baseline: str = REFERENCE.title
+    bound: Bound | None = None
+
+    @property
+    def own(self) -> Measurement | None:
+        return self.values.get(HOLDFAST.title)
+
+    def judge(self) -> bool | Refusal | None:
+        """Whether the bound holds, why that cannot be said, or None without a bound."""
+        if self.bound is None:
+            return None
+        own = self.own
+        if self.bound.kind == "ratio":
+            figure = ratio(own, self.values.get(self.baseline))
+            return figure if isinstance(figure, Refusal) else figure <= self.bound.limit
+        if own is None or not own.sound:
+            return Refusal("; ".join(own.faults) if own and own.faults else "not measured")
+        if self.bound.kind == "median":
+            return own.median <= self.bound.limit
+        if len(own.samples) < SAMPLES_FOR_P95:
+            return Refusal(f"p95 needs {SAMPLES_FOR_P95} samples, had {len(own.samples)}")
+        return own.p95 <= self.bound.limit
+
+
+def of_trial(tree: str, files: int, book: Book) -> Iterator[Row]:
+    """The lines of one tree."""
+    walk, fsync = book.pages[ops.WALK][ops.FLOOR], book.pages[ops.FSYNC][ops.FLOOR]
+    floor = walk.median + fsync.median
+    for operation in (ops.FIRST, ops.NOTHING, ops.FIVE, ops.SHARE, ops.BACK_FIVE, ops.BACK_SHARE):
+        page = book.pages[operation]
+        yield Row(tree, operation, page, floor, bound=_trial_bound(operation, files))
+        if operation == ops.BACK_FIVE and ops.CHECKOUT in page:
+            name = f"{operation}, to {ops.CHECKOUT}"
+            strict = _trial_bound(operation, files)
+            yield Row(tree, name, page, floor, ops.CHECKOUT, strict)
+    for operation in (ops.DIFF_FIVE, ops.DIFF_SHARE):
+        bound = Bound("PF-7", 0.2, "median") if files == 10_000 else None
+        yield Row(tree, operation, book.pages[operation], bound=bound)
+    yield Row(tree, ops.STORE_FIRST, book.pages[ops.STORE_FIRST])
+    if files == 1_000:
+        for operation, limit in ((ops.FIVE, 0.1), (ops.BACK_FIVE, 0.5), (ops.BACK_SHARE, 0.5)):
+            bound = Bound("PF-5", limit, "p95")
+            yield Row(tree, f"p95 of {operation}", book.pages[operation], floor, bound=bound)
+
+
+def _trial_bound(operation: str, files: int) -> Bound | None:
+    if operation == ops.FIRST:
+        return Bound("PF-2", 0.25)
+    if operation == ops.FIVE:
+        return Bound("PF-1", 0.6 if files <= 10_000 else 0.8)
+    if operation == ops.BACK_FIVE and files == 10_000:
+        return Bound("PF-3", 0.5)
+    return None
+
+
+def of_growth(tree: str, steps: int, book: Book, *, promised: bool) -> Iterator[Row]:
+    """The lines on store size; those of the long history carry the promise."""
+    names = growth.named(steps)
+    for name in (names.disk, names.apparent):
+        page = book.pages[name]
+        judged = promised and name == names.disk
+        yield Row(tree, name, page, bound=Bound("PF-4", 0.5) if judged else None)
+        if growth.COLLECTED in page:
+            collected = f"{name}, to {growth.COLLECTED}"
+            bound = Bound("PF-4", 1.5) if judged else None
+            yield Row(tree, collected, page, baseline=growth.COLLECTED, bound=bound)
+
+
+def of_command_line(tree: str, book: Book) -> Iterator[Row]:
+    """The lines on wall time of commands; their floor is the bare interpreter."""
+    for operation, limit in ((command_line.CHECKPOINT, 0.15), (command_line.HELP, 0.12)):
+        page = book.pages[operation]
+        bare = page.get(ops.FLOOR)
+        floor = bare.median if bare and bare.samples else None
+        yield Row(tree, operation, page, floor, bound=Bound("PF-7", limit, "median"))
+
+
+def of_memory(tree: str, book: Book) -> Iterator[Row]:
+    """The lines on memory."""
+    for operation in (memory.FIRST, memory.SECOND):
+        bound = Bound("PF-5", 50 * MEGABYTE, "median")
+        yield Row(tree, operation, book.pages[operation], bound=bound)

@@ -1,0 +1,41 @@
+"""Holdfast: a save-game system for AI coding agents.
+
+Names are loaded when first used, so that `import holdfast` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.errors import HoldfastError
+    from holdfast.domain.intent import SnapshotIntent
+    from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
+    from holdfast.session import SessionCheckpointer
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CheckpointSummary": "holdfast.domain.snapshots",
+    "HoldfastError": "holdfast.domain.errors",
+    "SessionCheckpointer": "holdfast.session",
+    "SnapshotIntent": "holdfast.domain.intent",
+    "WorkspaceSnapshot": "holdfast.domain.snapshots",
+}
+
+__all__ = [
+    "CheckpointSummary",
+    "HoldfastError",
+    "SessionCheckpointer",
+    "SnapshotIntent",
+    "WorkspaceSnapshot",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

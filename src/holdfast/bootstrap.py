@@ -1,0 +1,197 @@
+"""The composition root: the one place that names adapters and reads the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting, NotFound, WorkspaceRefused
+from holdfast.domain.settings import make_settings
+from holdfast.engine.engine import Engine
+from holdfast.engine.vault import Vault
+from holdfast.store.identity import WorkspaceIdentity
+from holdfast.store.layout import make_private_directory
+from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.local_store import LocalStore
+from holdfast.store.system import RandomIds, SystemClock
+
+_SYSTEM_TREES = ("/proc", "/sys", "/dev")
+_SYSTEM_DIRECTORIES = (
+    "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
+    " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
+).split()
+
+
+def holdfast_home(environment: Mapping[str, str]) -> Path:
+    """Where stores live: outside every workspace, so that no clean-up of one reaches it."""
+    if chosen := environment.get("HOLDFAST_HOME"):
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "holdfast"
+    data = environment.get("XDG_DATA_HOME")
+    base = Path(data) if data and os.path.isabs(data) else Path.home() / ".local" / "share"
+    return base / "holdfast"
+
+
+class OpenWorkspace:
+    """A workspace with its store open. Close it, or use it as a context."""
+
+    def __init__(self, engine: Engine, store: LocalStore, origins: Mapping[str, str]) -> None:
+        self.engine = engine
+        self.store = store
+        self.setting_origins = origins
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> OpenWorkspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_workspace(
+    workspace: Path,
+    *,
+    create: bool,
+    force: bool = False,
+    file_filter: Callable[[Path], bool] | None = None,
+    environment: Mapping[str, str] | None = None,
+    purpose: str = "holdfast",
+) -> OpenWorkspace:
+    """Open the store of a workspace, making one if `create`. `NotFound` when there is none."""
+    environment = os.environ if environment is None else environment
+    home = holdfast_home(environment)
+    directory = require_project(workspace, home, force=force)
+    fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
+    identity = WorkspaceIdentity(fs, home, ids)
+    if create:
+        _make_home(fs, home)
+        layout = identity.find_or_create(directory)
+    else:
+        found = identity.find(directory)
+        if found is None:
+            raise NotFound(
+                f"{directory} has no checkpoints yet",
+                hint='make one: holdfast checkpoint "why"',
+            )
+        layout = found
+        identity.tie(directory, layout)
+    store = LocalStore(fs, layout, directory, clock, purpose=purpose)
+    try:
+        store.make_ready()
+        values, origins = gather_settings(store.catalog.settings(), directory, environment)
+        settings = make_settings(values)
+        store.lock_timeout_s = settings.lock_timeout
+        vault = Vault(
+            directory,
+            fs,
+            store.objects,
+            store.catalog,
+            store.stat_cache,
+            store,
+            clock,
+            ids,
+            settings,
+        )
+        return OpenWorkspace(Engine(vault, file_filter=file_filter), store, origins)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _make_home(fs: LocalFilesystem, home: Path) -> None:
+    try:
+        make_private_directory(fs, home)
+    except OSError as error:
+        raise WorkspaceRefused(
+            f"the store's directory {home} cannot be made: {error.strerror}",
+            hint="set HOLDFAST_HOME to a directory that you can write to",
+        ) from None
+
+
+def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
+    """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like."""
+    try:
+        directory = workspace.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError):
+        raise WorkspaceRefused(
+            f"the workspace {workspace} does not exist", hint="give an existing directory: -C DIR"
+        ) from None
+    if not directory.is_dir():
+        raise WorkspaceRefused(
+            f"the workspace {directory} is not a directory",
+            hint=f"did you mean {directory.parent}?",
+        )
+    store_home = Path(os.path.realpath(home))
+    if directory == store_home or store_home in directory.parents:
+        raise WorkspaceRefused(
+            f"{directory} is part of Holdfast's own store", hint="choose a project directory"
+        )
+    if force:
+        return directory
+    reason = _not_a_project(directory, store_home)
+    if reason is not None:
+        raise WorkspaceRefused(
+            f"{directory} {reason}",
+            hint="choose a project directory with -C DIR, or insist with --force",
+        )
+    return directory
+
+
+def _not_a_project(directory: Path, store_home: Path) -> str | None:
+    user_home = Path(os.path.realpath(Path.home()))
+    if directory == Path(directory.anchor):
+        return "is the whole file system, not a project"
+    if directory == user_home:
+        return "is your home directory, not a project"
+    if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
+        return "is a system directory, not a project"
+    if any(str(directory) == t or str(directory).startswith(t + "/") for t in _SYSTEM_TREES):
+        return "is part of the system, not a project"
+    if directory in store_home.parents:
+        return f"holds the store itself ({store_home})"
+    return None
+
+
+def gather_settings(
+    stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Effective values and where each comes from: the store wins over the project file, which
+    wins over the user's file."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for path in (user_settings_file(environment), workspace / ".holdfast" / "config.toml"):
+        for key, value in _read_toml(path).items():
+            values[key], origins[key] = value, str(path)
+    for key, text in stored.items():
+        values[key], origins[key] = json.loads(text), "store"
+    return values, origins
+
+
+def user_settings_file(environment: Mapping[str, str]) -> Path:
+    configured = environment.get("XDG_CONFIG_HOME")
+    base = Path(configured) if configured and os.path.isabs(configured) else Path.home() / ".config"
+    return base / "holdfast" / "config.toml"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
+    import tomllib  # imported late: most workspaces have no settings file
+
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSetting(
+            f"{path} is not valid TOML: {error}", hint="correct the file"
+        ) from None

@@ -1,0 +1,122 @@
+"""A checkpoint as the catalog keeps it, and what may be left out of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import Enum
+
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+
+
+class Kind(str, Enum):
+    """What caused a checkpoint; the last two are records that restores leave behind."""
+
+    MANUAL = "manual"
+    INITIAL = "initial"
+    MESSAGE = "message"
+    TOOL = "tool"
+    RISKY = "risky"
+    INTERVAL = "interval"
+    THRESHOLD = "threshold"
+    END_OF_DAY = "end-of-day"
+    MERGE = "merge"
+    SAFETY = "safety"
+    RESTORE = "restore"
+
+    @property
+    def is_record(self) -> bool:
+        return self in (Kind.SAFETY, Kind.RESTORE)
+
+
+RECORD_KINDS = (Kind.SAFETY, Kind.RESTORE)
+
+
+class SkipReason(str, Enum):
+    """Why a path is not in a checkpoint, or not wholly."""
+
+    IGNORED = "ignored"
+    FILTERED = "excluded by file_filter"
+    TOO_LARGE = "larger than max_file_size"
+    SPECIAL = "special file"
+    UNREADABLE = "unreadable"
+    UNSTABLE = "changed while being read"
+    VANISHED = "vanished while being read"
+    GIT_DATA = "git data"
+    OWN_DATA = "holdfast's own data"
+    TOO_DEEP = "nested too deeply"
+    XATTRS = "extended attributes not captured"
+    OUTSIDE_LINK = "hardlink to a path outside the workspace"
+
+    @property
+    def is_failure(self) -> bool:
+        """Failures make a save partial; the others are policy or notes."""
+        return self in (
+            SkipReason.UNREADABLE,
+            SkipReason.UNSTABLE,
+            SkipReason.TOO_DEEP,
+        )
+
+    @property
+    def content_is_captured(self) -> bool:
+        """Notes about a path that is in the checkpoint all the same."""
+        return self in (SkipReason.UNSTABLE, SkipReason.XATTRS, SkipReason.OUTSIDE_LINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One path left out, with the reason and its detail (the rule, the size, the error)."""
+
+    path: bytes
+    reason: SkipReason
+    detail: str = ""
+
+    def describe(self) -> str:
+        return f"{self.reason.value} ({self.detail})" if self.detail else self.reason.value
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    added: int = 0
+    modified: int = 0
+    removed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.added + self.modified + self.removed
+
+    def to_dict(self) -> dict[str, int]:
+        return {"added": self.added, "modified": self.modified, "removed": self.removed}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One row of the catalog: a tree, its story and its place in the history.
+
+    `sequence` orders checkpoints (I7); `created_at_ns` is what the wall clock said and is only
+    shown. `report` names the object that lists everything left out.
+    """
+
+    sequence: int
+    id: CheckpointId
+    session_id: SessionId
+    parent: CheckpointId | None
+    kind: Kind
+    created_at_ns: int
+    tree: Digest
+    intent: SnapshotIntent
+    files: int
+    size_bytes: int
+    changed: ChangeCounts
+    report: Digest | None = None
+    restores_from: CheckpointId | None = None
+    partial: bool = False
+
+    @property
+    def name(self) -> str | None:
+        return self.intent.checkpoint_name
+
+    @property
+    def created_at(self) -> datetime:
+        return datetime.fromtimestamp(self.created_at_ns / 1e9, tz=timezone.utc)

@@ -1,0 +1,34 @@
+"""The list of pieces a large file is stored as.
+
+magic "HFC1" | u32 pieces | per piece: u32 size, 32 B digest
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from holdfast.domain.errors import ObjectDamaged
+from holdfast.domain.ids import Digest
+
+_HEADER = struct.Struct("<4sI")
+_ROW = struct.Struct("<I32s")
+_MAGIC = b"HFC1"
+
+
+class Piece(NamedTuple):
+    size: int
+    digest: Digest
+
+
+def encode_chunk_list(pieces: list[Piece]) -> bytes:
+    return _HEADER.pack(_MAGIC, len(pieces)) + b"".join([_ROW.pack(*piece) for piece in pieces])
+
+
+def decode_chunk_list(data: bytes) -> list[Piece]:
+    if len(data) < _HEADER.size:
+        raise ObjectDamaged("a list of pieces in the store is cut short")
+    magic, count = _HEADER.unpack_from(data)
+    if magic != _MAGIC or len(data) != _HEADER.size + count * _ROW.size:
+        raise ObjectDamaged("a list of pieces in the store cannot be decoded")
+    return [Piece(size, Digest(d)) for size, d in _ROW.iter_unpack(data[_HEADER.size :])]

@@ -1,0 +1,77 @@
+"""What a directory can hold: files, directories and symbolic links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from holdfast.domain.ids import Digest
+
+MODE_MASK = 0o7777
+SETID_BITS = 0o6000
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A regular file.
+
+    `digest` is the digest of the whole content. Content above the chunking threshold is stored
+    as pieces, and `chunks` then names the list of them. `link` names the group of a file with
+    several names in the workspace: the path that sorts first among them.
+    """
+
+    name: bytes
+    mode: int
+    size: int
+    mtime_ns: int
+    digest: Digest
+    chunks: Digest | None = None
+    sparse: bool = False
+    link: bytes | None = None
+
+    def same_content(self, other: Entry | None) -> bool:
+        return isinstance(other, FileEntry) and self.digest == other.digest
+
+    def same_state(self, other: Entry | None) -> bool:
+        """Equal in everything that a restore would bring back, times apart."""
+        return (
+            isinstance(other, FileEntry)
+            and self.digest == other.digest
+            and self.mode == other.mode
+            and self.link == other.link
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryEntry:
+    """A subdirectory, with the totals of all that lies below it."""
+
+    name: bytes
+    mode: int
+    digest: Digest
+    files: int
+    size: int
+
+    def same_state(self, other: Entry | None) -> bool:
+        return isinstance(other, DirectoryEntry) and self.mode == other.mode
+
+
+@dataclass(frozen=True, slots=True)
+class SymlinkEntry:
+    """A symbolic link, kept as a link: its target is text, never followed."""
+
+    name: bytes
+    target: bytes
+    mtime_ns: int
+
+    def same_state(self, other: Entry | None) -> bool:
+        return isinstance(other, SymlinkEntry) and self.target == other.target
+
+
+Entry: TypeAlias = FileEntry | DirectoryEntry | SymlinkEntry
+
+
+def kind_of(entry: Entry) -> str:
+    if isinstance(entry, FileEntry):
+        return "file"
+    return "directory" if isinstance(entry, DirectoryEntry) else "symlink"

@@ -1,0 +1,132 @@
+"""The one family of errors that Holdfast raises on purpose.
+
+    HoldfastError                 exit 1   code "error"
+    ├── UsageError (ValueError)   exit 2   the request itself is wrong
+    │   ├── InvalidIntent         exit 2   reasoning, confidence or name refused
+    │   └── InvalidSetting        exit 2   unknown key or a value it cannot take
+    ├── NotFound (ValueError)     exit 4   nothing by that name
+    │   ├── UnknownReference      exit 4   no such checkpoint
+    │   ├── AmbiguousReference    exit 4   several checkpoints, all named
+    │   └── NothingToUndo         exit 4   the undo or redo list is empty
+    ├── Refused                   exit 5   a guard said no; the hint says how to go on
+    │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
+    │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
+    │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
+    │   ├── RestoreFailed         exit 5   a step failed; everything was put back
+    │   └── LimitReached          exit 5   a configured limit
+    ├── StoreDamaged              exit 6   bytes that are not what they were
+    │   ├── ObjectMissing         exit 6
+    │   ├── ObjectDamaged         exit 6
+    │   └── NewerStore            exit 6   written by a later Holdfast; left untouched
+    ├── NoSpace                   exit 7   disk full or budget reached
+    └── Busy                      exit 8   another process holds the store
+
+Class, exit status and message go together: an interface prints `message` and `hint`
+and exits with `exit_status`; nobody maps errors to numbers anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class HoldfastError(Exception):
+    """Something Holdfast can name: a stable code, a message and the way out."""
+
+    code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def to_dict(self) -> dict[str, str | None]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+class UsageError(HoldfastError, ValueError):
+    code = "usage"
+    exit_status = 2
+
+
+class InvalidIntent(UsageError):
+    code = "invalid_intent"
+
+
+class InvalidSetting(UsageError):
+    code = "invalid_setting"
+
+
+class NotFound(HoldfastError, ValueError):
+    code = "not_found"
+    exit_status = 4
+
+
+class UnknownReference(NotFound):
+    code = "unknown_reference"
+
+
+class AmbiguousReference(NotFound):
+    code = "ambiguous_reference"
+
+    def __init__(self, message: str, candidates: Sequence[str], *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.candidates = tuple(candidates)
+
+
+class NothingToUndo(NotFound):
+    code = "nothing_to_undo"
+
+
+class Refused(HoldfastError):
+    code = "refused"
+    exit_status = 5
+
+
+class WorkspaceRefused(Refused):
+    code = "workspace_refused"
+
+
+class NeedsConfirmation(Refused):
+    code = "needs_confirmation"
+
+
+class RestoreConflict(Refused):
+    code = "restore_conflict"
+
+
+class RestoreFailed(Refused):
+    code = "restore_failed"
+
+
+class LimitReached(Refused):
+    code = "limit_reached"
+
+
+class StoreDamaged(HoldfastError):
+    code = "store_damaged"
+    exit_status = 6
+
+
+class ObjectMissing(StoreDamaged):
+    code = "object_missing"
+
+
+class ObjectDamaged(StoreDamaged):
+    code = "object_damaged"
+
+
+class NewerStore(StoreDamaged):
+    code = "newer_store"
+
+
+class NoSpace(HoldfastError):
+    code = "no_space"
+    exit_status = 7
+
+
+class Busy(HoldfastError):
+    code = "busy"
+    exit_status = 8

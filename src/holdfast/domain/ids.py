@@ -1,0 +1,39 @@
+"""Distinct types for distinct ids, so that one cannot be passed for another."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+from holdfast.domain.errors import UsageError
+
+Digest = NewType("Digest", bytes)
+"""The BLAKE3-256 digest that names an object."""
+
+CheckpointId = NewType("CheckpointId", str)
+SessionId = NewType("SessionId", str)
+WorkspaceId = NewType("WorkspaceId", str)
+
+DIGEST_BYTES = 32
+CHECKPOINT_ID_LENGTH = 20
+SESSION_ID_MAX_LENGTH = 200
+
+
+def session_id(text: str) -> SessionId:
+    """Validate a session id once, at the border: printable, no surrounding space, bounded."""
+    if not text or not text.strip():
+        raise UsageError("the session id is empty", hint="pass a name such as 'refactor-auth'")
+    if len(text) > SESSION_ID_MAX_LENGTH:
+        raise UsageError(
+            f"the session id has {len(text)} characters; at most {SESSION_ID_MAX_LENGTH} are allowed"
+        )
+    if text != text.strip() or not text.isprintable():
+        raise UsageError(
+            f"the session id {text!r} holds control characters or surrounding space",
+            hint="use printable characters only",
+        )
+    return SessionId(text)
+
+
+def short(identifier: str) -> str:
+    """The form people see; any unique prefix is accepted back."""
+    return identifier[:10]

@@ -1,0 +1,136 @@
+"""Why a checkpoint was made: the reasoning, and what the agent was doing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from holdfast.domain.errors import InvalidIntent
+from holdfast.domain.references import looks_reserved
+
+ToolCall: TypeAlias = str | Mapping[str, Any]
+
+REASONING_MAX_LENGTH = 100_000
+NAME_MAX_LENGTH = 128
+TAG_MAX_LENGTH = 64
+DEFAULT_CONFIDENCE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotIntent:
+    """The story of one checkpoint."""
+
+    reasoning: str
+    goal_id: str | None = None
+    task_id: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    confidence: float = DEFAULT_CONFIDENCE
+    checkpoint_name: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "reasoning": self.reasoning,
+            "goal_id": self.goal_id,
+            "task_id": self.task_id,
+            "tool_calls": [c if isinstance(c, str) else dict(c) for c in self.tool_calls],
+            "confidence": self.confidence,
+            "checkpoint_name": self.checkpoint_name,
+            "tags": list(self.tags),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SnapshotIntent:
+        return cls(
+            reasoning=data["reasoning"],
+            goal_id=data.get("goal_id"),
+            task_id=data.get("task_id"),
+            tool_calls=tuple(data.get("tool_calls", ())),
+            confidence=data.get("confidence", DEFAULT_CONFIDENCE),
+            checkpoint_name=data.get("checkpoint_name"),
+            tags=tuple(data.get("tags", ())),
+        )
+
+
+def make_intent(
+    reasoning: str,
+    *,
+    goal_id: str | None = None,
+    task_id: str | None = None,
+    tool_calls: Iterable[ToolCall] = (),
+    confidence: float = DEFAULT_CONFIDENCE,
+    name: str | None = None,
+    tags: Iterable[str] = (),
+) -> SnapshotIntent:
+    """Validate what a caller says about a checkpoint; everything stored has passed here."""
+    if not isinstance(reasoning, str) or not reasoning.strip():
+        raise InvalidIntent(
+            "the reasoning is empty", hint='say why, e.g. holdfast checkpoint "before the refactor"'
+        )
+    if len(reasoning) > REASONING_MAX_LENGTH:
+        raise InvalidIntent(
+            f"the reasoning has {len(reasoning)} characters; at most {REASONING_MAX_LENGTH} fit",
+            hint="shorten it; long material belongs into a file of the workspace",
+        )
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
+        raise InvalidIntent(f"the confidence {confidence!r} is not a number")
+    if not 0.0 <= confidence <= 1.0:
+        raise InvalidIntent(
+            f"the confidence {confidence} is outside 0.0 to 1.0", hint="0.8 means 80 % sure"
+        )
+    if isinstance(tags, str):
+        raise InvalidIntent("tags is one text, not a list of them", hint=f"use ({tags!r},)")
+    return SnapshotIntent(
+        reasoning=_storable(reasoning),
+        goal_id=None if goal_id is None else _storable(str(goal_id)),
+        task_id=None if task_id is None else _storable(str(task_id)),
+        tool_calls=tuple(_storable_call(call) for call in tool_calls),
+        confidence=float(confidence),
+        checkpoint_name=None if name is None else require_name(name),
+        tags=tuple(dict.fromkeys(_require_tag(tag) for tag in tags)),
+    )
+
+
+def require_name(name: str) -> str:
+    """A name people can type back: printable, bounded, not a word with a meaning of its own."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidIntent("the checkpoint name is empty")
+    if len(name) > NAME_MAX_LENGTH:
+        raise InvalidIntent(
+            f"the checkpoint name has {len(name)} characters; at most {NAME_MAX_LENGTH} are allowed"
+        )
+    if name != name.strip() or not name.isprintable():
+        raise InvalidIntent(
+            f"the checkpoint name {name!r} holds control characters or surrounding space"
+        )
+    if looks_reserved(name):
+        raise InvalidIntent(
+            f"the checkpoint name {name!r} has a meaning of its own as a reference",
+            hint="choose another name",
+        )
+    return name
+
+
+def _require_tag(tag: str) -> str:
+    if not isinstance(tag, str) or not tag.strip() or not tag.isprintable():
+        raise InvalidIntent(f"the tag {tag!r} is empty or holds control characters")
+    if len(tag) > TAG_MAX_LENGTH:
+        raise InvalidIntent(f"the tag {tag[:20]!r}… has more than {TAG_MAX_LENGTH} characters")
+    return tag
+
+
+def _storable(text: str) -> str:
+    """Lone surrogates (bytes of a command line that are not UTF-8) cannot be stored as text."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _storable_call(call: ToolCall) -> ToolCall:
+    if isinstance(call, str):
+        return _storable(call)
+    try:
+        copied: dict[str, Any] = json.loads(_storable(json.dumps(dict(call))))
+    except (TypeError, ValueError) as error:
+        raise InvalidIntent(f"a tool call cannot be stored as JSON: {error}") from None
+    return copied

@@ -1,0 +1,63 @@
+"""The append-only log of what was done, and what undo and redo mean on it.
+
+Restores are undoable. An undo takes its restore off the undo list and goes onto the redo list;
+a redo does the reverse. A new restore empties the redo list. Nothing is ever taken out of the
+log itself, so the lists are computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from holdfast.domain.ids import CheckpointId, SessionId
+
+
+class OperationKind(str, Enum):
+    CHECKPOINT = "checkpoint"
+    RESTORE = "restore"
+    UNDO = "undo"
+    REDO = "redo"
+    DELETE = "delete"
+    ARCHIVE = "archive"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One entry. `checkpoint` is what it made (or deleted), `safety` what undoes it, `reverses`
+    the sequence number of the operation that an undo or redo took back."""
+
+    sequence: int
+    kind: OperationKind
+    session_id: SessionId
+    at_ns: int
+    checkpoint: CheckpointId | None = None
+    safety: CheckpointId | None = None
+    head_before: CheckpointId | None = None
+    reverses: int | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UndoLists:
+    """Newest last in both."""
+
+    undoable: tuple[Operation, ...]
+    redoable: tuple[Operation, ...]
+
+
+def undo_lists(operations: Iterable[Operation]) -> UndoLists:
+    undoable: dict[int, Operation] = {}
+    redoable: dict[int, Operation] = {}
+    for operation in sorted(operations, key=lambda op: op.sequence):
+        if operation.kind is OperationKind.RESTORE:
+            undoable[operation.sequence] = operation
+            redoable.clear()
+        elif operation.kind is OperationKind.UNDO and operation.reverses is not None:
+            undoable.pop(operation.reverses, None)
+            redoable[operation.sequence] = operation
+        elif operation.kind is OperationKind.REDO and operation.reverses is not None:
+            redoable.pop(operation.reverses, None)
+            undoable[operation.sequence] = operation
+    return UndoLists(tuple(undoable.values()), tuple(redoable.values()))

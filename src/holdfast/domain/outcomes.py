@@ -1,0 +1,51 @@
+"""What a save or a restore reports back: what was done, what was not, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.restore_plans import Kept, Step, StepType
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOutcome:
+    """A durable checkpoint and everything worth saying about it."""
+
+    checkpoint: Checkpoint
+    skipped: tuple[Skipped, ...]
+    bytes_stored: int
+    bytes_deduplicated: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Skipped, ...]:
+        return tuple(s for s in self.skipped if s.reason.is_failure)
+
+
+@dataclass(frozen=True, slots=True)
+class PathProblem:
+    """A path that a restore could not bring about, or that changed under it."""
+
+    path: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOutcome:
+    """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`."""
+
+    restored_to: CheckpointId
+    record: CheckpointId
+    safety: CheckpointId
+    steps: tuple[Step, ...]
+    skipped: tuple[PathProblem, ...] = ()
+    conflicts: tuple[PathProblem, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    warnings: tuple[str, ...] = ()
+    verified: bool = True
+
+    @property
+    def files_changed(self) -> int:
+        return sum(s.type not in (StepType.MKDIR, StepType.RMDIR) for s in self.steps)

@@ -1,0 +1,67 @@
+"""Workspace-relative paths: bytes, `/` separated, root is `b""`, validated once at the border.
+
+File names on Linux are bytes, so paths are bytes inside and become text only to be shown or
+to be put into JSON, with undecodable bytes as surrogate escapes that convert back exactly.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.errors import UsageError
+
+GIT_DIRECTORY = b".git"
+MARKER_DIRECTORY = b".holdfast"
+STAGING_PREFIX = b".holdfast-staging-"
+_FORBIDDEN_NAMES = frozenset((b"", b".", b"..", GIT_DIRECTORY))
+
+
+class InvalidPath(UsageError):
+    """A path that must never reach the file system."""
+
+    code = "invalid_path"
+
+
+def is_safe_name(name: bytes) -> bool:
+    """Whether one path component may be created under a workspace."""
+    return name not in _FORBIDDEN_NAMES and b"/" not in name and b"\0" not in name
+
+
+def require_safe_name(name: bytes) -> bytes:
+    if not is_safe_name(name):
+        raise InvalidPath(f"{to_text(name)!r} is not a name that may be written in a workspace")
+    return name
+
+
+def require_safe_path(path: bytes) -> bytes:
+    """Accept a relative path whose every component is safe; the empty path is not one."""
+    for component in path.split(b"/"):
+        if not is_safe_name(component):
+            raise InvalidPath(
+                f"{to_text(path)!r} is not a path inside the workspace",
+                hint="use a path relative to the workspace, without '..'",
+            )
+    return path
+
+
+def join(directory: bytes, name: bytes) -> bytes:
+    return directory + b"/" + name if directory else name
+
+
+def parent(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def basename(path: bytes) -> bytes:
+    return path.rpartition(b"/")[2]
+
+
+def is_within(path: bytes, directory: bytes) -> bool:
+    """Whether `path` is `directory` or lies below it."""
+    return not directory or path == directory or path.startswith(directory + b"/")
+
+
+def to_text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def from_text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,108 @@
+"""How people and programs name a checkpoint: the grammar, without looking anything up.
+
+HEAD  HEAD~3  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}  a name, an id or a prefix
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TypeAlias
+
+from holdfast.domain.errors import UnknownReference
+
+_HEAD = re.compile(r"HEAD(?:~(\d{1,6})?)?\Z")
+_AT = re.compile(r"@\{(.*)\}\Z", re.DOTALL)
+_AGO = re.compile(r"(\d{1,9}|an?|one)\s*([a-z]+)\s+ago\Z")
+_UNIT_SECONDS = {
+    "second": 1,
+    "sec": 1,
+    "s": 1,
+    "minute": 60,
+    "min": 60,
+    "m": 60,
+    "hour": 3600,
+    "h": 3600,
+    "day": 86400,
+    "d": 86400,
+    "week": 604800,
+    "w": 604800,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HeadReference:
+    steps_back: int
+
+
+@dataclass(frozen=True, slots=True)
+class InitialReference:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedReference:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReference:
+    """The newest checkpoint that is not younger than this moment."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextReference:
+    """A name, an id or the beginning of an id."""
+
+    text: str
+
+
+Reference: TypeAlias = (
+    HeadReference | InitialReference | ApprovedReference | TimeReference | TextReference
+)
+
+
+def parse_reference(text: str, *, now_ns: int) -> Reference:
+    stripped = text.strip()
+    if not stripped:
+        raise UnknownReference("the checkpoint reference is empty", hint="try HEAD or a name")
+    if head := _HEAD.match(stripped):
+        default = 1 if stripped.endswith("~") else 0
+        return HeadReference(int(head[1]) if head[1] else default)
+    if stripped == "initial":
+        return InitialReference()
+    if stripped == "approved":
+        return ApprovedReference()
+    if moment := _AT.match(stripped):
+        return TimeReference(_moment_ns(moment[1].strip(), now_ns))
+    return TextReference(stripped)
+
+
+def looks_reserved(name: str) -> bool:
+    """Whether a name would be read as something else than a name."""
+    return bool(_HEAD.match(name) or _AT.match(name)) or name in ("initial", "approved")
+
+
+def _moment_ns(text: str, now_ns: int) -> int:
+    lowered = text.lower()
+    if lowered == "now":
+        return now_ns
+    if lowered == "yesterday":
+        return now_ns - 86400 * 1_000_000_000
+    if ago := _AGO.match(lowered):
+        unit = ago[2] if ago[2] in _UNIT_SECONDS else ago[2].removesuffix("s")
+        if unit in _UNIT_SECONDS:
+            count = int(ago[1]) if ago[1].isdigit() else 1
+            return now_ns - count * _UNIT_SECONDS[unit] * 1_000_000_000
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UnknownReference(
+            f"the time in @{{{text}}} is not understood",
+            hint="write @{2 hours ago}, @{yesterday} or @{2026-11-15 09:30}",
+        ) from None
+    since = moment.astimezone(timezone.utc) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return since // timedelta(microseconds=1) * 1000

@@ -1,0 +1,252 @@
+"""A restore as data: the steps that turn the current tree into the target tree.
+
+    walk both trees where they differ → one step per path → order so that each step finds its
+    parent directory present and its destination free
+
+Preview, dry run, execution and recovery all use `plan_restore`; it is pure and deterministic, so
+a journal needs to hold only its inputs. Guarantees: nothing that was left out of either side is
+deleted or overwritten (RB-4); a path the plan cannot bring about without that is `blocked`.
+Not guaranteed: that the disk still looks like `current` — the executor checks each step again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from holdfast.domain.changes import Change, TreeLoader, tree_changes
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import is_within, parent, to_text
+
+SkippedPaths: TypeAlias = Mapping[bytes, str]
+"""Paths left out of a tree and why; a directory stands for all below it."""
+
+
+class StepType(str, Enum):
+    DELETE = "delete"
+    RMDIR = "rmdir"
+    MKDIR = "mkdir"
+    CREATE = "create"
+    RESTORE = "restore"
+    RELINK = "relink"
+    CHMOD = "chmod"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Bring `path` from `before` to `after`; doing it twice is the same as once."""
+
+    type: StepType
+    path: bytes
+    before: Entry | None
+    after: Entry | None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.after.size if isinstance(self.after, FileEntry) else 0
+
+    @property
+    def needs_content(self) -> bool:
+        return self.type in (StepType.CREATE, StepType.RESTORE, StepType.RELINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A path that cannot become what the target says without losing bytes that are not saved."""
+
+    path: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A path that the target does not have and that is left in place all the same."""
+
+    path: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """Steps in the order they run, what stands in the way, and what is worth a warning."""
+
+    steps: tuple[Step, ...]
+    blocked: tuple[Blocked, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def affected_files(self) -> tuple[bytes, ...]:
+        return tuple(s.path for s in self.steps if _is_file_step(s))
+
+    @property
+    def bytes_to_write(self) -> int:
+        return sum(step.size_bytes for step in self.steps if step.needs_content)
+
+    def count(self, *types: StepType) -> int:
+        return sum(step.type in types for step in self.steps)
+
+
+def _is_file_step(step: Step) -> bool:
+    return not isinstance(step.after or step.before, DirectoryEntry)
+
+
+def plan_restore(
+    load: TreeLoader,
+    current: Digest,
+    target: Digest,
+    *,
+    paths: Collection[bytes] = (),
+    current_skipped: SkippedPaths | None = None,
+    target_skipped: SkippedPaths | None = None,
+) -> RestorePlan:
+    """The steps from `current` to `target`, for all paths or for those under `paths`."""
+    in_the_way = _Lookup(current_skipped or {})
+    left_out_then = _Lookup(target_skipped or {})
+    blocked: list[Blocked] = []
+    kept: list[Kept] = []
+    changes: list[Change] = []
+    for change in tree_changes(load, current, target):
+        if not _selected(change, paths):
+            continue
+        if change.new is None and (reason := left_out_then.covering(change.path)):
+            kept.append(Kept(change.path, f"not part of that checkpoint: {reason}"))
+            continue
+        if change.new is not None and (reason := in_the_way.covering(change.path)):
+            blocked.append(Blocked(change.path, f"the present one is not saved: {reason}"))
+            continue
+        changes.append(change)
+    changes = _keep_occupied_directories(changes, in_the_way, kept, blocked)
+    changes = _outside(changes, {b.path for b in blocked})
+    steps = [step for change in changes for step in _steps_for(change)]
+    return RestorePlan(
+        steps=tuple(sorted(steps, key=_running_order)), blocked=tuple(blocked), kept=tuple(kept)
+    )
+
+
+def _selected(change: Change, paths: Collection[bytes]) -> bool:
+    """Whether a change is asked for: below a chosen path, or a directory leading to one that must
+    exist for it. A directory that leads there is never removed or changed on its account."""
+    if not paths:
+        return True
+    for chosen in paths:
+        if is_within(change.path, chosen):
+            return True
+        if (
+            is_within(chosen, change.path)
+            and isinstance(change.new, DirectoryEntry)
+            and not isinstance(change.old, DirectoryEntry)
+        ):
+            return True
+    return False
+
+
+def _keep_occupied_directories(
+    changes: list[Change], in_the_way: _Lookup, kept: list[Kept], blocked: list[Blocked]
+) -> list[Change]:
+    """Directories that hold paths nobody saved stay; their parents therefore stay too."""
+    staying = {k.path for k in kept}
+    result: list[Change] = []
+    for change in sorted(changes, key=lambda c: (-c.path.count(b"/"), c.path)):
+        removed_directory = isinstance(change.old, DirectoryEntry) and not isinstance(
+            change.new, DirectoryEntry
+        )
+        if not removed_directory:
+            result.append(change)
+            continue
+        held = in_the_way.first_below(change.path)
+        reason = f"holds {to_text(held)}, which is not saved" if held else None
+        if reason is None and any(parent(path) == change.path for path in staying):
+            reason = "holds paths that stay"
+        if reason is None:
+            result.append(change)
+        elif change.new is None:
+            kept.append(Kept(change.path, reason))
+            staying.add(change.path)
+        else:
+            blocked.append(Blocked(change.path, f"the directory there {reason}"))
+            staying.add(change.path)
+    return result
+
+
+def _outside(changes: list[Change], blocked: set[bytes]) -> list[Change]:
+    """A blocked directory keeps what it holds: emptying it would gain nothing."""
+    if not blocked:
+        return changes
+    return [c for c in changes if not any(is_within(c.path, b) for b in blocked)]
+
+
+def _steps_for(change: Change) -> Iterable[Step]:
+    old, new, path = change.old, change.new, change.path
+    if isinstance(new, DirectoryEntry):
+        if isinstance(old, DirectoryEntry):
+            yield Step(StepType.CHMOD, path, old, new)
+            return
+        if old is not None:
+            yield Step(StepType.DELETE, path, old, None)
+        yield Step(StepType.MKDIR, path, None, new)
+    elif isinstance(old, DirectoryEntry):
+        yield Step(StepType.RMDIR, path, old, None)
+        if new is not None:
+            yield Step(StepType.CREATE, path, None, new)
+    elif new is None:
+        yield Step(StepType.DELETE, path, old, None)
+    elif old is None:
+        yield Step(StepType.CREATE, path, None, new)
+    else:
+        yield Step(_replacement_type(old, new), path, old, new)
+
+
+def _replacement_type(old: Entry, new: Entry) -> StepType:
+    if isinstance(new, SymlinkEntry):
+        return StepType.RELINK
+    if isinstance(new, FileEntry) and new.same_content(old) and isinstance(old, FileEntry):
+        return StepType.CHMOD if old.link == new.link else StepType.RELINK
+    return StepType.RESTORE
+
+
+_PHASES: dict[StepType, int] = {
+    StepType.DELETE: 0,
+    StepType.RMDIR: 1,
+    StepType.MKDIR: 2,
+    StepType.CREATE: 3,
+    StepType.RESTORE: 3,
+    StepType.RELINK: 3,
+    StepType.CHMOD: 4,
+}
+
+
+def _running_order(step: Step) -> tuple[int, int, bytes]:
+    """Empty before removing, make before filling; modes last, deepest first, so that a directory
+    becomes read-only only after everything in it is done."""
+    depth = step.path.count(b"/")
+    deepest_first = step.type in (StepType.RMDIR, StepType.CHMOD)
+    return (_PHASES[step.type], -depth if deepest_first else depth, step.path)
+
+
+class _Lookup:
+    """Skipped paths, asked from both sides: what covers a path, and what lies below one."""
+
+    def __init__(self, skipped: SkippedPaths) -> None:
+        self._reasons = skipped
+        self._below: dict[bytes, bytes] = {}
+        for path in sorted(skipped):
+            above = parent(path)
+            while above not in self._below:
+                self._below[above] = path
+                if not above:
+                    break
+                above = parent(above)
+
+    def covering(self, path: bytes) -> str | None:
+        while path:
+            if (reason := self._reasons.get(path)) is not None:
+                return reason
+            path = parent(path)
+        return None
+
+    def first_below(self, directory: bytes) -> bytes | None:
+        return self._below.get(directory)

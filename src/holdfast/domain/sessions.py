@@ -1,0 +1,25 @@
+"""A session: one conversation with one agent, isolated from the others of its workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from holdfast.domain.ids import CheckpointId, SessionId
+
+
+class SessionStatus(str, Enum):
+    ACTIVE = "active"
+    ENDED = "ended"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: SessionId
+    created_at_ns: int
+    status: SessionStatus = SessionStatus.ACTIVE
+    title: str | None = None
+    agent: str | None = None
+    head: CheckpointId | None = None
+    approved: CheckpointId | None = None

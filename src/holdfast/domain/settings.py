@@ -1,0 +1,113 @@
+"""Every setting: its key, meaning, default and check. Interfaces and docs are made from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting
+
+_SIZE_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
+_SIZE_UNITS |= {"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
+_SIZE_UNITS |= {"g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}
+
+
+def parse_size(value: Any) -> int:
+    """Bytes from `100000`, `"100 MB"` or `"5GiB"`."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError("a size is a number of bytes or a text such as '100 MB'")
+    if isinstance(value, int):
+        size = value
+    else:
+        text = value.strip().lower().replace("_", "")
+        digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+        unit = text[len(digits) :].strip()
+        if unit not in _SIZE_UNITS:
+            raise ValueError(f"unknown unit {unit!r}; use B, kB, MB, GB, KiB, MiB or GiB")
+        try:
+            size = int(float(digits) * _SIZE_UNITS[unit])
+        except (ValueError, OverflowError):
+            raise ValueError(f"{value!r} is not a size") from None
+    if size <= 0:
+        raise ValueError("a size is greater than zero")
+    return size
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of patterns, e.g. [".env", "*.db"]')
+    for pattern in value:
+        if not isinstance(pattern, str) or not pattern.strip() or "\0" in pattern:
+            raise ValueError(f"{pattern!r} is not a pattern")
+    return tuple(value)
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 86400:
+        raise ValueError("expects a number of seconds from 0 to 86400")
+    return float(value)
+
+
+def _choice(*allowed: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"expects one of {', '.join(allowed)}")
+        return str(value)
+
+    return check
+
+
+def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
+    return field(default=default, metadata={"check": check, "help": help_text})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The effective settings of a workspace."""
+
+    include: tuple[str, ...] = _setting(
+        (), _patterns, "patterns that are captured although an ignore rule leaves them out"
+    )
+    ignore: tuple[str, ...] = _setting(
+        (), _patterns, "patterns that are left out, besides the ignore files"
+    )
+    max_file_size: int = _setting(
+        100_000_000, parse_size, "files larger than this are left out and reported"
+    )
+    budget: int = _setting(
+        5_000_000_000, parse_size, "the most bytes the store of this workspace may take"
+    )
+    lock_timeout: float = _setting(
+        30.0, _seconds, "seconds to wait for another process that uses the store"
+    )
+    setuid: str = _setting(
+        "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
+    )
+    defaults: str = _setting(
+        "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
+    )
+
+
+KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
+HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    f.name: f.metadata["check"] for f in fields(Settings)
+}
+
+
+def check_setting(key: str, value: Any) -> Any:
+    """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
+    if key not in _CHECKS:
+        raise InvalidSetting(
+            f"there is no setting {key!r}", hint=f"settings are: {', '.join(KEYS)}"
+        )
+    try:
+        return _CHECKS[key](value)
+    except ValueError as error:
+        raise InvalidSetting(f"{key} cannot be {value!r}: {error}") from None
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    return Settings(**{key: check_setting(key, value) for key, value in values.items()})

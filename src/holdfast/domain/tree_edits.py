@@ -1,0 +1,56 @@
+"""A tree with some paths replaced: the directories on the way are encoded anew, nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from holdfast.domain.changes import TreeLoader
+from holdfast.domain.digests import digest_of
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.ids import Digest
+from holdfast.domain.trees import EMPTY_TREE, Tree, encode_tree
+
+_NEW_DIRECTORY_MODE = 0o755
+
+
+def replace_entries(
+    load: TreeLoader, root: Digest, changes: Mapping[bytes, FileEntry | SymlinkEntry]
+) -> tuple[Digest, dict[Digest, bytes]]:
+    """The digest of the changed tree, and the encoded directories that are new."""
+    encoded: dict[Digest, bytes] = {}
+    digest, _ = _edit(load, load(root), changes, encoded)
+    return digest, encoded
+
+
+def _edit(
+    load: TreeLoader,
+    tree: Tree,
+    changes: Mapping[bytes, FileEntry | SymlinkEntry],
+    encoded: dict[Digest, bytes],
+) -> tuple[Digest, Tree]:
+    entries: dict[bytes, Entry] = dict(tree.by_name)
+    below: defaultdict[bytes, dict[bytes, FileEntry | SymlinkEntry]] = defaultdict(dict)
+    for path, entry in changes.items():
+        name, slash, rest = path.partition(b"/")
+        if slash:
+            below[name][rest] = entry
+        else:
+            entries[name] = replace(entry, name=name)
+    for name, deeper in below.items():
+        old = entries.get(name)
+        subtree = load(old.digest) if isinstance(old, DirectoryEntry) else EMPTY_TREE
+        digest, edited = _edit(load, subtree, deeper, encoded)
+        mode = old.mode if isinstance(old, DirectoryEntry) else _NEW_DIRECTORY_MODE
+        entries[name] = DirectoryEntry(name, mode, digest, edited.file_count, edited.size_bytes)
+    ordered = [entries[name] for name in sorted(entries)]
+    result = Tree(
+        tuple(e for e in ordered if isinstance(e, FileEntry)),
+        tuple(e for e in ordered if isinstance(e, DirectoryEntry)),
+        tuple(e for e in ordered if isinstance(e, SymlinkEntry)),
+    )
+    data = encode_tree(result)
+    digest = digest_of(data)
+    encoded[digest] = data
+    return digest, result

@@ -1,0 +1,1 @@
+"""Use cases: save, restore, undo, compare, check — written against ports, free of adapters."""

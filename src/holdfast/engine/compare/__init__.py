@@ -1,0 +1,1 @@
+"""Comparing two states: which contents differ, and in which lines."""

@@ -1,0 +1,182 @@
+"""All use cases on one workspace, each with the lock held and unfinished work put right first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
+from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
+from holdfast.domain.ids import Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.trees import Tree
+from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.references import before_head, resolve, standing_on
+from holdfast.engine.restore.planning import make_plan, read_report, require_paths
+from holdfast.engine.restore.recovery import recover
+from holdfast.engine.restore.restore import RestoreRequest, restore
+from holdfast.engine.save import add_session, capture_policy, save
+from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.undo import redo_request, undo_request
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
+
+
+class Engine:
+    """One per opened workspace; safe to use from several threads."""
+
+    def __init__(self, vault: Vault, *, file_filter: Callable[[Path], bool] | None = None) -> None:
+        self.vault = vault
+        self._file_filter = file_filter
+        # A filter is code: what it left out cannot be remembered for anybody else.
+        cache = None if file_filter is not None else vault.stat_cache
+        self._scanner = Scanner(vault.fs, vault.objects, cache)
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        with self.vault.access.exclusive():
+            recover(self.vault, self._scanner)
+            yield
+
+    def recover(self) -> None:
+        """Finish or take back a restore that a crash interrupted, if there is one."""
+        with self._exclusive():
+            return
+
+    def save(
+        self, session_id: SessionId, intent: SnapshotIntent, *, kind: Kind = Kind.MANUAL
+    ) -> SaveOutcome:
+        with self._exclusive():
+            return save(
+                self.vault,
+                self._scanner,
+                session_id,
+                intent,
+                kind=kind,
+                file_filter=self._file_filter,
+            )
+
+    def resolve(self, session_id: SessionId, reference: str | None) -> Checkpoint:
+        """The checkpoint a reference means; without one, the checkpoint before HEAD."""
+        if reference is None:
+            return before_head(self.vault, session_id)
+        return resolve(self.vault, session_id, reference)
+
+    def restore_request(
+        self,
+        session_id: SessionId,
+        reference: str | None,
+        *,
+        paths: Sequence[bytes] = (),
+        best_effort: bool = False,
+    ) -> RestoreRequest:
+        return RestoreRequest(
+            session_id,
+            self.resolve(session_id, reference),
+            require_paths(paths),
+            best_effort,
+            file_filter=self._file_filter,
+        )
+
+    def undo_request(self, session_id: SessionId) -> RestoreRequest:
+        return undo_request(self.vault, session_id)
+
+    def redo_request(self, session_id: SessionId) -> RestoreRequest:
+        return redo_request(self.vault, session_id)
+
+    def plan(self, request: RestoreRequest) -> RestorePlan:
+        """What a restore would do now; nothing is written, neither here nor in the store."""
+        with self._exclusive():
+            wanted = self.vault.load_tree(request.target.tree)
+            scan = self._look(wanted)
+            head = standing_on(self.vault, request.session_id)
+            return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
+
+    def restore(self, request: RestoreRequest) -> RestoreOutcome:
+        with self._exclusive():
+            return restore(self.vault, self._scanner, request)
+
+    def changes(
+        self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
+    ) -> list[Change]:
+        """Between two checkpoints; None for `new` means the workspace as it is now."""
+        if new is not None:
+            found = tree_changes(self.vault.load_tree, old.tree if old else None, new.tree)
+        else:
+            with self._exclusive():
+                scan = self._look(None)
+            found = tree_changes(self._loader(scan), old.tree if old else None, scan.tree)
+        visible = list(visible_changes(found))
+        return with_renames(visible) if renames else visible
+
+    def look(self) -> Scan:
+        """The workspace as a scan sees it now, without storing anything."""
+        with self._exclusive():
+            return self._look(None)
+
+    def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
+        return read_report(self.vault, checkpoint)
+
+    def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> None:
+        """Drop a checkpoint from history. Its content goes when nothing else needs it."""
+        with self._exclusive():
+            session = self.vault.catalog.session(session_id)
+            with self.vault.catalog.transaction() as transaction:
+                transaction.add_operation(
+                    NewOperation(
+                        OperationKind.DELETE,
+                        session_id,
+                        self.vault.clock.now_ns(),
+                        checkpoint=checkpoint.id,
+                        head_before=session.head if session else None,
+                    )
+                )
+                if session is not None and session.head == checkpoint.id:
+                    transaction.set_head(session_id, checkpoint.parent)
+                transaction.remove_checkpoint(checkpoint.id)
+
+    def archive(self, session_id: SessionId) -> bool:
+        """Close a session; False when there is none."""
+        with self._exclusive():
+            if self.vault.catalog.session(session_id) is None:
+                return False
+            with self.vault.catalog.transaction() as transaction:
+                transaction.set_session_status(session_id, SessionStatus.ARCHIVED)
+                transaction.add_operation(
+                    NewOperation(OperationKind.ARCHIVE, session_id, self.vault.clock.now_ns())
+                )
+            return True
+
+    def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
+        """The session that commands without one use; made on first use."""
+        known = self.vault.catalog.current_session()
+        if known is not None:
+            return known
+        with self._exclusive():
+            known = self.vault.catalog.current_session()
+            if known is not None:
+                return known
+            session_id = fresh_id()
+            with self.vault.catalog.transaction() as transaction:
+                add_session(self.vault, transaction, session_id)
+                transaction.set_current_session(session_id)
+            return session_id
+
+    def _look(self, wanted: Tree | None) -> Scan:
+        with self.vault.open_root() as root_fd:
+            return self._scanner.scan(
+                root_fd,
+                capture_policy(self.vault, self._file_filter),
+                DiscardingWriter(),
+                generation=self.vault.scan_generation(root_fd),
+                started_ns=self.vault.clock.now_ns(),
+                wanted=wanted,
+            )
+
+    def _loader(self, scan: Scan) -> Callable[[Digest], Tree]:
+        return lambda digest: scan.trees.get(digest) or self.vault.load_tree(digest)

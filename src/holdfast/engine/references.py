@@ -1,0 +1,113 @@
+"""Finding the checkpoint that a reference means, within one session."""
+
+from __future__ import annotations
+
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import AmbiguousReference, UnknownReference
+from holdfast.domain.ids import SessionId, short
+from holdfast.domain.references import (
+    ApprovedReference,
+    HeadReference,
+    InitialReference,
+    TextReference,
+    TimeReference,
+    parse_reference,
+)
+from holdfast.engine.vault import Vault
+
+_MOST_CANDIDATES = 10
+_LIST_HINT = "see what there is: holdfast log"
+
+
+def resolve(vault: Vault, session_id: SessionId, text: str) -> Checkpoint:
+    """`UnknownReference` or `AmbiguousReference`, which names the candidates, when it is not one."""
+    reference = parse_reference(text, now_ns=vault.clock.now_ns())
+    if isinstance(reference, HeadReference):
+        return _head(vault, session_id, reference.steps_back, text)
+    if isinstance(reference, InitialReference):
+        found = vault.catalog.first_checkpoint(session_id)
+        return _required(found, "this session has no checkpoint yet")
+    if isinstance(reference, ApprovedReference):
+        session = vault.catalog.session(session_id)
+        approved = session.approved if session else None
+        found = vault.catalog.checkpoint(session_id, approved) if approved else None
+        return _required(found, "nothing has been approved in this session yet")
+    if isinstance(reference, TimeReference):
+        found = vault.catalog.checkpoint_at(session_id, reference.at_ns)
+        return _required(found, f"there is no checkpoint as old as {text}")
+    return _by_text(vault, session_id, reference)
+
+
+def standing_on(vault: Vault, session_id: SessionId) -> Checkpoint | None:
+    """The checkpoint that the work stands on: HEAD, with records looked through."""
+    session = vault.catalog.session(session_id)
+    if session is None or session.head is None:
+        return None
+    at = vault.catalog.checkpoint(session_id, session.head)
+    while at is not None and at.kind.is_record and not _stands_for_deleted(vault, at):
+        at = vault.catalog.checkpoint(session_id, at.parent) if at.parent else None
+    return at
+
+
+def before_head(vault: Vault, session_id: SessionId) -> Checkpoint:
+    """What `restore` without a reference goes back to."""
+    return _head(vault, session_id, 1, "HEAD~1")
+
+
+def _stands_for_deleted(vault: Vault, record: Checkpoint) -> bool:
+    """A restore record whose target was deleted is the only one left with that state."""
+    return (
+        record.kind is Kind.RESTORE
+        and record.restores_from is not None
+        and vault.catalog.checkpoint(record.session_id, record.restores_from) is None
+    )
+
+
+def _head(vault: Vault, session_id: SessionId, steps_back: int, text: str) -> Checkpoint:
+    if steps_back == 0:
+        session = vault.catalog.session(session_id)
+        head = session.head if session else None
+        at = vault.catalog.checkpoint(session_id, head) if head else None
+        return _required(at, "this session has no checkpoint yet")
+    at = _required(standing_on(vault, session_id), "this session has no checkpoint yet")
+    for _ in range(steps_back):
+        at = _required(_parent(vault, at), f"{text} goes back further than the first checkpoint")
+    return at
+
+
+def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
+    """The checkpoint before, again with records looked through."""
+    at: Checkpoint | None = checkpoint
+    while at is not None and at.parent is not None:
+        at = vault.catalog.checkpoint(at.session_id, at.parent)
+        if at is not None and (not at.kind.is_record or _stands_for_deleted(vault, at)):
+            return at
+    return None
+
+
+def _by_text(vault: Vault, session_id: SessionId, reference: TextReference) -> Checkpoint:
+    text = reference.text
+    exact = vault.catalog.checkpoint(session_id, text)
+    found = exact or vault.catalog.checkpoint_named(session_id, text)
+    if found is not None:
+        return found
+    candidates = vault.catalog.checkpoints_with_prefix(session_id, text.lower(), _MOST_CANDIDATES)
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise UnknownReference(
+            f"this session has no checkpoint {text!r}",
+            hint=_LIST_HINT,
+        )
+    shown = [f"{short(c.id)} {c.name or c.intent.reasoning[:40]}" for c in candidates]
+    raise AmbiguousReference(
+        f"{text!r} is the beginning of several checkpoints: {'; '.join(shown)}",
+        [c.id for c in candidates],
+        hint="write more of the id",
+    )
+
+
+def _required(checkpoint: Checkpoint | None, message: str) -> Checkpoint:
+    if checkpoint is None:
+        raise UnknownReference(message, hint=_LIST_HINT)
+    return checkpoint

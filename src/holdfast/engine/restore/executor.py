@@ -1,0 +1,308 @@
+"""Carrying out the steps of a plan, each checked again, each kept reversible.
+
+    new content is staged → per step: look at the destination → swap or move → look at what came out
+
+Nothing is unlinked before the restore is recorded: what a step replaces or deletes moves into its
+staging slot. What comes out of the workspace there is compared with what the plan saw; bytes that
+nobody saved are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything
+back in reverse order.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.outcomes import PathProblem
+from holdfast.domain.paths import basename, parent, to_text
+from holdfast.domain.restore_plans import Step, StepType
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.staging import Staging
+from holdfast.ports.filesystem import Filesystem
+
+
+class StepFailed(Exception):
+    """One step could not be done; the reason is for people."""
+
+    def __init__(self, path: bytes, reason: str) -> None:
+        super().__init__(f"{to_text(path)}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """Something a step took out of the workspace, lying in a staging slot."""
+
+    path: bytes
+    area: int
+    slot: bytes
+    expected: FileEntry | SymlinkEntry | None
+
+
+@dataclass(slots=True)
+class Progressed:
+    """What has been done so far, and how to take it back."""
+
+    steps: list[Step] = field(default_factory=list)
+    displaced: list[Displaced] = field(default_factory=list)
+    problems: list[PathProblem] = field(default_factory=list)
+    undo: list[Callable[[], None]] = field(default_factory=list)
+    directories: set[bytes] = field(default_factory=set)
+
+
+class Executor:
+    """Runs one plan. `best_effort` turns a failed step into a reported one."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        handles: DirectoryHandles,
+        staging: Staging,
+        *,
+        setid_mask: int,
+        best_effort: bool,
+    ) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._staging = staging
+        self._setid_mask = setid_mask
+        self._best_effort = best_effort
+        self._unusable: set[int] = set()
+        self._late_modes: dict[bytes, int] = {}
+        self.done = Progressed()
+
+    def stage(self, steps: tuple[Step, ...]) -> None:
+        """Write new content into staging; the workspace itself is not touched."""
+        planned = {step.path for step in steps}
+        for number, step in enumerate(steps):
+            if not step.needs_content:
+                continue
+            try:
+                self._stage_one(number, step, planned)
+            except OSError as error:
+                self._fail(number, step.path, _reason(error))
+        self._staging.sync()
+
+    def _stage_one(self, number: int, step: Step, planned: set[bytes]) -> None:
+        entry = step.after
+        assert isinstance(entry, (FileEntry, SymlinkEntry))
+        dir_fd, directory = self._nearest_directory(parent(step.path))
+        area = self._staging.area(dir_fd, directory)
+        linked_to = None
+        if isinstance(entry, FileEntry) and entry.link is not None and entry.link not in planned:
+            linked_to = (self._handles.open(parent(entry.link)), basename(entry.link))
+        self._staging.stage(_slot(number), entry, area, self._owner(dir_fd, step), linked_to)
+
+    def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
+        """The deepest directory on the way to `path` that exists now."""
+        while path:
+            try:
+                return self._handles.open(path), path
+            except OSError:
+                path = parent(path)
+        return self._handles.open(b""), b""
+
+    def _owner(self, dir_fd: int, step: Step) -> tuple[int, int] | None:
+        """When root restores someone's files they stay theirs: of the file that is replaced, or
+        of the directory that receives them."""
+        if not self._fs.may_chown():
+            return None
+        try:
+            name = basename(step.path)
+            status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        except OSError:
+            status = self._fs.fstat(dir_fd)
+        return status.st_uid, status.st_gid
+
+    def apply(self, steps: tuple[Step, ...]) -> None:
+        """Bring the workspace to the state after every step; `StepFailed` unless best effort."""
+        for number, step in enumerate(steps):
+            if number in self._unusable:
+                continue
+            try:
+                self._apply_one(number, step)
+            except OSError as error:
+                self._fail(number, step.path, _reason(error))
+            else:
+                if number not in self._unusable:
+                    self.done.steps.append(step)
+        self._set_late_modes()
+
+    def _fail(self, number: int, path: bytes, reason: str) -> None:
+        if not self._best_effort:
+            raise StepFailed(path, reason)
+        self._unusable.add(number)
+        self.done.problems.append(PathProblem(path, reason))
+
+    def _apply_one(self, number: int, step: Step) -> None:
+        if step.type is StepType.CHMOD:
+            return self._chmod(step)
+        directory = parent(step.path)
+        dir_fd = self._handles.open_for_change(directory)
+        self.done.directories.add(directory)
+        name = basename(step.path)
+        if step.type is StepType.MKDIR:
+            return self._mkdir(step, dir_fd, name)
+        if step.type is StepType.RMDIR:
+            return self._rmdir(number, step, dir_fd, name)
+        area = self._staging.area(dir_fd, directory)
+        if step.type is StepType.DELETE:
+            return self._take_out(number, step, dir_fd, name, area)
+        return self._put_in(number, step, dir_fd, name, area)
+
+    def _put_in(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
+        slot, fs, path = _slot(number), self._fs, step.path
+        try:
+            fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        except FileExistsError:
+            self._refuse_directory(path, dir_fd, name)
+            fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+            self._displaced(step, area, slot)
+            self.done.undo.append(
+                lambda: fs.exchange(
+                    slot, name, src_dir_fd=area, dst_dir_fd=self._handles.open(parent(path))
+                )
+            )
+        else:
+            self.done.undo.append(
+                lambda: fs.rename(
+                    name, slot, src_dir_fd=self._handles.open(parent(path)), dst_dir_fd=area
+                )
+            )
+
+    def _take_out(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
+        slot, fs, path = _slot(number), self._fs, step.path
+        try:
+            self._refuse_directory(path, dir_fd, name)
+            fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+        except FileNotFoundError:
+            return  # someone deleted it meanwhile: it is as it should be
+        self._displaced(step, area, slot)
+        self.done.undo.append(
+            lambda: fs.rename_new(
+                slot, name, src_dir_fd=area, dst_dir_fd=self._handles.open(parent(path))
+            )
+        )
+
+    def _displaced(self, step: Step, area: int, slot: bytes) -> None:
+        expected = step.before if not isinstance(step.before, DirectoryEntry) else None
+        self.done.displaced.append(Displaced(step.path, area, slot, expected))
+
+    def _refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:
+        status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "a directory appeared in its place", path)
+
+    def _mkdir(self, step: Step, dir_fd: int, name: bytes) -> None:
+        assert isinstance(step.after, DirectoryEntry)
+        fs, path = self._fs, step.path
+        try:
+            fs.mkdir(name, 0o700, dir_fd=dir_fd)
+        except FileExistsError:
+            fs.close(fs.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))  # a directory, or an error
+        else:
+            self._adopt_owner(dir_fd, path)
+            self.done.undo.append(lambda: self._remove_made(path))
+        self._late_modes[path] = step.after.mode
+
+    def _adopt_owner(self, dir_fd: int, path: bytes) -> None:
+        if self._fs.may_chown():
+            status = self._fs.fstat(dir_fd)
+            self._fs.fchown(self._handles.open(path), status.st_uid, status.st_gid)
+
+    def _remove_made(self, path: bytes) -> None:
+        self._handles.forget(path)
+        self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
+
+    def _rmdir(self, number: int, step: Step, dir_fd: int, name: bytes) -> None:
+        assert isinstance(step.before, DirectoryEntry)
+        fs, path = self._fs, step.path
+        self._handles.forget(path)
+        try:
+            fs.rmdir(name, dir_fd=dir_fd)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self._unusable.add(number)
+            why = "left in place: something was created in it while the restore ran"
+            self.done.problems.append(PathProblem(path, why))
+            return
+        mode = step.before.mode
+
+        def make_again() -> None:
+            above = self._handles.open(parent(path))
+            fs.mkdir(name, 0o700, dir_fd=above)
+            self._adopt_owner(above, path)
+            self._handles.modes_to_put_back[path] = mode
+
+        self.done.undo.append(make_again)
+
+    def _chmod(self, step: Step) -> None:
+        assert isinstance(step.after, (FileEntry, DirectoryEntry))
+        if isinstance(step.after, DirectoryEntry):
+            self._late_modes[step.path] = step.after.mode
+            return
+        assert isinstance(step.before, FileEntry)
+        self._set_mode(step.path, step.after.mode, was=step.before.mode)
+
+    def _set_mode(self, path: bytes, mode: int, *, was: int) -> None:
+        flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        dir_fd, name = self._handles.open(parent(path)), basename(path)
+        try:
+            fd = self._fs.open(name, flags | os.O_RDONLY, dir_fd=dir_fd)
+        except PermissionError:
+            fd = self._fs.open(name, flags | os.O_WRONLY, dir_fd=dir_fd)
+        try:
+            self._fs.fchmod(fd, mode & self._setid_mask)
+        finally:
+            self._fs.close(fd)
+        self.done.undo.append(lambda: self._set_mode(path, was, was=mode))
+
+    def _set_late_modes(self) -> None:
+        """Directories get their final modes last, deepest first, so that none locks itself."""
+        self._handles.modes_to_put_back.update(
+            (path, mode & self._setid_mask) for path, mode in self._late_modes.items()
+        )
+        for path in self._late_modes:
+            before = self._fs.fstat(self._handles.open(path)).st_mode
+            self.done.undo.append(lambda p=path, m=before: self._put_mode(p, m))  # type: ignore[misc]
+        self._handles.put_modes_back()
+
+    def _put_mode(self, path: bytes, mode: int) -> None:
+        self._fs.fchmod(self._handles.open(path), stat.S_IMODE(mode))
+
+    def sync_directories(self) -> None:
+        """Make the renames durable."""
+        for path in self.done.directories:
+            try:
+                self._fs.fsync(self._handles.open(path))
+            except FileNotFoundError:
+                continue  # removed by a later step
+
+    def undo_all(self) -> None:
+        """Move everything back, newest first. Directories closed to their owner are opened up on
+        the way and get their old modes at the end."""
+        for path in self.done.directories:
+            try:
+                self._handles.open_for_change(path)
+            except FileNotFoundError:
+                continue
+        while self.done.undo:
+            self.done.undo.pop()()
+        self._handles.put_modes_back()
+        self.sync_directories()
+
+
+def _slot(number: int) -> bytes:
+    return b"%d" % number
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,78 @@
+"""Directory handles for a restore, opened component by component and never through a link (I6)."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+from holdfast.domain.entries import MODE_MASK
+from holdfast.domain.paths import basename, parent
+from holdfast.ports.filesystem import Filesystem
+
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OWNER_ALL = 0o700
+_MOST_OPEN = 200
+
+
+class DirectoryHandles:
+    """Opens directories of the workspace, and makes them writable for as long as it takes.
+
+    The least recently used handles are closed again, so a handle is good until many others have
+    been asked for: ask anew for each use."""
+
+    def __init__(self, fs: Filesystem, root_fd: int) -> None:
+        self._fs = fs
+        self._root_fd = root_fd
+        self._open: dict[bytes, int] = {}
+        self.modes_to_put_back: dict[bytes, int] = {}
+
+    def __enter__(self) -> DirectoryHandles:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.forget_all()
+
+    def open(self, path: bytes) -> int:
+        """A handle on the directory `path`, which stays this object's to close."""
+        if not path:
+            return self._root_fd
+        if (known := self._open.pop(path, None)) is not None:
+            self._open[path] = known  # most recently used last
+            return known
+        above = self.open(parent(path))
+        fd = self._fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
+        if len(self._open) >= _MOST_OPEN:
+            self._fs.close(self._open.pop(next(iter(self._open))))
+        self._open[path] = fd
+        return fd
+
+    def open_for_change(self, path: bytes) -> int:
+        """Like `open`; a directory that its owner made read-only is opened up and noted."""
+        fd = self.open(path)
+        if path not in self.modes_to_put_back:
+            mode = self._fs.fstat(fd).st_mode & MODE_MASK
+            if mode & _OWNER_ALL != _OWNER_ALL:
+                self._fs.fchmod(fd, mode | _OWNER_ALL)
+                self.modes_to_put_back[path] = mode
+        return fd
+
+    def forget(self, path: bytes) -> None:
+        """Close the handle of a directory that is about to be removed, and of all below it."""
+        below = path + b"/"
+        for known in [p for p in self._open if p == path or p.startswith(below)]:
+            self._fs.close(self._open.pop(known))
+        self.modes_to_put_back.pop(path, None)
+
+    def forget_all(self) -> None:
+        while self._open:
+            self._fs.close(self._open.popitem()[1])
+
+    def put_modes_back(self) -> None:
+        for path in sorted(self.modes_to_put_back, key=lambda p: -p.count(b"/")):
+            self._fs.fchmod(self.open(path), self.modes_to_put_back[path])
+        self.modes_to_put_back.clear()

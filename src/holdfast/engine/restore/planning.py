@@ -1,0 +1,100 @@
+"""From a checkpoint and the present state to a plan: for previews and for restores alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import from_text, require_safe_path, to_text
+from holdfast.domain.restore_plans import RestorePlan, plan_restore
+from holdfast.domain.trees import Tree
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.vault import Vault
+
+
+def make_plan(
+    vault: Vault,
+    scan: Scan,
+    target: Checkpoint,
+    *,
+    paths: tuple[bytes, ...] = (),
+    head: Checkpoint | None = None,
+) -> RestorePlan:
+    def load(digest: Digest) -> Tree:
+        return scan.trees.get(digest) or vault.load_tree(digest)
+
+    left_out_then = read_report(vault, target)
+    plan = plan_restore(
+        load,
+        scan.tree,
+        target.tree,
+        paths=paths,
+        current_skipped=_in_the_way(scan.skipped),
+        target_skipped=_in_the_way(left_out_then),
+    )
+    if paths and not plan.steps:
+        for path in paths:
+            _require_known(load, path, scan.tree, target.tree)
+    return replace(plan, warnings=tuple(_warnings(load, scan, head)))
+
+
+def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:
+    """Everything that was left out of a checkpoint."""
+    if checkpoint.report is None:
+        return []
+    try:
+        rows = json.loads(vault.objects.read(checkpoint.report))
+        return [Skipped(from_text(p), SkipReason[reason], detail) for p, reason, detail in rows]
+    except (ValueError, KeyError) as error:
+        raise StoreDamaged(
+            f"the report of checkpoint {checkpoint.id} is damaged: {error}"
+        ) from None
+
+
+def require_paths(paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Paths that a caller selected, validated; a trailing slash is forgiven."""
+    return tuple(require_safe_path(path.rstrip(b"/")) for path in paths)
+
+
+def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
+    return {s.path: s.describe() for s in skipped if not s.reason.content_is_captured}
+
+
+def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:
+    for tree in trees:
+        if _entry_exists(load, tree, path):
+            return
+    raise NotFound(
+        f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
+        hint="see what is in it: holdfast show REF --files",
+    )
+
+
+def _entry_exists(load: TreeLoader, root: Digest, path: bytes) -> bool:
+    tree = load(root)
+    *directories, name = path.split(b"/")
+    for directory in directories:
+        entry = tree.by_name.get(directory)
+        if not isinstance(entry, DirectoryEntry):
+            return False
+        tree = load(entry.digest)
+    return name in tree.by_name
+
+
+def _warnings(load: TreeLoader, scan: Scan, head: Checkpoint | None) -> Iterable[str]:
+    if head is not None:
+        count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
+        if count:
+            yield (
+                f"{count} path{'s' if count > 1 else ''} changed since the last checkpoint; "
+                "the safety checkpoint keeps the present state"
+            )
+    unread = [s for s in scan.skipped if s.reason.is_failure]
+    if unread:
+        yield f"{len(unread)} paths could not be read and are left alone"

@@ -1,0 +1,146 @@
+"""Putting right what a crashed restore left, before anything else is done with the store.
+
+    no journal                → staging directories are leftovers of an unstarted restore: remove
+    journal, already recorded → only the tidying was missing
+    journal                   → save what lies in staging and nobody has, then restore again to
+                                the same target (or, if it was being taken back, to its safety)
+
+Restoring again starts from a new scan, so it does not matter how far the first attempt came.
+"""
+
+from __future__ import annotations
+
+import stat
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import HoldfastError, StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, basename, join, parent
+from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
+from holdfast.engine.restore.executor import Displaced
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
+from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.restore import RestoreRequest, add_safety_row, carry_out
+from holdfast.engine.restore.staging import remove_contents
+from holdfast.engine.save import save_tree
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+
+
+def recover(vault: Vault, scanner: Scanner) -> bool:
+    """Called with the store's lock held. True when an unfinished restore was dealt with."""
+    data = vault.access.read_journal()
+    if data is None:
+        _remove_leftovers(vault)
+        return False
+    journal = decode_journal(data)
+    if vault.catalog.operation_with_token(journal.token) is None:
+        _finish(vault, scanner, journal)
+    _remove_leftovers(vault, journal.staging)
+    vault.access.remove_journal()
+    return True
+
+
+def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
+    safety = _checkpoint(vault, journal.session_id, journal.safety)
+    safety = _rescue(vault, journal, safety)
+    journal = _with_safety(vault, journal, safety)
+    _remove_leftovers(vault, journal.staging)
+    if not journal.backwards:
+        target = _checkpoint(vault, journal.session_id, journal.target)
+        try:
+            _restore_again(vault, scanner, journal, target, safety)
+            return
+        except HoldfastError:
+            journal = journal.turned_back()
+            vault.access.write_journal(encode_journal(journal))
+    _restore_again(vault, scanner, journal, safety, safety)
+
+
+def _restore_again(
+    vault: Vault, scanner: Scanner, journal: Journal, goal: Checkpoint, safety: Checkpoint
+) -> None:
+    request = RestoreRequest(
+        session_id=journal.session_id,
+        target=goal,
+        paths=journal.paths,
+        best_effort=journal.best_effort or journal.backwards,
+        kind=OperationKind.RESTORE if journal.backwards else journal.kind,
+        reverses=journal.reverses,
+    )
+    saved = save_tree(vault, scanner, wanted=vault.load_tree(goal.tree))
+    plan = make_plan(vault, saved.scan, goal, paths=journal.paths)
+    scanner.remember(saved.scan)
+    carry_out(
+        vault,
+        scanner,
+        request,
+        plan,
+        safety,
+        token=journal.token,
+        head_before=journal.head_before,
+    )
+
+
+def _rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
+    """Staging may hold the only copy of a file that was changed while the restore ran."""
+    found: list[Displaced] = []
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        for directory in journal.staging:
+            try:
+                area = handles.open(directory)
+            except FileNotFoundError:
+                continue
+            for slot in vault.fs.list_names(area):
+                status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
+                path = journal.slots.get(int(slot)) if slot.isdigit() else None
+                if path is not None and stat.S_ISREG(status.st_mode):
+                    found.append(Displaced(path, area, slot, None))
+        unsaved = find_unsaved(vault, found, only_unknown=True)
+    if not unsaved:
+        return safety
+    tree = amended_tree(vault, safety.tree, unsaved)
+    return add_safety_row(vault, safety, tree)
+
+
+def _with_safety(vault: Vault, journal: Journal, safety: Checkpoint) -> Journal:
+    if safety.id == journal.safety:
+        return journal
+    changed = journal.with_safety(safety.id)
+    vault.access.write_journal(encode_journal(changed))
+    return changed
+
+
+def _checkpoint(vault: Vault, session_id: SessionId, wanted: CheckpointId) -> Checkpoint:
+    checkpoint = vault.catalog.checkpoint(session_id, wanted)
+    if checkpoint is None:
+        raise StoreDamaged(
+            f"an unfinished restore names the checkpoint {wanted}, which does not exist",
+            hint="run: holdfast check",
+        )
+    return checkpoint
+
+
+def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None:
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        leftovers = set(directories)
+        try:
+            marker_fd = handles.open(MARKER_DIRECTORY)
+        except OSError:
+            pass
+        else:
+            names = vault.fs.list_names(marker_fd)
+            leftovers |= {join(MARKER_DIRECTORY, n) for n in names if n.startswith(STAGING_PREFIX)}
+        for path in sorted(leftovers):
+            try:
+                above = handles.open(parent(path))
+                fd = vault.fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
+            except FileNotFoundError:
+                continue
+            try:
+                remove_contents(vault.fs, fd)
+            finally:
+                vault.fs.close(fd)
+            vault.fs.rmdir(basename(path), dir_fd=above)

@@ -1,0 +1,299 @@
+"""Restoring a checkpoint.
+
+    lock → scan and save the present state (safety) → plan → stage new content → journal
+    → apply step by step → verify → one catalog transaction → staging and journal gone
+
+Guarantees: before the first change the plan's inputs and the safety checkpoint are durable (I4);
+after a crash at any point the next operation finishes the restore or takes it back; a failure
+half-way takes back what was done. Nothing that is not in the store is overwritten or deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.entries import MODE_MASK, SETID_BITS
+from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+from holdfast.domain.paths import to_text
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
+from holdfast.engine.restore.executor import Executor, StepFailed
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.journal import Journal, encode_journal
+from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.verifier import verify
+from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+
+_CERTAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore."""
+
+    session_id: SessionId
+    target: Checkpoint
+    paths: tuple[bytes, ...] = ()
+    best_effort: bool = False
+    kind: OperationKind = OperationKind.RESTORE
+    reverses: int | None = None
+    file_filter: Callable[[Path], bool] | None = None
+
+    def describe(self) -> str:
+        name = self.target.name or short(self.target.id)
+        if self.kind is OperationKind.UNDO:
+            return f"Undid the restore: back to {name}"
+        if self.kind is OperationKind.REDO:
+            return f"Redid the restore: forward to {name}"
+        some = f" ({len(self.paths)} selected paths)" if self.paths else ""
+        return f"Restored to {name}{some}"
+
+
+def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
+    with vault.access.exclusive():
+        session = vault.catalog.session(request.session_id)
+        head = session.head if session is not None else None
+        at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
+        wanted = vault.load_tree(request.target.tree)
+        saved = save_tree(vault, scanner, wanted=wanted, file_filter=request.file_filter)
+        plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=at_head)
+        if plan.blocked and not request.best_effort:
+            raise _blocked(plan)
+        safety = _add_safety(vault, saved, request, at_head)
+        scanner.remember(saved.scan)
+        token = vault.ids.new_id()
+        return carry_out(vault, scanner, request, plan, safety, token=token, head_before=head)
+
+
+def carry_out(
+    vault: Vault,
+    scanner: Scanner,
+    request: RestoreRequest,
+    plan: RestorePlan,
+    safety: Checkpoint,
+    *,
+    token: str,
+    head_before: CheckpointId | None,
+) -> RestoreOutcome:
+    """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
+    recovery."""
+    journal = Journal(
+        token=token,
+        kind=request.kind,
+        session_id=request.session_id,
+        target=request.target.id,
+        safety=safety.id,
+        head_before=head_before,
+        reverses=request.reverses,
+        paths=request.paths,
+        best_effort=request.best_effort,
+        staging=(),
+        slots={number: step.path for number, step in enumerate(plan.steps)},
+    )
+    drop_setid = vault.settings.setuid == "drop"
+    mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        staging = Staging(vault.fs, vault.objects, handles, token, drop_setid=drop_setid)
+        executor = Executor(
+            vault.fs, handles, staging, setid_mask=mode_mask, best_effort=request.best_effort
+        )
+        _stage(executor, staging, plan)
+        journal = replace(journal, staging=tuple(staging.directories))
+        vault.access.write_journal(encode_journal(journal))
+        try:
+            executor.apply(plan.steps)
+            executor.sync_directories()
+            wrong = verify(vault.fs, handles, executor.done.steps, mode_mask=mode_mask)
+            if wrong and not request.best_effort:
+                raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
+            unsaved = find_unsaved(vault, executor.done.displaced)
+            tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
+            result = _resulting_tree(vault, scanner, request)
+        except BaseException as error:
+            _take_back(vault, journal, executor, staging)
+            raise _failure(error) from error
+        record, final_safety = _record(vault, request, safety, tree, result, token, head_before)
+        staging.remove()
+        vault.access.remove_journal()
+    return RestoreOutcome(
+        restored_to=request.target.id,
+        record=record.id,
+        safety=final_safety,
+        steps=tuple(executor.done.steps),
+        skipped=tuple(
+            executor.done.problems + wrong + [PathProblem(b.path, b.reason) for b in plan.blocked]
+        ),
+        conflicts=tuple(
+            PathProblem(path, "changed while the restore ran; the safety checkpoint has it")
+            for path in sorted(unsaved)
+        ),
+        kept=plan.kept,
+        warnings=plan.warnings,
+        verified=not wrong,
+    )
+
+
+def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
+    try:
+        executor.stage(plan.steps)
+    except BaseException as error:
+        staging.remove()
+        raise _failure(error) from error
+
+
+def _take_back(vault: Vault, journal: Journal, executor: Executor, staging: Staging) -> None:
+    """Undo what was done. If even that fails, the journal says which way recovery has to go."""
+    vault.access.write_journal(encode_journal(journal.turned_back()))
+    executor.undo_all()
+    staging.remove()
+    vault.access.remove_journal()
+
+
+def _failure(error: BaseException) -> BaseException:
+    if isinstance(error, StepFailed):
+        return RestoreFailed(
+            f"the restore failed at {error}; everything was put back as it was",
+            hint="put the cause right and try again, or skip such paths: --best-effort",
+        )
+    if isinstance(error, OSError):
+        return RestoreFailed(
+            f"the restore failed: {error.strerror}; everything was put back as it was",
+            hint="put the cause right and try again",
+        )
+    return error
+
+
+def _blocked(plan: RestorePlan) -> RestoreConflict:
+    first = plan.blocked[0]
+    more = f" (and {len(plan.blocked) - 1} more)" if len(plan.blocked) > 1 else ""
+    return RestoreConflict(
+        f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
+        hint="move it away and try again, or skip such paths: --best-effort",
+    )
+
+
+def _add_safety(
+    vault: Vault, saved: SavedTree, request: RestoreRequest, head: Checkpoint | None
+) -> Checkpoint:
+    why = f"Before: {request.describe()}"
+    new = new_checkpoint(
+        vault,
+        saved,
+        session_id=request.session_id,
+        parent=head,
+        kind=Kind.SAFETY,
+        intent=SnapshotIntent(why, confidence=_CERTAIN),
+    )
+    with vault.catalog.transaction() as transaction:
+        checkpoint = transaction.add_checkpoint(new)
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.CHECKPOINT,
+                request.session_id,
+                new.created_at_ns,
+                checkpoint=new.id,
+                head_before=head.id if head else None,
+            )
+        )
+    return checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultingTree:
+    """What the record of a restore says the workspace now is."""
+
+    tree: Digest
+    report: Digest | None
+    files: int
+    size_bytes: int
+
+
+def _resulting_tree(vault: Vault, scanner: Scanner, request: RestoreRequest) -> _ResultingTree:
+    """The target, proven by the verifier; after a restore of some paths, what a scan finds."""
+    target = request.target
+    if not request.paths:
+        return _ResultingTree(target.tree, target.report, target.files, target.size_bytes)
+    saved = save_tree(vault, scanner, file_filter=request.file_filter)
+    return _ResultingTree(saved.scan.tree, saved.report, saved.scan.files, saved.scan.size_bytes)
+
+
+def _record(
+    vault: Vault,
+    request: RestoreRequest,
+    safety: Checkpoint,
+    safety_tree: Digest,
+    result: _ResultingTree,
+    token: str,
+    head_before: CheckpointId | None,
+) -> tuple[Checkpoint, CheckpointId]:
+    """The restore becomes part of history: its record, its operation and the new HEAD, together."""
+    now_ns = vault.clock.now_ns()
+    record = NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=request.session_id,
+        # After a restore of some paths the work still stands on the checkpoint it stood on.
+        parent=head_before if request.paths and head_before else request.target.id,
+        kind=Kind.RESTORE,
+        created_at_ns=now_ns,
+        tree=result.tree,
+        intent=SnapshotIntent(request.describe(), confidence=_CERTAIN),
+        files=result.files,
+        size_bytes=result.size_bytes,
+        changed=ChangeCounts(),
+        report=result.report,
+        restores_from=request.target.id,
+    )
+    if safety_tree != safety.tree:
+        safety = add_safety_row(vault, safety, safety_tree)
+    with vault.catalog.transaction() as transaction:
+        added = transaction.add_checkpoint(record)
+        transaction.add_operation(
+            NewOperation(
+                request.kind,
+                request.session_id,
+                now_ns,
+                checkpoint=record.id,
+                safety=safety.id,
+                head_before=head_before,
+                reverses=request.reverses,
+                token=token,
+            )
+        )
+        transaction.set_head(request.session_id, record.id)
+    return added, safety.id
+
+
+def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint:
+    """A second safety checkpoint: the first one with what changed while the restore ran."""
+    now_ns = vault.clock.now_ns()
+    why = f"{safety.intent.reasoning}, with what changed meanwhile"
+    new = NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=safety.session_id,
+        parent=safety.parent,
+        kind=Kind.SAFETY,
+        created_at_ns=now_ns,
+        tree=tree,
+        intent=SnapshotIntent(why, confidence=_CERTAIN),
+        files=safety.files,
+        size_bytes=safety.size_bytes,
+        changed=safety.changed,
+        report=safety.report,
+    )
+    with vault.catalog.transaction() as transaction:
+        added = transaction.add_checkpoint(new)
+        transaction.add_operation(
+            NewOperation(OperationKind.CHECKPOINT, safety.session_id, now_ns, checkpoint=new.id)
+        )
+    return added

@@ -1,0 +1,182 @@
+"""The place beside the workspace's files where new content waits and replaced content is kept.
+
+One directory per file system that the restore touches, so that moving in and out is a rename.
+Until the restore is recorded, everything it replaced or deleted still lies here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+
+from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
+from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join, parent
+from holdfast.engine.content import read_content
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectStore
+from holdfast.store.atomic_write import DIRECTORY_MODE, write_all
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_HOLE_BYTES = 4096
+_SYNC_ONE_BY_ONE = 64
+"""Above this many files one sync of the whole file system is cheaper than one each."""
+
+
+class Staging:
+    """Numbered slots: slot n holds the new content for step n, later what step n replaced."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        objects: ObjectStore,
+        handles: DirectoryHandles,
+        token: str,
+        *,
+        drop_setid: bool,
+    ) -> None:
+        self._fs = fs
+        self._objects = objects
+        self._handles = handles
+        self._name = STAGING_PREFIX + token.encode()
+        self._mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+        self._areas: dict[int, tuple[int, bytes]] = {}
+        self._first_names: dict[bytes, tuple[int, bytes]] = {}
+        self._root_device = fs.fstat(handles.open(b"")).st_dev
+        self._staged: dict[int, list[bytes]] = {}
+
+    @property
+    def directories(self) -> list[bytes]:
+        """Paths of the staging directories, for the journal."""
+        return [path for _, path in self._areas.values()]
+
+    def area(self, dir_fd: int, directory: bytes) -> int:
+        """A handle on the staging directory of the file system that `directory` is on."""
+        device = self._fs.fstat(dir_fd).st_dev
+        if device not in self._areas:
+            where = MARKER_DIRECTORY
+            if device != self._root_device:
+                where = self._top_of_device(directory, device)
+            else:
+                self._make_directory(self._handles.open(b""), MARKER_DIRECTORY)
+            path = join(where, self._name)
+            self._make_directory(self._handles.open_for_change(where), self._name)
+            fd = self._fs.open(self._name, DIRECTORY_FLAGS, dir_fd=self._handles.open(where))
+            self._areas[device] = (fd, path)
+        return self._areas[device][0]
+
+    def _make_directory(self, dir_fd: int, name: bytes) -> None:
+        with contextlib.suppress(FileExistsError):
+            self._fs.mkdir(name, DIRECTORY_MODE, dir_fd=dir_fd)
+
+    def _top_of_device(self, directory: bytes, device: int) -> bytes:
+        while directory:
+            above = parent(directory)
+            if self._fs.fstat(self._handles.open(above)).st_dev != device:
+                break
+            directory = above
+        return directory
+
+    def stage(
+        self,
+        slot: bytes,
+        entry: FileEntry | SymlinkEntry,
+        area: int,
+        owner: tuple[int, int] | None,
+        linked_to: tuple[int, bytes] | None,
+    ) -> None:
+        """Put the content of `entry` into `slot`; as a further name of `linked_to` if given."""
+        if isinstance(entry, SymlinkEntry):
+            self._fs.symlink(entry.target, slot, dir_fd=area)
+            self._fs.set_times(slot, entry.mtime_ns, dir_fd=area)
+            return
+        if linked_to is None and entry.link is not None:
+            linked_to = self._first_names.get(entry.link)
+        if linked_to is not None:
+            source_fd, source = linked_to
+            self._fs.link(source, slot, src_dir_fd=source_fd, dst_dir_fd=area)
+        else:
+            self._write(slot, entry, area, owner)
+            self._staged.setdefault(area, []).append(slot)
+        if entry.link is not None:
+            self._first_names.setdefault(entry.link, (area, slot))
+
+    def _write(
+        self, slot: bytes, entry: FileEntry, area: int, owner: tuple[int, int] | None
+    ) -> None:
+        fd = self._fs.open(slot, _CREATE, 0o600, dir_fd=area)
+        try:
+            for piece in read_content(self._objects, entry):
+                if entry.sparse:
+                    self._write_with_holes(fd, piece)
+                else:
+                    write_all(self._fs, fd, piece)
+            if entry.sparse:
+                self._fs.ftruncate(fd, entry.size)
+            if owner is not None:
+                self._fs.fchown(fd, *owner)
+            self._fs.fchmod(fd, entry.mode & self._mode_mask)
+        finally:
+            self._fs.close(fd)
+        self._fs.set_times(slot, entry.mtime_ns, dir_fd=area)
+
+    def _write_with_holes(self, fd: int, data: bytes) -> None:
+        nothing = bytes(_HOLE_BYTES)
+        for start in range(0, len(data), _HOLE_BYTES):
+            block = data[start : start + _HOLE_BYTES]
+            if block == nothing[: len(block)]:
+                self._fs.lseek(fd, len(block), os.SEEK_CUR)
+            else:
+                write_all(self._fs, fd, block)
+
+    def sync(self) -> None:
+        """Make everything staged durable: content first, then the names of it."""
+        for area, slots in self._staged.items():
+            if len(slots) > _SYNC_ONE_BY_ONE:
+                self._fs.sync_all(area)
+            else:
+                for slot in slots:
+                    self._sync_file(area, slot)
+            self._fs.fsync(area)
+
+    def _sync_file(self, area: int, slot: bytes) -> None:
+        """A file without read permission for its owner is opened for writing, or synced whole."""
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        for access in (os.O_RDONLY, os.O_WRONLY):
+            try:
+                fd = self._fs.open(slot, access | flags, dir_fd=area)
+            except PermissionError:
+                continue
+            try:
+                self._fs.fsync(fd)
+            finally:
+                self._fs.close(fd)
+            return
+        self._fs.sync_all(area)
+
+    def remove(self) -> None:
+        """Drop the staging directories with all they hold."""
+        for fd, path in self._areas.values():
+            remove_contents(self._fs, fd)
+            self._fs.close(fd)
+            self._fs.rmdir(self._name, dir_fd=self._handles.open(parent(path)))
+        self._areas.clear()
+
+    def close(self) -> None:
+        for fd, _ in self._areas.values():
+            self._fs.close(fd)
+        self._areas.clear()
+
+
+def remove_contents(fs: Filesystem, fd: int) -> None:
+    for name in fs.list_names(fd):
+        if stat.S_ISDIR(fs.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+            child = fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            try:
+                remove_contents(fs, child)
+            finally:
+                fs.close(child)
+            fs.rmdir(name, dir_fd=fd)
+        else:
+            fs.unlink(name, dir_fd=fd)

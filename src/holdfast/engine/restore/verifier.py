@@ -1,0 +1,84 @@
+"""Comparing the workspace with what the plan promised, path by path, by reading it back (RB-5)."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from blake3 import blake3
+
+from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.outcomes import PathProblem
+from holdfast.domain.paths import basename, parent
+from holdfast.domain.restore_plans import Step
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.ports.filesystem import Filesystem
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+
+
+def verify(
+    fs: Filesystem, handles: DirectoryHandles, steps: list[Step], *, mode_mask: int
+) -> list[PathProblem]:
+    """What is not as the steps say. A path with several steps counts with its last one."""
+    final = {step.path: step for step in steps}
+    problems: list[PathProblem] = []
+    for path, step in final.items():
+        try:
+            wrong = _difference(fs, handles, path, step.after, mode_mask)
+        except FileNotFoundError:
+            wrong = None if step.after is None else "it is missing"
+        except OSError as error:
+            wrong = f"it cannot be read back: {error.strerror}"
+        if wrong is not None:
+            problems.append(PathProblem(path, wrong))
+    return problems
+
+
+def _difference(
+    fs: Filesystem, handles: DirectoryHandles, path: bytes, expected: Entry | None, mode_mask: int
+) -> str | None:
+    dir_fd, name = handles.open(parent(path)), basename(path)
+    status = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    if expected is None:
+        return "it is still there"
+    if isinstance(expected, SymlinkEntry):
+        if not stat.S_ISLNK(status.st_mode):
+            return "it is not a symbolic link"
+        return (
+            None if fs.readlink(name, dir_fd=dir_fd) == expected.target else "it points elsewhere"
+        )
+    wanted_mode = expected.mode & mode_mask
+    if status.st_mode & MODE_MASK != wanted_mode:
+        return f"its mode is {status.st_mode & MODE_MASK:o} instead of {wanted_mode:o}"
+    if isinstance(expected, DirectoryEntry):
+        return None if stat.S_ISDIR(status.st_mode) else "it is not a directory"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file"
+    if status.st_size != expected.size:
+        return f"it has {status.st_size} bytes instead of {expected.size}"
+    return _content_difference(fs, dir_fd, name, expected)
+
+
+def _content_difference(
+    fs: Filesystem, dir_fd: int, name: bytes, expected: FileEntry
+) -> str | None:
+    try:
+        digest = digest_of_file(fs, dir_fd, name)
+    except PermissionError:
+        # Its own mode keeps its owner from reading it. What was staged under this name was
+        # hashed while it was written, and its size and mode are as they should be.
+        return None
+    return None if digest == expected.digest else "its content differs"
+
+
+def digest_of_file(fs: Filesystem, dir_fd: int, name: bytes) -> bytes:
+    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+    try:
+        hasher = blake3()
+        while block := fs.read(fd, _BLOCK_BYTES):
+            hasher.update(block)
+        return hasher.digest()
+    finally:
+        fs.close(fd)

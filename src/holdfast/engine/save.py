@@ -1,0 +1,235 @@
+"""Saving a workspace: scan, make the content durable, then the row that names it.
+
+    lock → scan (reads what changed, adds objects) → content durable → one catalog transaction
+
+Guarantee: when `save` returns, the checkpoint is restorable after any crash; when it raises,
+nothing was stored under any name (I1, I3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import InvalidIntent, NoSpace, Refused
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import SaveOutcome
+from holdfast.domain.paths import to_text
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.trees import Tree
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
+from holdfast.ports.objects import ObjectWriter, WriteTotals
+
+DISK_RESERVE_BYTES = 64 << 20
+"""Never filled: other programs, and our own log, need room to end well."""
+
+WARN_AT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTree:
+    """A scan whose content is durable and waits for a row to name it."""
+
+    scan: Scan
+    report: Digest
+    totals: WriteTotals
+    warnings: tuple[str, ...]
+
+
+def save(
+    vault: Vault,
+    scanner: Scanner,
+    session_id: SessionId,
+    intent: SnapshotIntent,
+    *,
+    kind: Kind = Kind.MANUAL,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> SaveOutcome:
+    with vault.access.exclusive():
+        session = require_open_session(vault, session_id)
+        name = intent.checkpoint_name
+        if name is not None and vault.catalog.checkpoint_named(session_id, name) is not None:
+            raise InvalidIntent(
+                f"the session already has a checkpoint named {name!r}", hint="choose another name"
+            )
+        saved = save_tree(vault, scanner, file_filter=file_filter)
+        head = session.head if session is not None else None
+        parent = _parent(vault, session_id, head)
+        new = new_checkpoint(
+            vault, saved, session_id=session_id, parent=parent, kind=kind, intent=intent
+        )
+        with vault.catalog.transaction() as transaction:
+            if session is None:
+                add_session(vault, transaction, session_id)
+            checkpoint = transaction.add_checkpoint(new)
+            transaction.add_operation(
+                NewOperation(
+                    OperationKind.CHECKPOINT,
+                    session_id,
+                    new.created_at_ns,
+                    checkpoint=new.id,
+                    head_before=head,
+                )
+            )
+            transaction.set_head(session_id, new.id)
+        scanner.remember(saved.scan)
+        return SaveOutcome(
+            checkpoint,
+            tuple(saved.scan.skipped),
+            saved.totals.stored_bytes,
+            saved.totals.deduplicated_bytes,
+            saved.warnings,
+        )
+
+
+def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
+    session = vault.catalog.session(session_id)
+    if session is not None and session.status is SessionStatus.ARCHIVED:
+        raise Refused(
+            f"the session {session_id!r} is archived",
+            hint="start another session; this one can still be listed and restored",
+        )
+    return session
+
+
+def add_session(vault: Vault, transaction: CatalogTransaction, session_id: SessionId) -> None:
+    transaction.add_session(Session(session_id, vault.clock.now_ns()))
+
+
+def save_tree(
+    vault: Vault,
+    scanner: Scanner,
+    *,
+    wanted: Tree | None = None,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> SavedTree:
+    """Scan and make content durable; the caller names it and then lets the scanner remember."""
+    policy = capture_policy(vault, file_filter)
+    used_bytes = vault.access.size_bytes()
+    limit = _SpaceLimit(vault, used_bytes)
+    writer = vault.objects.writer(limit_bytes=limit.bytes)
+    try:
+        with vault.open_root() as root_fd:
+            scan = scanner.scan(
+                root_fd,
+                policy,
+                writer,
+                generation=vault.scan_generation(root_fd),
+                started_ns=vault.clock.now_ns(),
+                wanted=wanted,
+            )
+        report = _add_report(writer, scan.skipped)
+        totals = writer.commit()
+    except NoSpace as error:
+        writer.abandon()
+        raise limit.explain(error) from None
+    except BaseException:
+        writer.abandon()
+        raise
+    return SavedTree(scan, report, totals, limit.warnings(totals.stored_bytes))
+
+
+def capture_policy(
+    vault: Vault, file_filter: Callable[[Path], bool] | None = None
+) -> CapturePolicy:
+    return CapturePolicy(
+        vault.settings,
+        vault.workspace,
+        file_filter,
+        own_data=vault.access.path_inside_workspace(),
+    )
+
+
+def new_checkpoint(
+    vault: Vault,
+    saved: SavedTree,
+    *,
+    session_id: SessionId,
+    parent: Checkpoint | None,
+    kind: Kind,
+    intent: SnapshotIntent,
+) -> NewCheckpoint:
+    scan = saved.scan
+    return NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=session_id,
+        parent=parent.id if parent else None,
+        kind=kind,
+        created_at_ns=vault.clock.now_ns(),
+        tree=scan.tree,
+        intent=intent,
+        files=scan.files,
+        size_bytes=scan.size_bytes,
+        changed=count_changes(vault, parent.tree if parent else None, scan),
+        report=saved.report,
+        partial=any(skip.reason.is_failure for skip in scan.skipped),
+    )
+
+
+def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCounts:
+    def load(digest: Digest) -> Tree:
+        return scan.trees.get(digest) or vault.load_tree(digest)
+
+    if before is None:
+        return ChangeCounts(added=scan.files)
+    counts = dict.fromkeys(ChangeType, 0)
+    for change in visible_changes(tree_changes(load, before, scan.tree)):
+        counts[change.type] += 1
+    return ChangeCounts(
+        counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
+    )
+
+
+def _parent(vault: Vault, session_id: SessionId, head: CheckpointId | None) -> Checkpoint | None:
+    return None if head is None else vault.catalog.checkpoint(session_id, head)
+
+
+def _add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
+    """What was left out is content too: equal reports are stored once."""
+    rows = [[to_text(s.path), s.reason.name, s.detail] for s in skipped]
+    data = json.dumps(rows, separators=(",", ":")).encode()
+    digest = digest_of(data)
+    writer.add(digest, data)
+    return digest
+
+
+class _SpaceLimit:
+    """How much a save may add, and what to say when that is not enough."""
+
+    def __init__(self, vault: Vault, used_bytes: int) -> None:
+        self._budget_bytes = vault.settings.budget
+        self._used_bytes = used_bytes
+        self._budget_left = self._budget_bytes - used_bytes
+        self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
+        self.bytes = min(self._budget_left, self._disk_left)
+        if self.bytes <= 0:
+            raise self.explain(NoSpace("no room"))
+
+    def explain(self, error: NoSpace) -> NoSpace:
+        if self._disk_left <= self._budget_left:
+            return NoSpace(
+                "the disk of the store is (almost) full: this checkpoint does not fit",
+                hint="free some disk space, or move the store: set HOLDFAST_HOME",
+            )
+        return NoSpace(
+            f"the store holds {self._used_bytes} of {self._budget_bytes} bytes of its budget: "
+            "this checkpoint does not fit",
+            hint="raise it: holdfast config set budget '\"10 GB\"', "
+            "or drop checkpoints: holdfast delete REF",
+        )
+
+    def warnings(self, stored_bytes: int) -> tuple[str, ...]:
+        share = (self._used_bytes + stored_bytes) / self._budget_bytes
+        if share < WARN_AT:
+            return ()
+        return (f"the store has used {share:.0%} of its disk budget",)

@@ -1,0 +1,239 @@
+"""What is remembered about one directory between scans, packed tightly.
+
+A million files have to fit, so the files of a directory are one run of names and one run of rows
+and not objects: about 90 bytes a file. The same runs are what the stat cache stores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import from_text, to_text
+
+_CHILD_ROW = struct.Struct("<I32s")
+ROW = struct.Struct("<QQqqII32s")
+"""inode, size, mtime_ns, ctime_ns, mode, flags, digest"""
+
+_HEADER = struct.Struct("<4sQqqII16s16s32sQQIII")
+_MAGIC = b"HFS1"
+
+SPARSE = 1
+MANY_NAMES = 2
+UNSETTLED = 4
+"""The file changed so shortly before it was read that it may change again unseen."""
+
+_DIRECTORY_SETTLED = 1
+_HAS_IGNORE_FILES = 2
+_HAS_GIT = 4
+_NOTED = 8
+
+
+class DirectoryKey(NamedTuple):
+    """What proves that a directory still holds the names it held."""
+
+    inode: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> DirectoryKey:
+        return cls(status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+
+
+class FileRow(NamedTuple):
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+    flags: int
+    digest: bytes
+
+
+class KnownChild(NamedTuple):
+    """A subdirectory as its parent's tree has it, before its own state has been loaded."""
+
+    mode: int
+    digest: Digest
+
+
+class LinkRow(NamedTuple):
+    """A symbolic link: `inode` and `ctime_ns` prove that its target is still this one."""
+
+    name: bytes
+    inode: int
+    mtime_ns: int
+    ctime_ns: int
+    target: bytes
+
+
+class DirectoryState:
+    """One directory. `digest` is None until its tree has been built, and `base` then names the
+    tree that this directory had before. `noted` says that something here or below was left out or has
+    several names, so that looking for such things can pass over the rest."""
+
+    __slots__ = (
+        "base",
+        "children",
+        "chunks",
+        "digest",
+        "files",
+        "has_git",
+        "has_ignore_files",
+        "key",
+        "links",
+        "names",
+        "noted",
+        "parent_rules",
+        "rows",
+        "rules",
+        "settled",
+        "size",
+        "skipped",
+        "symlinks",
+    )
+
+    def __init__(self, key: DirectoryKey, parent_rules: bytes, rules: bytes) -> None:
+        self.key = key
+        self.parent_rules = parent_rules
+        self.rules = rules
+        self.settled = False
+        self.has_ignore_files = False
+        self.has_git = False
+        self.noted = False
+        self.names = b""
+        self.rows = b""
+        self.chunks: dict[bytes, Digest] = {}
+        self.links: dict[bytes, bytes] = {}
+        self.symlinks: tuple[LinkRow, ...] = ()
+        self.skipped: tuple[Skipped, ...] = ()
+        self.children: dict[bytes, DirectoryState | KnownChild] = {}
+        self.digest: Digest | None = None
+        self.base: Digest | None = None
+        self.files = 0
+        self.size = 0
+
+    def copy(self) -> DirectoryState:
+        """The same directory, with its tree to be built again."""
+        twin = DirectoryState(self.key, self.parent_rules, self.rules)
+        for slot in ("settled", "has_ignore_files", "has_git", "noted", "names", "rows"):
+            setattr(twin, slot, getattr(self, slot))
+        twin.chunks, twin.links = dict(self.chunks), dict(self.links)
+        twin.symlinks, twin.skipped = self.symlinks, self.skipped
+        twin.children = dict(self.children)
+        twin.base = self.digest or self.base
+        return twin
+
+    def file_names(self) -> list[bytes]:
+        return self.names.split(b"\0") if self.names else []
+
+    def file_rows(self) -> Iterator[tuple[bytes, FileRow]]:
+        for name, row in zip(self.file_names(), ROW.iter_unpack(self.rows), strict=True):
+            yield name, FileRow(*row)
+
+    def set_files(self, files: dict[bytes, FileRow]) -> None:
+        ordered = sorted(files)
+        self.names = b"\0".join(ordered)
+        self.rows = b"".join([ROW.pack(*files[name]) for name in ordered])
+
+
+def encode_state(state: DirectoryState) -> bytes:
+    flags = (
+        state.settled * _DIRECTORY_SETTLED
+        | state.has_ignore_files * _HAS_IGNORE_FILES
+        | state.has_git * _HAS_GIT
+        | state.noted * _NOTED
+    )
+    children = b"\0".join(state.children)
+    child_rows = b"".join([_CHILD_ROW.pack(*_known(c)) for c in state.children.values()])
+    rare = json.dumps(_rare_parts(state)).encode() if _has_rare_parts(state) else b""
+    header = _HEADER.pack(
+        _MAGIC,
+        *state.key,
+        flags,
+        state.parent_rules,
+        state.rules,
+        state.digest or bytes(32),
+        state.files,
+        state.size,
+        len(state.names),
+        len(state.rows),
+        len(children),
+    )
+    return header + state.names + state.rows + children + child_rows + rare
+
+
+def _known(child: DirectoryState | KnownChild) -> KnownChild:
+    if isinstance(child, KnownChild):
+        return child
+    assert child.digest is not None
+    return KnownChild(child.key.mode, child.digest)
+
+
+def decode_state(data: bytes) -> DirectoryState:
+    """`ValueError` when the bytes are of another layout; the caller then scans afresh."""
+    try:
+        header = _HEADER.unpack_from(data)
+    except struct.error as error:
+        raise ValueError(str(error)) from None
+    if header[0] != _MAGIC:
+        raise ValueError("another layout")
+    flags, parent_rules, rules, digest, files, size = header[5:11]
+    state = DirectoryState(DirectoryKey(*header[1:5]), parent_rules, rules)
+    state.settled = bool(flags & _DIRECTORY_SETTLED)
+    state.has_ignore_files = bool(flags & _HAS_IGNORE_FILES)
+    state.has_git = bool(flags & _HAS_GIT)
+    state.noted = bool(flags & _NOTED)
+    state.digest, state.files, state.size = Digest(digest), files, size
+    names_end = _HEADER.size + header[11]
+    rows_end = names_end + header[12]
+    children_end = rows_end + header[13]
+    state.names = data[_HEADER.size : names_end]
+    state.rows = data[names_end:rows_end]
+    names = data[rows_end:children_end].split(b"\0") if header[13] else []
+    known_end = children_end + len(names) * _CHILD_ROW.size
+    known = _CHILD_ROW.iter_unpack(data[children_end:known_end])
+    for name, (mode, child_digest) in zip(names, known, strict=True):
+        state.children[name] = KnownChild(mode, Digest(child_digest))
+    if len(data) > known_end:
+        _take_rare_parts(state, json.loads(data[known_end:]))
+    return state
+
+
+def _has_rare_parts(state: DirectoryState) -> bool:
+    return bool(state.chunks or state.links or state.symlinks or state.skipped)
+
+
+def _rare_parts(state: DirectoryState) -> dict[str, object]:
+    return {
+        "chunks": {to_text(name): digest.hex() for name, digest in state.chunks.items()},
+        "links": {to_text(name): to_text(path) for name, path in state.links.items()},
+        "symlinks": [
+            [to_text(s.name), s.inode, s.mtime_ns, s.ctime_ns, to_text(s.target)]
+            for s in state.symlinks
+        ],
+        "skipped": [[to_text(s.path), s.reason.name, s.detail] for s in state.skipped],
+    }
+
+
+def _take_rare_parts(state: DirectoryState, parts: dict[str, object]) -> None:
+    chunks, links = parts["chunks"], parts["links"]
+    symlinks, skipped = parts["symlinks"], parts["skipped"]
+    assert isinstance(chunks, dict) and isinstance(links, dict)
+    assert isinstance(symlinks, list) and isinstance(skipped, list)
+    state.chunks = {from_text(name): Digest(bytes.fromhex(d)) for name, d in chunks.items()}
+    state.links = {from_text(name): from_text(path) for name, path in links.items()}
+    state.symlinks = tuple(
+        LinkRow(from_text(name), inode, mtime_ns, ctime_ns, from_text(target))
+        for name, inode, mtime_ns, ctime_ns, target in symlinks
+    )
+    state.skipped = tuple(
+        Skipped(from_text(path), SkipReason[reason], detail) for path, reason, detail in skipped
+    )

@@ -1,0 +1,99 @@
+"""Taking one file's content into the object store, whole or in pieces.
+
+Files above a threshold are cut by content (FastCDC), so that an insertion moves no later border
+and a small edit stores a small difference. Memory stays flat: one piece at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+from blake3 import blake3
+
+from holdfast.domain.chunk_lists import Piece, encode_chunk_list
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ids import Digest
+from holdfast.engine.scan.stable_read import StableRead, read_stably, read_whole
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectWriter
+
+CHUNK_ABOVE_BYTES = 1 << 20
+_PIECE_AVERAGE_BYTES = 64 << 10
+_PIECE_SMALLEST_BYTES = 16 << 10
+_PIECE_LARGEST_BYTES = 256 << 10
+_READ_BYTES = 4 << 20
+_SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedContent:
+    digest: Digest
+    chunks: Digest | None
+    size: int
+
+
+class FileCapture:
+    """Stores content through one writer; `previous` is a hint at what the new bytes resemble."""
+
+    def __init__(self, fs: Filesystem, writer: ObjectWriter) -> None:
+        self._fs = fs
+        self._writer = writer
+
+    def capture(
+        self, dir_fd: int, name: bytes, size: int, previous: Digest | None
+    ) -> StableRead[CapturedContent]:
+        if size > CHUNK_ABOVE_BYTES:
+            return read_stably(self._fs, dir_fd, name, self._store_in_pieces)
+        read = read_stably(self._fs, dir_fd, name, self._read_small)
+        data = read.content
+        if data is None:  # it outgrew the threshold between stat and read
+            return read_stably(self._fs, dir_fd, name, self._store_in_pieces)
+        digest = digest_of(data)
+        self._writer.add(digest, data, similar_to=previous)
+        return StableRead(
+            CapturedContent(digest, None, len(data)), read.status, read.stable, read.xattrs
+        )
+
+    def _read_small(self, fd: int, size: int) -> bytes | None:
+        return None if size > CHUNK_ABOVE_BYTES else read_whole(self._fs, fd, size)
+
+    def _store_in_pieces(self, fd: int, size: int) -> CapturedContent:
+        from pyfastcdc import FastCDC  # imported late: only large files need it
+
+        cutter = FastCDC(
+            avg_size=_PIECE_AVERAGE_BYTES,
+            min_size=_PIECE_SMALLEST_BYTES,
+            max_size=_PIECE_LARGEST_BYTES,
+        )
+        whole = blake3(max_threads=blake3.AUTO)
+        pieces: list[Piece] = []
+        pending = b""
+        total = 0
+        while True:
+            block = self._fs.read(fd, _READ_BYTES)
+            whole.update(block)
+            total += len(block)
+            buffer = pending + block
+            if not buffer:
+                break
+            cuts = [bytes(chunk.data) for chunk in cutter.cut_buf(buffer)]
+            # The last cut is only a border when the file ends there.
+            pending = cuts.pop() if block else b""
+            for data in cuts:
+                digest = digest_of(data)
+                self._writer.add(digest, data)
+                pieces.append(Piece(len(data), digest))
+            if not block:
+                break
+        encoded = encode_chunk_list(pieces)
+        list_digest = digest_of(encoded)
+        self._writer.add(list_digest, encoded)
+        return CapturedContent(Digest(whole.digest()), list_digest, total)
+
+
+def is_sparse(status: os.stat_result) -> bool:
+    """Whether the file has holes: fewer blocks than its size needs."""
+    blocks: int = getattr(status, "st_blocks", -1)
+    return 0 <= blocks * _SECTOR_BYTES < status.st_size and status.st_size > 4096

@@ -1,0 +1,162 @@
+"""Which paths of a workspace are captured: ignore rules, includes, the size cap, a filter.
+
+A directory is entered in one of three modes: NORMAL, where rules decide; EVERYTHING, below an
+included directory; ONLY_LISTED, below an ignored one, where just included paths count, and paths
+that a restore is about to write (`wanted`), because those must be saved first (RB-4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ignore_defaults import DEFAULT_RULES, cache_marker
+from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
+from holdfast.domain.ignore_includes import IncludePatterns
+from holdfast.domain.paths import MARKER_DIRECTORY, to_text
+from holdfast.domain.settings import Settings
+
+GITIGNORE = b".gitignore"
+HOLDFASTIGNORE = b".holdfastignore"
+IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
+FINGERPRINT_BYTES = 16
+
+
+class Mode(IntEnum):
+    NORMAL = 0
+    EVERYTHING = 1
+    ONLY_LISTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`."""
+
+    mode: Mode = Mode.NORMAL
+    reason: SkipReason | None = None
+    detail: str = ""
+
+
+_CAPTURE = Verdict()
+_CAPTURE_ALL = Verdict(Mode.EVERYTHING)
+_ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
+_NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
+
+
+class CapturePolicy:
+    """The settings of a workspace as decisions."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        workspace: Path,
+        file_filter: Callable[[Path], bool] | None = None,
+        *,
+        own_data: bytes | None = None,
+    ) -> None:
+        self.own_data = {MARKER_DIRECTORY, own_data} - {None}
+        self.max_file_size = settings.max_file_size
+        self._use_defaults = settings.defaults == "on"
+        self._includes = IncludePatterns.parse(settings.include)
+        self._workspace = workspace
+        self._file_filter = file_filter
+        layers = [DEFAULT_RULES] if self._use_defaults else []
+        configured = "\n".join(settings.ignore).encode("utf-8", "surrogateescape")
+        layers.append(parse_rules(configured, b"", "setting 'ignore'", Precedence.SETTING))
+        self.root_stack = RuleStack.of(*layers)
+        self.salt = digest_of(
+            b"policy 1|%d|%d|" % (self.max_file_size, self._use_defaults)
+            + self._includes.fingerprint
+        )
+
+    @property
+    def has_filter(self) -> bool:
+        return self._file_filter is not None
+
+    def judge(
+        self, stack: RuleStack, path: bytes, is_dir: bool, mode: Mode, wanted: bool
+    ) -> Verdict:
+        if mode is Mode.EVERYTHING:
+            return _CAPTURE_ALL
+        if mode is Mode.ONLY_LISTED:
+            return self._exception(path, is_dir, wanted, by_default=False) or _NOT_LISTED
+        rule = stack.decide(path, is_dir)
+        if rule is None or rule.negated:
+            return _CAPTURE
+        by_default = rule.source == "default"
+        exception = self._exception(path, is_dir, wanted, by_default=by_default)
+        return exception or Verdict(reason=SkipReason.IGNORED, detail=rule.describe())
+
+    def judge_cache(self, path: bytes, names: list[bytes], mode: Mode, wanted: bool) -> Verdict:
+        """A directory that says of itself that it is a cache is left out like an ignored one."""
+        if mode is not Mode.NORMAL or not path or not self._use_defaults:
+            return Verdict(mode)
+        marker = cache_marker(names)
+        if marker is None:
+            return Verdict(mode)
+        exception = self._exception(path, True, wanted, by_default=True)
+        if exception is not None:
+            return exception
+        return Verdict(reason=SkipReason.IGNORED, detail=f"default: holds {to_text(marker)}")
+
+    def _exception(
+        self, path: bytes, is_dir: bool, wanted: bool, *, by_default: bool
+    ) -> Verdict | None:
+        if self._includes.matches(path, is_dir):
+            return _CAPTURE_ALL
+        if wanted:
+            return _ENTER_ONLY
+        if is_dir and self._includes.may_match_below(path, by_default):
+            return _ENTER_ONLY
+        return None
+
+    def filtered_out(self, path: bytes) -> bool:
+        return self._file_filter is not None and not self._file_filter(
+            self._workspace / to_text(path)
+        )
+
+
+class DirectoryRules:
+    """The rules in force in one directory, put together only when a decision needs them."""
+
+    __slots__ = ("_load", "_stack", "fingerprint", "mode")
+
+    def __init__(
+        self,
+        fingerprint: bytes,
+        mode: Mode,
+        *,
+        stack: RuleStack | None = None,
+        load: Callable[[], RuleStack] | None = None,
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.mode = mode
+        self._stack = stack
+        self._load = load
+
+    @property
+    def stack(self) -> RuleStack:
+        if self._stack is None:
+            assert self._load is not None
+            self._stack = self._load()
+        return self._stack
+
+
+def layers_of(path: bytes, contents: dict[bytes, bytes]) -> list[RuleLayer]:
+    """Rules from the ignore files of one directory, by file name (`info/exclude` for git's own)."""
+    layers = []
+    if (text := contents.get(b"info/exclude")) is not None:
+        layers.append(parse_rules(text, path, ".git/info/exclude", Precedence.GIT_EXCLUDE))
+    if (text := contents.get(GITIGNORE)) is not None:
+        layers.append(parse_rules(text, path, ".gitignore", Precedence.GITIGNORE))
+    if (text := contents.get(HOLDFASTIGNORE)) is not None:
+        layers.append(parse_rules(text, path, ".holdfastignore", Precedence.HOLDFASTIGNORE))
+    return layers
+
+
+def rules_fingerprint(salt: bytes, stack: RuleStack, mode: Mode) -> bytes:
+    return digest_of(b"%s|%d|%s" % (salt, mode, stack.fingerprint))[:FINGERPRINT_BYTES]

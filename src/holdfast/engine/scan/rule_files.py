@@ -1,0 +1,99 @@
+"""Reading ignore files through the open directory they belong to."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.paths import GIT_DIRECTORY
+from holdfast.engine.scan.directory_state import DirectoryState
+from holdfast.engine.scan.policy import (
+    FINGERPRINT_BYTES,
+    IGNORE_FILES,
+    CapturePolicy,
+    DirectoryRules,
+    Mode,
+    layers_of,
+    rules_fingerprint,
+)
+from holdfast.engine.scan.stable_read import read_whole
+from holdfast.ports.filesystem import Filesystem
+
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LARGEST_BYTES = 4 << 20
+"""Far above any ignore file written by people; what is larger is not taken for one."""
+
+
+class RuleFiles:
+    def __init__(self, fs: Filesystem, policy: CapturePolicy) -> None:
+        self._fs = fs
+        self._policy = policy
+
+    def above_root(self) -> DirectoryRules:
+        fingerprint = self._policy.salt[:FINGERPRINT_BYTES]
+        return DirectoryRules(fingerprint, Mode.NORMAL, stack=self._policy.root_stack)
+
+    def entering(
+        self, fd: int, path: bytes, names: list[bytes], parent: DirectoryRules, mode: Mode
+    ) -> DirectoryRules:
+        """The rules inside a directory that has just been listed."""
+        contents = self._contents(fd, names, git=GIT_DIRECTORY in names)
+        stack = self._stack(parent.stack, path, contents)
+        return DirectoryRules(rules_fingerprint(self._policy.salt, stack, mode), mode, stack=stack)
+
+    def unchanged(
+        self, fd: int, path: bytes, previous: DirectoryState, parent: DirectoryRules
+    ) -> DirectoryRules:
+        """The rules of a directory whose ignore files are as they were; read if ever needed."""
+        if not previous.has_ignore_files:
+            return DirectoryRules(previous.rules, Mode.NORMAL, load=lambda: parent.stack)
+
+        def load() -> RuleStack:
+            contents = self._contents(fd, list(IGNORE_FILES), git=False)
+            return self._stack(parent.stack, path, contents)
+
+        return DirectoryRules(previous.rules, Mode.NORMAL, load=load)
+
+    def _stack(self, stack: RuleStack, path: bytes, contents: dict[bytes, bytes]) -> RuleStack:
+        for layer in layers_of(path, contents):
+            stack = stack.with_layer(layer)
+        return stack
+
+    def _contents(self, fd: int, names: list[bytes], *, git: bool) -> dict[bytes, bytes]:
+        contents: dict[bytes, bytes] = {}
+        for name in IGNORE_FILES:
+            if name in names and (text := self._read(fd, name)) is not None:
+                contents[name] = text
+        if git and (text := self._read_git_exclude(fd)) is not None:
+            contents[b"info/exclude"] = text
+        return contents
+
+    def _read_git_exclude(self, fd: int) -> bytes | None:
+        opened: list[int] = []
+        try:
+            for name in (GIT_DIRECTORY, b"info"):
+                opened.append(
+                    self._fs.open(name, _DIRECTORY_FLAGS, dir_fd=opened[-1] if opened else fd)
+                )
+            return self._read(opened[-1], b"exclude")
+        except OSError:  # no repository of the plain kind here
+            return None
+        finally:
+            for each in opened:
+                self._fs.close(each)
+
+    def _read(self, fd: int, name: bytes) -> bytes | None:
+        """Git does not follow a symbolic link in place of an ignore file; neither do we."""
+        try:
+            file_fd = self._fs.open(name, _FILE_FLAGS, dir_fd=fd)
+        except OSError:
+            return None
+        try:
+            status = self._fs.fstat(file_fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
+                return None
+            return read_whole(self._fs, file_fd, status.st_size)
+        finally:
+            self._fs.close(file_fd)

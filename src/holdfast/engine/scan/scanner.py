@@ -1,0 +1,130 @@
+"""A scan from start to tree: walk, annotate, build; and what to remember for the next one.
+
+What is remembered is only replaced by `remember`, which the caller calls after everything that
+the scan stored is durable; a scan whose save failed leaves no trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.domain.checkpoints import Skipped
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import join
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.scan.annotations import annotate
+from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
+from holdfast.engine.scan.file_capture import FileCapture
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.tree_builder import build_trees
+from holdfast.engine.scan.walker import Walker
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectStore, ObjectWriter
+from holdfast.ports.stat_cache import StatCache
+
+
+@dataclass(slots=True)
+class Scan:
+    """The tree of a workspace at one time. `trees` are those that were built for it, `fresh` the
+    directories that were."""
+
+    root: DirectoryState
+    tree: Digest
+    skipped: list[Skipped]
+    trees: dict[Digest, Tree] = field(default_factory=dict)
+    fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
+
+    @property
+    def files(self) -> int:
+        return self.root.files
+
+    @property
+    def size_bytes(self) -> int:
+        return self.root.size
+
+
+class Scanner:
+    """Scans one workspace again and again, each time reading only what may have changed."""
+
+    def __init__(self, fs: Filesystem, objects: ObjectStore, cache: StatCache | None) -> None:
+        self._fs = fs
+        self._objects = objects
+        self._cache = cache
+        self._generation: str | None = None
+        self._root: DirectoryState | None = None
+        self._stored: dict[bytes, bytes] = {}
+
+    def scan(
+        self,
+        root_fd: int,
+        policy: CapturePolicy,
+        writer: ObjectWriter,
+        *,
+        generation: str,
+        started_ns: int,
+        wanted: Tree | None = None,
+    ) -> Scan:
+        """`wanted` names paths that must be captured even if rules leave them out."""
+        self._use_generation(generation)
+        walker = Walker(
+            self._fs,
+            FileCapture(self._fs, writer),
+            policy,
+            self._remembered,
+            lambda digest: decode_tree(self._objects.read(digest)),
+            started_ns,
+        )
+        previous = self._root or self._remembered(b"")
+        root, skipped = annotate(walker.walk(root_fd, previous, wanted))
+        trees: dict[Digest, Tree] = {}
+        fresh: dict[bytes, DirectoryState] = {}
+
+        def sink(path: bytes, state: DirectoryState, tree: Tree, encoded: bytes) -> None:
+            assert state.digest is not None
+            writer.add(state.digest, encoded, similar_to=state.base)
+            trees[state.digest] = tree
+            fresh[path] = state
+
+        build_trees(root, b"", sink)
+        assert root.digest is not None
+        return Scan(root, root.digest, skipped, trees, fresh)
+
+    def remember(self, scan: Scan) -> None:
+        """Keep this scan for the next one, in this process and, through the cache, beyond it."""
+        before, self._root = self._root, scan.root
+        self._stored = {}
+        if self._cache is None or self._generation is None or not scan.fresh:
+            return
+        changed: dict[bytes, bytes | None] = {
+            path: encode_state(state) for path, state in scan.fresh.items()
+        }
+        for path, state in scan.fresh.items():
+            earlier = _state_at(before, path)
+            for name in earlier.children.keys() - state.children.keys() if earlier else ():
+                changed[join(path, name)] = None
+        self._cache.update(self._generation, changed)
+
+    def _use_generation(self, generation: str) -> None:
+        if generation == self._generation:
+            return
+        self._generation = generation
+        self._root = None
+        self._stored = self._cache.load(generation) if self._cache is not None else {}
+
+    def _remembered(self, path: bytes) -> DirectoryState | None:
+        entry = self._stored.get(path)
+        if entry is None:
+            return None
+        try:
+            return decode_state(entry)
+        except ValueError:
+            return None
+
+
+def _state_at(root: DirectoryState | None, path: bytes) -> DirectoryState | None:
+    state: object = root
+    for name in path.split(b"/") if path else ():
+        if not isinstance(state, DirectoryState):
+            return None
+        state = state.children.get(name)
+    return state if isinstance(state, DirectoryState) else None

@@ -1,0 +1,279 @@
+"""Looking at one directory afresh: list it, decide about each name, read what is new or changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
+from holdfast.domain.trees import Tree
+from holdfast.engine.scan.directory_state import (
+    MANY_NAMES,
+    SPARSE,
+    UNSETTLED,
+    DirectoryKey,
+    DirectoryState,
+    FileRow,
+    KnownChild,
+    LinkRow,
+)
+from holdfast.engine.scan.file_capture import is_sparse
+from holdfast.engine.scan.policy import IGNORE_FILES, DirectoryRules, Mode
+from holdfast.engine.scan.rule_files import RuleFiles
+from holdfast.engine.scan.stable_read import NotARegularFile
+
+if TYPE_CHECKING:
+    from holdfast.engine.scan.walker import Walker
+
+_VOLATILE = (SkipReason.TOO_LARGE, SkipReason.UNREADABLE, SkipReason.TOO_DEEP, SkipReason.FILTERED)
+"""Reasons that can pass without the directory's own times changing."""
+
+_SPECIAL_KINDS = {
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+}
+
+
+class _Swapped(Exception):
+    """A name became something else between two looks at it; the directory is surveyed again."""
+
+
+class Survey:
+    """The work on one directory; `walker` gives the file system, the policy and the way down."""
+
+    def __init__(
+        self,
+        walker: Walker,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState | None,
+        wanted: Tree | None,
+        depth: int,
+    ) -> None:
+        self._walker = walker
+        self._fs = walker.fs
+        self._fd = fd
+        self._path = path
+        self._previous = previous
+        self._wanted = wanted.by_name if wanted is not None else {}
+        self._wanted_tree = wanted
+        self._depth = depth
+        self._files: dict[bytes, FileRow] = {}
+        self._symlinks: list[LinkRow] = []
+        self._skipped: list[Skipped] = []
+        self._chunks: dict[bytes, Digest] = {}
+        self._children: dict[bytes, DirectoryState | KnownChild] = {}
+        self._cannot_settle = False
+        self._known_rows = dict(previous.file_rows()) if previous is not None else {}
+        self._known_notes: dict[bytes, list[Skipped]] = {}
+        for note in previous.skipped if previous is not None else ():
+            if note.reason.content_is_captured:
+                self._known_notes.setdefault(note.path, []).append(note)
+
+    def run(
+        self, parent: DirectoryRules, rule_files: RuleFiles, *, last: bool
+    ) -> DirectoryState | Skipped | None:
+        """None when names were swapped meanwhile and another look may settle it."""
+        key = DirectoryKey.of(self._fs.fstat(self._fd))
+        names = sorted(self._fs.list_names(self._fd))
+        verdict = self._walker.policy.judge_cache(
+            self._path, names, parent.mode, bool(self._wanted)
+        )
+        if verdict.reason is not None:
+            return Skipped(self._path, verdict.reason, verdict.detail)
+        rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
+        for name in names:
+            try:
+                self._take(name, rules)
+            except _Swapped:
+                if not last:
+                    return None
+                self._skip(name, SkipReason.UNREADABLE, "it keeps turning into something else")
+        state = DirectoryState(key, parent.fingerprint, rules.fingerprint)
+        if self._previous is not None:
+            state.base = self._previous.digest or self._previous.base
+        state.has_git = GIT_DIRECTORY in names
+        state.has_ignore_files = any(name in names for name in IGNORE_FILES)
+        state.settled = (
+            self._walker.is_settled(key.ctime_ns)
+            and not self._cannot_settle
+            and not self._wanted_tree
+            and not self._walker.policy.has_filter
+            and rules.mode is Mode.NORMAL
+            and all(n in self._files for n in IGNORE_FILES if n in names)
+        )
+        return self._finish(state)
+
+    def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
+        """The previous state with these files read anew; None when one is no longer a file."""
+        assert self._previous is not None
+        state = self._previous.copy()
+        self._files, self._chunks = self._known_rows, state.chunks
+        self._symlinks = list(state.symlinks)
+        self._children = state.children
+        touched = {join(self._path, name) for name, _ in changed}
+        self._skipped = [note for note in state.skipped if note.path not in touched]
+        for name, status in changed:
+            try:
+                self._read(name, status)
+            except (_Swapped, FileNotFoundError):
+                return None
+        if any(note.reason in _VOLATILE for note in self._skipped):
+            return None
+        return self._finish(state)
+
+    def _finish(self, state: DirectoryState) -> DirectoryState:
+        state.set_files(self._files)
+        state.chunks = {n: d for n, d in self._chunks.items() if n in self._files}
+        state.symlinks = tuple(self._symlinks)
+        state.skipped = tuple(self._skipped)
+        state.children = self._children
+        state.noted = (
+            bool(state.skipped)
+            or any(row.flags & MANY_NAMES for row in self._files.values())
+            or any(
+                isinstance(child, DirectoryState) and child.noted
+                for child in self._children.values()
+            )
+        )
+        return state
+
+    def _skip(self, name: bytes, reason: SkipReason, detail: str = "") -> None:
+        self._skipped.append(Skipped(join(self._path, name), reason, detail))
+        if reason in _VOLATILE:
+            self._cannot_settle = True
+
+    def _take(self, name: bytes, rules: DirectoryRules) -> None:
+        if name == GIT_DIRECTORY:
+            return self._skip(name, SkipReason.GIT_DATA)
+        if (
+            name.startswith(STAGING_PREFIX)
+            or join(self._path, name) in self._walker.policy.own_data
+        ):
+            return self._skip(name, SkipReason.OWN_DATA)
+        try:
+            status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None  # removed since the listing: it is not part of this moment
+        except OSError as error:
+            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+        is_dir = stat.S_ISDIR(status.st_mode)
+        path = join(self._path, name)
+        wanted = name in self._wanted
+        verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode, wanted)
+        if verdict.reason is not None:
+            return self._skip(name, verdict.reason, verdict.detail)
+        if is_dir:
+            below = DirectoryRules(rules.fingerprint, verdict.mode, load=lambda: rules.stack)
+            return self._enter(name, below)
+        if stat.S_ISREG(status.st_mode):
+            return self._take_file(name, path, status, wanted)
+        if stat.S_ISLNK(status.st_mode):
+            return self._take_symlink(name, status)
+        kind = _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), "unknown kind")
+        return self._skip(name, SkipReason.SPECIAL, kind)
+
+    def _enter(self, name: bytes, rules: DirectoryRules) -> None:
+        known = self._previous.children.get(name) if self._previous is not None else None
+        loaded = known if isinstance(known, DirectoryState) else None
+        try:
+            child = self._walker.enter(
+                self._fd, self._path, name, loaded, rules, self._wanted_tree, self._depth
+            )
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            raise _Swapped from None
+        except OSError as error:
+            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+        if isinstance(child, Skipped):
+            self._skipped.append(child)
+            self._cannot_settle = True
+        elif rules.mode is Mode.ONLY_LISTED and _is_bare(child) and name not in self._wanted:
+            self._skip(name, SkipReason.IGNORED, "in an ignored directory")
+        else:
+            self._children[name] = child
+
+    def _take_file(self, name: bytes, path: bytes, status: os.stat_result, wanted: bool) -> None:
+        policy = self._walker.policy
+        if status.st_size > policy.max_file_size and not wanted:
+            return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
+        if policy.has_filter and not wanted and policy.filtered_out(path):
+            return self._skip(name, SkipReason.FILTERED)
+        known = self._known_rows.get(name)
+        if known is not None and not known.flags & UNSETTLED and _matches(known, status):
+            self._files[name] = known
+            if self._previous is not None and name in self._previous.chunks:
+                self._chunks[name] = self._previous.chunks[name]
+            self._skipped.extend(self._known_notes.get(path, ()))
+            return None
+        try:
+            return self._read(name, status)
+        except FileNotFoundError:
+            return None
+
+    def _read(self, name: bytes, status: os.stat_result) -> None:
+        known = self._known_rows.get(name)
+        previous = Digest(known.digest) if known is not None else None
+        try:
+            read = self._walker.capture.capture(self._fd, name, status.st_size, previous)
+        except FileNotFoundError:
+            raise
+        except NotARegularFile:
+            raise _Swapped from None
+        except OSError as error:
+            self._files.pop(name, None)
+            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+        final = read.status
+        flags = SPARSE if is_sparse(final) else 0
+        if final.st_nlink > 1:
+            flags |= MANY_NAMES
+        if not read.stable or not self._walker.is_settled(final.st_ctime_ns):
+            flags |= UNSETTLED
+        if not read.stable:
+            self._skip(name, SkipReason.UNSTABLE)
+        if read.xattrs:
+            self._skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))
+        self._files[name] = FileRow(
+            final.st_ino,
+            read.content.size,
+            final.st_mtime_ns,
+            final.st_ctime_ns,
+            final.st_mode,
+            flags,
+            read.content.digest,
+        )
+        if read.content.chunks is not None:
+            self._chunks[name] = read.content.chunks
+        else:
+            self._chunks.pop(name, None)
+
+    def _take_symlink(self, name: bytes, status: os.stat_result) -> None:
+        try:
+            target = self._fs.readlink(name, dir_fd=self._fd)
+        except FileNotFoundError:
+            return
+        except OSError:
+            raise _Swapped from None
+        self._symlinks.append(
+            LinkRow(name, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, target)
+        )
+
+
+def _matches(row: FileRow, status: os.stat_result) -> bool:
+    return (
+        row.ctime_ns == status.st_ctime_ns
+        and row.mtime_ns == status.st_mtime_ns
+        and row.size == status.st_size
+        and row.inode == status.st_ino
+        and row.mode == status.st_mode
+    )
+
+
+def _is_bare(state: DirectoryState) -> bool:
+    return not state.names and not state.symlinks and not state.children

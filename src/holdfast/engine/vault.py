@@ -1,0 +1,58 @@
+"""Everything an operation needs about one workspace and its store, put together by bootstrap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.errors import WorkspaceRefused
+from holdfast.domain.ids import Digest
+from holdfast.domain.settings import Settings
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.ports.catalog import Catalog
+from holdfast.ports.clock import Clock, IdSource
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectStore
+from holdfast.ports.stat_cache import StatCache
+from holdfast.ports.store_access import StoreAccess
+
+_ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    workspace: Path
+    fs: Filesystem
+    objects: ObjectStore
+    catalog: Catalog
+    stat_cache: StatCache
+    access: StoreAccess
+    clock: Clock
+    ids: IdSource
+    settings: Settings
+
+    def load_tree(self, digest: Digest) -> Tree:
+        return decode_tree(self.objects.read(digest))
+
+    @contextmanager
+    def open_root(self) -> Iterator[int]:
+        """A handle on the workspace; everything below is reached from it without following links."""
+        try:
+            fd = self.fs.open(os.fsencode(self.workspace), _ROOT_FLAGS)
+        except OSError as error:
+            raise WorkspaceRefused(
+                f"the workspace {self.workspace} cannot be opened: {error.strerror}",
+                hint="check that the directory exists and that you may read it",
+            ) from None
+        try:
+            yield fd
+        finally:
+            self.fs.close(fd)
+
+    def scan_generation(self, root_fd: int) -> str:
+        """What remembered scans are valid for: this directory, on this disk, this store content."""
+        status = self.fs.fstat(root_fd)
+        return f"1:{status.st_dev}:{status.st_ino}:{self.access.content_generation()}"

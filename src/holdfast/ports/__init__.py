@@ -1,0 +1,1 @@
+"""Protocols that the engine is written against; their docstrings are the contract."""

@@ -1,0 +1,153 @@
+"""Sessions, checkpoints, operations and settings: everything about content except the content.
+
+Writes happen inside `transaction`, under the store's writer lock; either everything of one
+transaction is durable when the block ends, or nothing of it is ever seen (I3). Reads need no lock
+and see the last finished transaction. Sequence numbers are given out by the catalog and rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.sessions import Session, SessionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NewCheckpoint:
+    """A checkpoint before the catalog has given it a place in the order."""
+
+    id: CheckpointId
+    session_id: SessionId
+    parent: CheckpointId | None
+    kind: Kind
+    created_at_ns: int
+    tree: Digest
+    intent: SnapshotIntent
+    files: int
+    size_bytes: int
+    changed: ChangeCounts
+    report: Digest | None = None
+    restores_from: CheckpointId | None = None
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewOperation:
+    """An operation before the catalog has given it a place in the order.
+
+    `token` names the attempt that made it, so that recovery can tell whether it was recorded.
+    """
+
+    kind: OperationKind
+    session_id: SessionId
+    at_ns: int
+    checkpoint: CheckpointId | None = None
+    safety: CheckpointId | None = None
+    head_before: CheckpointId | None = None
+    reverses: int | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogCounts:
+    """Totals of one session, or of all."""
+
+    checkpoints: int
+    records: int
+    restores: int
+
+
+class CatalogTransaction(Protocol):
+    """Changes that become durable together."""
+
+    def add_session(self, session: Session) -> None: ...
+
+    def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None: ...
+
+    def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None: ...
+
+    def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
+        """Give it the next sequence number. A name taken in its session: `InvalidIntent`."""
+        ...
+
+    def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
+        """Drop the row; children take over its parent."""
+        ...
+
+    def add_operation(self, new: NewOperation) -> Operation: ...
+
+    def set_setting(self, key: str, value_json: str | None) -> None:
+        """Store a setting of this workspace; None removes it."""
+        ...
+
+    def set_current_session(self, session_id: SessionId) -> None: ...
+
+
+class Catalog(Protocol):
+    """The record of what was saved."""
+
+    def transaction(self) -> AbstractContextManager[CatalogTransaction]: ...
+
+    def sessions(self) -> Sequence[Session]:
+        """All sessions, oldest first."""
+        ...
+
+    def session(self, session_id: SessionId) -> Session | None: ...
+
+    def current_session(self) -> SessionId | None: ...
+
+    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None: ...
+
+    def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None: ...
+
+    def checkpoints_with_prefix(
+        self, session_id: SessionId, prefix: str, limit: int
+    ) -> Sequence[Checkpoint]: ...
+
+    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
+        """The oldest one that is not a record."""
+        ...
+
+    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
+        """The newest by sequence, records apart, whose wall-clock time is not after `at_ns`."""
+        ...
+
+    def history(
+        self,
+        session_id: SessionId,
+        *,
+        limit: int | None = None,
+        records: bool = False,
+        before: int | None = None,
+    ) -> Sequence[Checkpoint]:
+        """Newest first; `before` is a sequence number to page on from."""
+        ...
+
+    def roots(self) -> Iterator[Checkpoint]:
+        """Every checkpoint of every session, for reachability, oldest first."""
+        ...
+
+    def operations(self, session_id: SessionId) -> Sequence[Operation]:
+        """Oldest first."""
+        ...
+
+    def operation_with_token(self, token: str) -> Operation | None: ...
+
+    def counts(self, session_id: SessionId | None = None) -> CatalogCounts: ...
+
+    def settings(self) -> Mapping[str, str]:
+        """Key to value as JSON."""
+        ...
+
+    def check(self) -> Iterator[str]:
+        """Problems of the catalog's own structure."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,100 @@
+"""The system calls that saving and restoring make, so that tests can fail, record or kill any one.
+
+Members have the shape of the `os` functions, so the real adapter costs nothing on the hot path.
+Every path argument is one name relative to `dir_fd` (I6), or an absolute path of the store.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+
+class Filesystem(Protocol):
+    """What a directory handle can be asked to do."""
+
+    def open(self, path: bytes, flags: int, mode: int = ..., *, dir_fd: int | None = ...) -> int:
+        """Open a file; directories and files of the workspace always with `O_NOFOLLOW`."""
+        ...
+
+    def close(self, fd: int) -> None: ...
+
+    def stat(
+        self, path: bytes, *, dir_fd: int | None = ..., follow_symlinks: bool = ...
+    ) -> os.stat_result: ...
+
+    def fstat(self, fd: int) -> os.stat_result: ...
+
+    def list_names(self, fd: int) -> list[bytes]:
+        """The names in the directory, in no particular order, without `.` and `..`."""
+        ...
+
+    def read(self, fd: int, size: int) -> bytes: ...
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes: ...
+
+    def write(self, fd: int, data: bytes) -> int: ...
+
+    def fsync(self, fd: int) -> None:
+        """Make the file's or directory's content durable; an error means nothing is known."""
+        ...
+
+    def sync_all(self, fd: int) -> None:
+        """Make everything written so far on the file system of `fd` durable."""
+        ...
+
+    def ftruncate(self, fd: int, length: int) -> None: ...
+
+    def lseek(self, fd: int, position: int, how: int) -> int: ...
+
+    def fchmod(self, fd: int, mode: int) -> None: ...
+
+    def may_chown(self) -> bool:
+        """Whether this process can give files away, and so has to care whose they are."""
+        ...
+
+    def fchown(self, fd: int, uid: int, gid: int) -> None: ...
+
+    def set_times(self, name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
+        """Set the modification time of `name` itself, never of what a link points to."""
+        ...
+
+    def mkdir(self, path: bytes, mode: int = ..., *, dir_fd: int | None = ...) -> None: ...
+
+    def rmdir(self, path: bytes, *, dir_fd: int | None = ...) -> None: ...
+
+    def unlink(self, path: bytes, *, dir_fd: int | None = ...) -> None: ...
+
+    def symlink(self, target: bytes, path: bytes, *, dir_fd: int | None = ...) -> None: ...
+
+    def readlink(self, path: bytes, *, dir_fd: int | None = ...) -> bytes: ...
+
+    def link(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        """A second name for `source`; fails when `target` exists."""
+        ...
+
+    def rename(
+        self,
+        source: bytes,
+        target: bytes,
+        *,
+        src_dir_fd: int | None = ...,
+        dst_dir_fd: int | None = ...,
+    ) -> None:
+        """Move, replacing `target`."""
+        ...
+
+    def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        """Move; `FileExistsError` when `target` exists, never replacing it."""
+        ...
+
+    def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        """Swap two existing names; where the system cannot do it in one step, `other` is moved
+        aside first, so that no bytes can be lost, only briefly be absent."""
+        ...
+
+    def list_xattrs(self, fd: int) -> list[str]:
+        """Names of extended attributes that a copy of the bytes would not carry."""
+        ...
+
+    def free_bytes(self, path: bytes) -> int: ...

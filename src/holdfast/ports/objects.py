@@ -1,0 +1,81 @@
+"""Where content lives: immutable objects named by the digest of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.domain.ids import Digest
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectProblem:
+    """Something wrong with stored content, as `check` reports it."""
+
+    subject: str
+    problem: str
+    invariant: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTotals:
+    """What one writer did: bytes that went to disk, and bytes that were there already."""
+
+    stored_bytes: int = 0
+    deduplicated_bytes: int = 0
+    objects: int = 0
+
+
+class ObjectWriter(Protocol):
+    """One batch of new objects. Nothing in it may be named before `commit` returns (I1)."""
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        """Take an object whose digest the caller computed from `data`; False when it is known.
+
+        `similar_to` may name an object with similar content; a store may use it to store less.
+        """
+        ...
+
+    def commit(self) -> WriteTotals:
+        """Make every object of the batch durable; after this they are readable and stay so."""
+        ...
+
+    def abandon(self) -> None:
+        """Forget the batch; objects of it that others do not hold take no space."""
+        ...
+
+
+class ObjectStore(Protocol):
+    """A set of objects. Reads need no lock; at most one writer at a time."""
+
+    def read(self, digest: Digest) -> bytes:
+        """The bytes of an object, proven to match its name (I2).
+
+        `ObjectMissing` when there is none, `ObjectDamaged` when its bytes do not match.
+        """
+        ...
+
+    def contains(self, digest: Digest) -> bool: ...
+
+    def missing(self, digests: Iterable[Digest]) -> set[Digest]:
+        """Those of `digests` that are not held, asked at once."""
+        ...
+
+    def writer(self, *, limit_bytes: int | None = None) -> ObjectWriter:
+        """Start a batch; `NoSpace` from `add` or `commit` when it would store more than the limit."""
+        ...
+
+    def digests(self) -> Iterator[Digest]: ...
+
+    def count(self) -> int: ...
+
+    def size_bytes(self) -> int:
+        """Bytes the store takes on its medium."""
+        ...
+
+    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+        """Problems of the store's own structure; with `data`, of every byte of every object."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,41 @@
+"""The store as a place: its lock, its journal, its size, and where it may not be scanned."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+
+class StoreAccess(Protocol):
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Be the only writer of the store; `Busy`, naming the holder, after the configured wait.
+
+        Re-entrant. What another process left unfinished in the store is put right on entry.
+        """
+        ...
+
+    def read_journal(self) -> bytes | None:
+        """The journal of a restore that has not finished, or None."""
+        ...
+
+    def write_journal(self, data: bytes) -> None:
+        """Durable when it returns (I4)."""
+        ...
+
+    def remove_journal(self) -> None: ...
+
+    def size_bytes(self) -> int:
+        """Everything the store takes on disk: content, catalog, logs, caches."""
+        ...
+
+    def free_bytes(self) -> int:
+        """What the disk of the store has left for this user."""
+        ...
+
+    def content_generation(self) -> str:
+        """Changes whenever content has been removed from the store."""
+        ...
+
+    def path_inside_workspace(self) -> bytes | None:
+        """The store's own directory as a path of the workspace, if it lies in it."""
+        ...

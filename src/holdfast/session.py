@@ -1,0 +1,253 @@
+"""The library: save and restore one workspace in one session.
+
+>>> from holdfast import SessionCheckpointer
+>>> session = SessionCheckpointer(Path("my-project"), "refactor")
+>>> before = session.checkpoint("before the refactor")
+>>> session.restore(before)
+0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.changes import ChangeType
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import NotFound
+from holdfast.domain.ids import session_id as valid_session_id
+from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
+from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.snapshots import Artifact, CheckpointSummary, WorkspaceSnapshot
+from holdfast.engine.content import read_content
+from holdfast.engine.listing import list_files
+from holdfast.engine.references import standing_on
+
+
+class SessionCheckpointer:
+    """Checkpoints of a workspace within one session; safe to share between threads.
+
+    `file_filter` gets the absolute path of each file and returns whether to capture it.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        session_id: str,
+        file_filter: Callable[[Path], bool] | None = None,
+    ) -> None:
+        self._id = valid_session_id(session_id)
+        self._open = open_workspace(
+            Path(workspace), create=True, file_filter=file_filter, purpose=f"session {self._id}"
+        )
+        self._engine = self._open.engine
+
+    @classmethod
+    def load(cls, workspace: Path, session_id: str) -> SessionCheckpointer:
+        """Open a session that exists; `NotFound` (a ValueError) when it does not."""
+        wanted = valid_session_id(session_id)
+        with open_workspace(Path(workspace), create=False) as opened:
+            if opened.engine.vault.catalog.session(wanted) is None:
+                known = [s.id for s in opened.engine.vault.catalog.sessions()]
+                raise NotFound(
+                    f"the workspace has no session {session_id!r}",
+                    hint=f"sessions are: {', '.join(known)}" if known else None,
+                )
+        return cls(workspace, session_id)
+
+    @property
+    def session_id(self) -> str:
+        return self._id
+
+    @property
+    def workspace(self) -> Path:
+        return self._engine.vault.workspace
+
+    def checkpoint(
+        self,
+        reasoning: str,
+        *,
+        goal_id: str | None = None,
+        task_id: str | None = None,
+        tool_calls: Iterable[ToolCall] = (),
+        confidence: float = DEFAULT_CONFIDENCE,
+        name: str | None = None,
+        tags: Iterable[str] = (),
+    ) -> str:
+        """Save the workspace; returns the checkpoint's id once it is durable."""
+        return self.save_checkpoint(
+            reasoning,
+            goal_id=goal_id,
+            task_id=task_id,
+            tool_calls=tool_calls,
+            confidence=confidence,
+            name=name,
+            tags=tags,
+        ).checkpoint.id
+
+    def save_checkpoint(
+        self,
+        reasoning: str,
+        *,
+        goal_id: str | None = None,
+        task_id: str | None = None,
+        tool_calls: Iterable[ToolCall] = (),
+        confidence: float = DEFAULT_CONFIDENCE,
+        name: str | None = None,
+        tags: Iterable[str] = (),
+    ) -> SaveOutcome:
+        """Like `checkpoint`, with everything there is to say: what was left out, and why."""
+        intent = make_intent(
+            reasoning,
+            goal_id=goal_id,
+            task_id=task_id,
+            tool_calls=tool_calls,
+            confidence=confidence,
+            name=name,
+            tags=tags,
+        )
+        return self._engine.save(self._id, intent)
+
+    def restore(self, snapshot_id: str | None = None) -> int:
+        """Take the workspace back; returns how many files changed on disk.
+
+        Without an argument: to the checkpoint before the one HEAD stands on.
+        """
+        return self.restore_checkpoint(snapshot_id).files_changed
+
+    def restore_checkpoint(
+        self,
+        reference: str | None = None,
+        paths: Sequence[str] | None = None,
+        *,
+        best_effort: bool = False,
+    ) -> RestoreOutcome:
+        """Like `restore`, for some paths if asked, with everything there is to say about it."""
+        request = self._engine.restore_request(
+            self._id, reference, paths=_paths(paths), best_effort=best_effort
+        )
+        return self._engine.restore(request)
+
+    def plan_restore(
+        self, reference: str | None = None, paths: Sequence[str] | None = None
+    ) -> RestorePlan:
+        """What `restore_checkpoint` would do now, without doing any of it."""
+        request = self._engine.restore_request(self._id, reference, paths=_paths(paths))
+        return self._engine.plan(request)
+
+    def undo(self) -> RestoreOutcome:
+        """Take back the last restore: the workspace is exactly what it was before it."""
+        return self._engine.restore(self._engine.undo_request(self._id))
+
+    def redo(self) -> RestoreOutcome:
+        """Take back the last undo."""
+        return self._engine.restore(self._engine.redo_request(self._id))
+
+    def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
+        """Changed paths between two checkpoints (default: the first one and HEAD)."""
+        old = self._engine.resolve(self._id, from_id or "initial")
+        new = self._engine.resolve(self._id, to_id or "HEAD")
+        changes = self._engine.changes(old, new, renames=False)
+        return {to_text(c.path): ChangeType(c.type).value for c in changes}
+
+    def history(self, limit: int | None = 20, *, records: bool = False) -> list[WorkspaceSnapshot]:
+        """Newest first; `records` adds what restores leave behind."""
+        found = self._engine.vault.catalog.history(self._id, limit=limit, records=records)
+        return [self._snapshot(checkpoint) for checkpoint in found]
+
+    def summaries(
+        self, limit: int | None = None, *, records: bool = False
+    ) -> list[CheckpointSummary]:
+        found = self._engine.vault.catalog.history(self._id, limit=limit, records=records)
+        return [CheckpointSummary.of(checkpoint) for checkpoint in found]
+
+    def get(self, reference: str) -> WorkspaceSnapshot:
+        return self._snapshot(self._engine.resolve(self._id, reference))
+
+    def get_by_name(self, name: str) -> WorkspaceSnapshot | None:
+        found = self._engine.vault.catalog.checkpoint_named(self._id, name)
+        return None if found is None else self._snapshot(found)
+
+    @property
+    def head(self) -> str | None:
+        """The id of the newest state in this session's line, or None before the first."""
+        session = self._engine.vault.catalog.session(self._id)
+        return session.head if session else None
+
+    @property
+    def standing_on(self) -> str | None:
+        """The checkpoint that HEAD stands for, with the records of restores looked through."""
+        found = standing_on(self._engine.vault, self._id)
+        return found.id if found else None
+
+    @property
+    def checkpoint_count(self) -> int:
+        return self._engine.vault.catalog.counts(self._id).checkpoints
+
+    @property
+    def stats(self) -> dict[str, int]:
+        vault = self._engine.vault
+        counts = vault.catalog.counts(self._id)
+        stored = vault.objects.size_bytes()
+        held = sum(c.size_bytes for c in vault.catalog.roots())
+        return {
+            "checkpoints": counts.checkpoints,
+            "restores": counts.restores,
+            "bytes_stored": stored,
+            "bytes_deduped": max(held - stored, 0),
+            "snapshots": counts.checkpoints + counts.records,
+            "content_blobs": vault.objects.count(),
+        }
+
+    def save(self) -> Path:
+        """Nothing to flush: a checkpoint is durable when it is returned. The store's directory."""
+        return self._open.store.directory
+
+    def archive(self) -> Path | None:
+        """Close the session; it stays listable and restorable. None when it has no checkpoint."""
+        return self._open.store.directory if self._engine.archive(self._id) else None
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __enter__(self) -> SessionCheckpointer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _snapshot(self, checkpoint: Checkpoint) -> WorkspaceSnapshot:
+        return WorkspaceSnapshot(
+            id=checkpoint.id,
+            timestamp=checkpoint.created_at,
+            parent=checkpoint.parent,
+            intent=checkpoint.intent,
+            artifacts=tuple(
+                self._artifact(path, entry)
+                for path, entry in list_files(self._engine.vault.load_tree, checkpoint.tree)
+            ),
+        )
+
+    def _artifact(self, path: bytes, entry: FileEntry) -> Artifact:
+        objects = self._engine.vault.objects
+        return Artifact(
+            to_text(path),
+            entry.digest.hex(),
+            entry.size,
+            entry.mode,
+            lambda: read_content(objects, entry),
+        )
+
+
+def _paths(paths: Sequence[str] | None) -> list[bytes]:
+    return [from_text(path) for path in paths or ()]

@@ -1,0 +1,40 @@
+"""Replacing a small file so that a reader, or a crash, sees the old content or the new one."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.ports.filesystem import Filesystem
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+
+
+def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:
+    """`write` may take less than it is given; a short write is not an error."""
+    view = memoryview(data)
+    while view:
+        view = view[fs.write(fd, view) :]  # type: ignore[arg-type]
+
+
+def sync_directory(fs: Filesystem, path: bytes) -> None:
+    fd = fs.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fs.fsync(fd)
+    finally:
+        fs.close(fd)
+
+
+def atomic_write(fs: Filesystem, path: bytes, data: bytes, *, mode: int = FILE_MODE) -> None:
+    """Durable when it returns: content, name and the removal of the old content."""
+    directory, _, name = path.rpartition(b"/")
+    temporary = directory + b"/." + name + b".new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = fs.open(temporary, flags, mode)
+    try:
+        write_all(fs, fd, data)
+        fs.fsync(fd)
+    finally:
+        fs.close(fd)
+    fs.rename(temporary, path)
+    sync_directory(fs, directory)

@@ -1,0 +1,1 @@
+"""Adapters of the catalog port, and the named migrations of the SQLite one."""

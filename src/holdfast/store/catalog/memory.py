@@ -1,0 +1,157 @@
+"""The catalog in memory: the smallest thing that keeps the contract; for tests."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import InvalidIntent
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
+
+
+@dataclass(slots=True)
+class _State:
+    sessions: dict[SessionId, Session] = field(default_factory=dict)
+    checkpoints: dict[CheckpointId, Checkpoint] = field(default_factory=dict)
+    operations: list[Operation] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    current_session: SessionId | None = None
+    last_sequence: int = 0
+
+
+class MemoryTransaction:
+    def __init__(self, state: _State) -> None:
+        self._state = state
+
+    def add_session(self, session: Session) -> None:
+        self._state.sessions[session.id] = session
+
+    def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None:
+        sessions = self._state.sessions
+        sessions[session_id] = replace(sessions[session_id], status=status)
+
+    def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
+        sessions = self._state.sessions
+        sessions[session_id] = replace(sessions[session_id], head=head)
+
+    def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
+        name = new.intent.checkpoint_name
+        for other in self._state.checkpoints.values():
+            if name is not None and (other.session_id, other.name) == (new.session_id, name):
+                raise InvalidIntent(f"the session already has a checkpoint named {name!r}")
+        fields = {key: getattr(new, key) for key in NewCheckpoint.__dataclass_fields__}
+        checkpoint = Checkpoint(sequence=self._next(), **fields)
+        self._state.checkpoints[checkpoint.id] = checkpoint
+        return checkpoint
+
+    def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
+        removed = self._state.checkpoints.pop(checkpoint_id)
+        for other in list(self._state.checkpoints.values()):
+            if other.parent == checkpoint_id:
+                self._state.checkpoints[other.id] = replace(other, parent=removed.parent)
+
+    def add_operation(self, new: NewOperation) -> Operation:
+        fields = {key: getattr(new, key) for key in NewOperation.__dataclass_fields__}
+        operation = Operation(sequence=self._next(), **fields)
+        self._state.operations.append(operation)
+        return operation
+
+    def set_setting(self, key: str, value_json: str | None) -> None:
+        if value_json is None:
+            self._state.settings.pop(key, None)
+        else:
+            self._state.settings[key] = value_json
+
+    def set_current_session(self, session_id: SessionId) -> None:
+        self._state.current_session = session_id
+
+    def _next(self) -> int:
+        self._state.last_sequence += 1
+        return self._state.last_sequence
+
+
+class MemoryCatalog:
+    """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+
+    @contextmanager
+    def transaction(self) -> Iterator[MemoryTransaction]:
+        draft = copy.deepcopy(self._state)
+        yield MemoryTransaction(draft)
+        self._state = draft
+
+    def sessions(self) -> Sequence[Session]:
+        return sorted(self._state.sessions.values(), key=lambda s: (s.created_at_ns, s.id))
+
+    def session(self, session_id: SessionId) -> Session | None:
+        return self._state.sessions.get(session_id)
+
+    def current_session(self) -> SessionId | None:
+        return self._state.current_session
+
+    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None:
+        found = self._state.checkpoints.get(CheckpointId(checkpoint_id))
+        return found if found is not None and found.session_id == session_id else None
+
+    def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None:
+        return next((c for c in self._of(session_id) if c.name == name), None)
+
+    def checkpoints_with_prefix(
+        self, session_id: SessionId, prefix: str, limit: int
+    ) -> Sequence[Checkpoint]:
+        found = [c for c in self._of(session_id) if c.id.startswith(prefix)]
+        return found[::-1][:limit]
+
+    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
+        return next((c for c in self._of(session_id) if not c.kind.is_record), None)
+
+    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
+        found = [c for c in self._of(session_id) if c.created_at_ns <= at_ns]
+        return next((c for c in found[::-1] if not c.kind.is_record), None)
+
+    def history(
+        self,
+        session_id: SessionId,
+        *,
+        limit: int | None = None,
+        records: bool = False,
+        before: int | None = None,
+    ) -> Sequence[Checkpoint]:
+        found = [c for c in self._of(session_id) if records or not c.kind.is_record]
+        return [c for c in found[::-1] if before is None or c.sequence < before][:limit]
+
+    def roots(self) -> Iterator[Checkpoint]:
+        yield from sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)
+
+    def operations(self, session_id: SessionId) -> Sequence[Operation]:
+        return [op for op in self._state.operations if op.session_id == session_id]
+
+    def operation_with_token(self, token: str) -> Operation | None:
+        return next((op for op in self._state.operations if op.token == token), None)
+
+    def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
+        kept = [c for c in self.roots() if session_id in (None, c.session_id)]
+        done = [op for op in self._state.operations if session_id in (None, op.session_id)]
+        restoring = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+        records = sum(c.kind.is_record for c in kept)
+        return CatalogCounts(len(kept) - records, records, sum(op.kind in restoring for op in done))
+
+    def settings(self) -> Mapping[str, str]:
+        return dict(self._state.settings)
+
+    def check(self) -> Iterator[str]:
+        yield from ()
+
+    def close(self) -> None:
+        return None
+
+    def _of(self, session_id: SessionId) -> list[Checkpoint]:
+        return [c for c in self.roots() if c.session_id == session_id]

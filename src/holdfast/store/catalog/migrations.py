@@ -1,0 +1,108 @@
+"""The catalog's schema as a list of named steps; each commits together with its record.
+
+A store is migrated when it is opened, under its lock. Steps are only ever added. A store that
+records a step this list does not have was written by a later Holdfast and is left untouched.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import apsw
+
+from holdfast.domain.errors import NewerStore
+
+
+class Migration(NamedTuple):
+    name: str
+    script: str
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "0001-sessions-checkpoints-operations",
+        """
+        CREATE TABLE sessions (
+          id TEXT PRIMARY KEY,
+          created_at_ns INTEGER NOT NULL,
+          status TEXT NOT NULL,
+          title TEXT,
+          agent TEXT,
+          head TEXT,
+          approved TEXT
+        ) WITHOUT ROWID;
+        CREATE TABLE checkpoints (
+          sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          session_id TEXT NOT NULL REFERENCES sessions(id),
+          parent TEXT,
+          kind TEXT NOT NULL,
+          created_at_ns INTEGER NOT NULL,
+          tree BLOB NOT NULL,
+          reasoning TEXT NOT NULL,
+          goal_id TEXT,
+          task_id TEXT,
+          tool_calls TEXT NOT NULL,
+          confidence REAL NOT NULL,
+          name TEXT,
+          tags TEXT NOT NULL,
+          files INTEGER NOT NULL,
+          size_bytes INTEGER NOT NULL,
+          added INTEGER NOT NULL,
+          modified INTEGER NOT NULL,
+          removed INTEGER NOT NULL,
+          report BLOB,
+          restores_from TEXT,
+          partial INTEGER NOT NULL
+        );
+        CREATE UNIQUE INDEX checkpoint_names ON checkpoints(session_id, name)
+          WHERE name IS NOT NULL;
+        CREATE INDEX checkpoint_history ON checkpoints(session_id, sequence);
+        CREATE INDEX checkpoint_children ON checkpoints(parent);
+        CREATE TABLE operations (
+          sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+          kind TEXT NOT NULL,
+          session_id TEXT NOT NULL REFERENCES sessions(id),
+          at_ns INTEGER NOT NULL,
+          checkpoint TEXT,
+          safety TEXT,
+          head_before TEXT,
+          reverses INTEGER,
+          token TEXT UNIQUE
+        );
+        CREATE INDEX operation_history ON operations(session_id, sequence);
+        CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        """,
+    ),
+)
+
+_RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) WITHOUT ROWID"
+
+
+def applied_migrations(db: apsw.Connection) -> tuple[str, ...]:
+    exists = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='migrations'"
+    if not db.execute(exists).fetchall():
+        return ()
+    return tuple(name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name"))
+
+
+def require_known(applied: tuple[str, ...]) -> None:
+    unknown = sorted(set(applied) - {migration.name for migration in MIGRATIONS})
+    if unknown:
+        raise NewerStore(
+            f"this store was written by a later version of Holdfast (it has {unknown[-1]!r})",
+            hint="upgrade Holdfast; the store was not touched",
+        )
+
+
+def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
+    """Apply what is missing, in order; a step that fails leaves no trace of itself."""
+    applied = set(applied_migrations(db))
+    for migration in migrations:
+        if migration.name in applied:
+            continue
+        with db:
+            db.execute(_RECORDS)
+            db.execute(migration.script)
+            db.execute("INSERT INTO migrations VALUES (?)", (migration.name,))

@@ -1,0 +1,118 @@
+"""Catalog rows to values and back; the one place that knows the column order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.ids import DIGEST_BYTES, CheckpointId, Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+
+SESSION_COLUMNS = "id, created_at_ns, status, title, agent, head, approved"
+CHECKPOINT_VALUES = (
+    "id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id, task_id, tool_calls,"
+    " confidence, name, tags, files, size_bytes, added, modified, removed, report, restores_from,"
+    " partial"
+)
+CHECKPOINT_COLUMNS = f"sequence, {CHECKPOINT_VALUES}"
+OPERATION_VALUES = "kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token"
+OPERATION_COLUMNS = f"sequence, {OPERATION_VALUES}"
+
+
+def session_from_row(row: tuple[Any, ...]) -> Session:
+    identifier, created_at_ns, status, title, agent, head, approved = row
+    return Session(
+        SessionId(identifier), created_at_ns, SessionStatus(status), title, agent, head, approved
+    )
+
+
+def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
+    intent = new.intent
+    calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
+    return (
+        new.id,
+        new.session_id,
+        new.parent,
+        new.kind.value,
+        new.created_at_ns,
+        new.tree,
+        intent.reasoning,
+        intent.goal_id,
+        intent.task_id,
+        json.dumps(calls),
+        intent.confidence,
+        intent.checkpoint_name,
+        json.dumps(intent.tags),
+        new.files,
+        new.size_bytes,
+        new.changed.added,
+        new.changed.modified,
+        new.changed.removed,
+        new.report,
+        new.restores_from,
+        int(new.partial),
+    )
+
+
+def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
+    sequence, identifier, session_id, parent, kind, created_at_ns, tree = row[:7]
+    reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
+    files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:]
+    if len(tree) != DIGEST_BYTES:
+        raise ValueError(f"checkpoint {identifier} names no tree")
+    return Checkpoint(
+        sequence=sequence,
+        id=CheckpointId(identifier),
+        session_id=SessionId(session_id),
+        parent=None if parent is None else CheckpointId(parent),
+        kind=Kind(kind),
+        created_at_ns=created_at_ns,
+        tree=Digest(tree),
+        intent=SnapshotIntent(
+            reasoning,
+            goal_id,
+            task_id,
+            tuple(json.loads(tool_calls)),
+            confidence,
+            name,
+            tuple(json.loads(tags)),
+        ),
+        files=files,
+        size_bytes=size_bytes,
+        changed=ChangeCounts(added, modified, removed),
+        report=None if report is None else Digest(report),
+        restores_from=None if restores_from is None else CheckpointId(restores_from),
+        partial=bool(partial),
+    )
+
+
+def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
+    return (
+        new.kind.value,
+        new.session_id,
+        new.at_ns,
+        new.checkpoint,
+        new.safety,
+        new.head_before,
+        new.reverses,
+        new.token,
+    )
+
+
+def operation_from_row(row: tuple[Any, ...]) -> Operation:
+    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token = row
+    return Operation(
+        sequence,
+        OperationKind(kind),
+        SessionId(session_id),
+        at_ns,
+        checkpoint,
+        safety,
+        head_before,
+        reverses,
+        token,
+    )

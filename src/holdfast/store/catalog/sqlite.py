@@ -1,0 +1,204 @@
+"""The catalog in one SQLite file: the embedded default.
+
+A commit is durable when it returns (`synchronous=FULL` fsyncs the log). The caller holds the
+store's lock around every transaction; readers do not.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
+from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.sessions import Session
+from holdfast.ports.catalog import CatalogCounts
+from holdfast.store.catalog.migrations import (
+    MIGRATIONS,
+    applied_migrations,
+    migrate,
+    require_known,
+)
+from holdfast.store.catalog.rows import (
+    CHECKPOINT_COLUMNS,
+    OPERATION_COLUMNS,
+    SESSION_COLUMNS,
+    checkpoint_from_row,
+    operation_from_row,
+    session_from_row,
+)
+from holdfast.store.catalog.transaction import SqliteTransaction
+from holdfast.store.sqlite_connection import connect, fold_log, translate
+
+_NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
+_CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
+
+
+class SqliteCatalog:
+    """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
+
+    def __init__(self, path: Path) -> None:
+        """Open without changing anything; `migrate` (under the lock) makes it ready for use."""
+        self._path = path
+        self._lock = threading.RLock()
+        try:
+            self._db = connect(path, synchronous="FULL")
+        except apsw.Error as error:
+            raise translate(error, path) from error
+        try:
+            require_known(applied_migrations(self._db))
+        except apsw.Error as error:
+            self._db.close()
+            raise translate(error, path) from error
+        except BaseException:
+            self._db.close()
+            raise
+
+    def is_migrated(self) -> bool:
+        return len(applied_migrations(self._db)) == len(MIGRATIONS)
+
+    def migrate(self) -> None:
+        try:
+            migrate(self._db)
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTransaction]:
+        with self._lock:
+            try:
+                with self._db:
+                    yield SqliteTransaction(self._db)
+                fold_log(self._db, self._path)
+            except apsw.Error as error:
+                raise translate(error, self._path) from error
+
+    def sessions(self) -> Sequence[Session]:
+        query = f"SELECT {SESSION_COLUMNS} FROM sessions ORDER BY created_at_ns, id"
+        return [session_from_row(row) for row in self._rows(query)]
+
+    def session(self, session_id: SessionId) -> Session | None:
+        rows = self._rows(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id=?", session_id)
+        return session_from_row(rows[0]) if rows else None
+
+    def current_session(self) -> SessionId | None:
+        rows = self._rows("SELECT value FROM facts WHERE key='current_session'")
+        return SessionId(rows[0][0]) if rows else None
+
+    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None:
+        return self._one(f"{_CHECKPOINT} session_id=? AND id=?", session_id, checkpoint_id)
+
+    def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None:
+        return self._one(f"{_CHECKPOINT} session_id=? AND name=?", session_id, name)
+
+    def checkpoints_with_prefix(
+        self, session_id: SessionId, prefix: str, limit: int
+    ) -> Sequence[Checkpoint]:
+        after = prefix + "\U0010ffff"
+        query = f"{_CHECKPOINT} id >= ? AND id < ? AND session_id=? ORDER BY sequence DESC LIMIT ?"
+        return self._many(query, prefix, after, session_id, limit)
+
+    def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
+        query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} ORDER BY sequence LIMIT 1"
+        return self._one(query, session_id)
+
+    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
+        query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} AND created_at_ns<=?"
+        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, at_ns)
+
+    def history(
+        self,
+        session_id: SessionId,
+        *,
+        limit: int | None = None,
+        records: bool = False,
+        before: int | None = None,
+    ) -> Sequence[Checkpoint]:
+        kinds = "" if records else f"AND {_NOT_RECORDS}"
+        query = (
+            f"{_CHECKPOINT} session_id=? {kinds} AND sequence < ? ORDER BY sequence DESC LIMIT ?"
+        )
+        ceiling = (1 << 62) if before is None else before
+        return self._many(query, session_id, ceiling, -1 if limit is None else limit)
+
+    def roots(self) -> Iterator[Checkpoint]:
+        yield from self._many(f"{_CHECKPOINT} 1 ORDER BY sequence")
+
+    def operations(self, session_id: SessionId) -> Sequence[Operation]:
+        query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE session_id=? ORDER BY sequence"
+        return [operation_from_row(row) for row in self._rows(query, session_id)]
+
+    def operation_with_token(self, token: str) -> Operation | None:
+        rows = self._rows(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE token=?", token)
+        return operation_from_row(rows[0]) if rows else None
+
+    def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
+        where, values = ("", ()) if session_id is None else ("WHERE session_id=?", (session_id,))
+        kinds = dict(
+            self._rows(f"SELECT kind, count(*) FROM checkpoints {where} GROUP BY kind", *values)
+        )
+        done = dict(
+            self._rows(f"SELECT kind, count(*) FROM operations {where} GROUP BY kind", *values)
+        )
+        records = sum(kinds.get(kind.value, 0) for kind in RECORD_KINDS)
+        restoring = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+        return CatalogCounts(
+            checkpoints=sum(kinds.values()) - records,
+            records=records,
+            restores=sum(done.get(kind.value, 0) for kind in restoring),
+        )
+
+    def settings(self) -> Mapping[str, str]:
+        return dict(self._rows("SELECT key, value FROM settings"))
+
+    def check(self) -> Iterator[str]:
+        try:
+            with self._lock:
+                rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
+        except apsw.Error as error:
+            yield str(error)
+            return
+        yield from (text for (text,) in rows if text != "ok")
+        orphans = (
+            "SELECT c.id FROM checkpoints c LEFT JOIN operations o ON o.checkpoint=c.id"
+            " WHERE o.sequence IS NULL AND c.kind <> 'safety'"
+        )
+        for (checkpoint_id,) in self._rows(orphans):
+            yield f"checkpoint {checkpoint_id} has no operation (I3)"
+        heads = (
+            "SELECT s.id, s.head FROM sessions s LEFT JOIN checkpoints c ON c.id=s.head"
+            " WHERE s.head IS NOT NULL AND c.id IS NULL"
+        )
+        for session_id, head in self._rows(heads):
+            yield f"session {session_id} stands on checkpoint {head}, which does not exist (I3)"
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+
+    def _one(self, query: str, *values: Any) -> Checkpoint | None:
+        found = self._many(query, *values)
+        return found[0] if found else None
+
+    def _many(self, query: str, *values: Any) -> list[Checkpoint]:
+        try:
+            return [checkpoint_from_row(row) for row in self._rows(query, *values)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreDamaged(
+                f"a checkpoint row of the catalog cannot be read: {error}",
+                hint="run: holdfast check",
+            ) from error

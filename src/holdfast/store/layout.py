@@ -1,0 +1,109 @@
+"""Where the parts of a store lie, and which format it has.
+
+$HOLDFAST_HOME/
+  by-path/<digest of path>      the id of the workspace last seen there
+  stores/<workspace id>/
+    store.json                  format version and the workspace's last path
+    lock                        one writer at a time
+    catalog.db                  sessions, checkpoints, operations, settings
+    objects/index.db            where each object is (rebuildable)
+    objects/packs/*.pack        content
+    stat-cache.db               speeds up scans (may be lost)
+    journal                     only while a restore runs
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
+
+FORMAT = 1
+_OTHERS = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLayout:
+    directory: Path
+
+    @property
+    def description(self) -> Path:
+        return self.directory / "store.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.directory / "lock"
+
+    @property
+    def catalog(self) -> Path:
+        return self.directory / "catalog.db"
+
+    @property
+    def objects(self) -> Path:
+        return self.directory / "objects"
+
+    @property
+    def stat_cache(self) -> Path:
+        return self.directory / "stat-cache.db"
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "journal"
+
+    def exists(self) -> bool:
+        return self.description.exists()
+
+    def create(self, fs: Filesystem, workspace: Path) -> None:
+        """Private from the first moment; the description comes last and makes it a store."""
+        for path in (self.directory, self.objects, self.objects / "packs"):
+            make_private_directory(fs, path)
+        self.describe(fs, workspace)
+
+    def describe(self, fs: Filesystem, workspace: Path) -> None:
+        data = {"format": FORMAT, "workspace": os.fsencode(workspace).hex()}
+        atomic_write(fs, os.fsencode(self.description), json.dumps(data).encode())
+
+    def read_description(self) -> dict[str, Any]:
+        """Refuses a store of another format or another owner without touching anything."""
+        status = self.directory.stat()
+        if status.st_uid not in (os.geteuid(), 0) or (status.st_uid == 0 != os.geteuid()):
+            raise WorkspaceRefused(
+                f"the store {self.directory} belongs to another user (uid {status.st_uid})",
+                hint="set HOLDFAST_HOME to a directory of your own",
+            )
+        if status.st_mode & _OTHERS:
+            self.directory.chmod(DIRECTORY_MODE)
+        try:
+            described = json.loads(self.description.read_bytes())
+            version = described["format"]
+            described["workspace"] = Path(os.fsdecode(bytes.fromhex(described["workspace"])))
+        except (ValueError, KeyError, TypeError):
+            raise StoreDamaged(
+                f"{self.description} cannot be read", hint="run: holdfast check"
+            ) from None
+        if not isinstance(version, int) or version > FORMAT:
+            raise NewerStore(
+                f"the store has format {version}; this version of Holdfast knows up to {FORMAT}",
+                hint="upgrade Holdfast; the store was not touched",
+            )
+        return dict(described)
+
+
+def make_private_directory(fs: Filesystem, path: Path) -> None:
+    """Create with all missing parents, each private and each name durable."""
+    if path.is_dir():
+        return
+    make_private_directory(fs, path.parent)
+    try:
+        fs.mkdir(os.fsencode(path), DIRECTORY_MODE)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return
+    sync_directory(fs, os.fsencode(path.parent))

@@ -1,0 +1,113 @@
+"""The real file system: `os` functions, and the few Linux calls that Python does not wrap."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+
+_RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
+
+
+def _load_libc() -> ctypes.CDLL | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    return ctypes.CDLL(None, use_errno=True)
+
+
+_libc = _load_libc()
+_renameat2 = getattr(_libc, "renameat2", None)
+_syncfs = getattr(_libc, "syncfs", None)
+
+
+def _rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: int) -> bool:
+    """True when done; False when the system or the file system has no such call."""
+    if _renameat2 is None:
+        return False
+    if _renameat2(src, source, dst, target, ctypes.c_uint(flags)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL):
+        return False
+    raise OSError(number, os.strerror(number), target)
+
+
+class LocalFilesystem:
+    """See `holdfast.ports.filesystem.Filesystem` for the contract of each member."""
+
+    open = staticmethod(os.open)
+    close = staticmethod(os.close)
+    stat = staticmethod(os.stat)
+    fstat = staticmethod(os.fstat)
+    read = staticmethod(os.read)
+    pread = staticmethod(os.pread)
+    write = staticmethod(os.write)
+    fsync = staticmethod(os.fsync)
+    ftruncate = staticmethod(os.ftruncate)
+    lseek = staticmethod(os.lseek)
+    fchmod = staticmethod(os.fchmod)
+    fchown = staticmethod(os.fchown)
+    mkdir = staticmethod(os.mkdir)
+    rmdir = staticmethod(os.rmdir)
+    unlink = staticmethod(os.unlink)
+    symlink = staticmethod(os.symlink)
+    readlink = staticmethod(os.readlink)
+    rename = staticmethod(os.rename)
+
+    @staticmethod
+    def may_chown() -> bool:
+        return os.geteuid() == 0
+
+    @staticmethod
+    def list_names(fd: int) -> list[bytes]:
+        return [os.fsencode(name) for name in os.listdir(fd)]
+
+    @staticmethod
+    def link(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
+
+    @staticmethod
+    def set_times(name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
+        os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=dir_fd, follow_symlinks=False)
+
+    @staticmethod
+    def sync_all(fd: int) -> None:
+        """`syncfs` where there is one; it reports write-back errors like fsync on Linux ≥ 5.8."""
+        if _syncfs is None:
+            os.sync()
+        elif _syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    @staticmethod
+    def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if _rename_with_flags(source, target, src_dir_fd, dst_dir_fd, _RENAME_NOREPLACE):
+            return
+        os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
+        os.unlink(source, dir_fd=src_dir_fd)
+
+    @classmethod
+    def exchange(cls, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if _rename_with_flags(one, other, src_dir_fd, dst_dir_fd, _RENAME_EXCHANGE):
+            return
+        aside = one + b".aside"
+        os.rename(other, aside, src_dir_fd=dst_dir_fd, dst_dir_fd=src_dir_fd)
+        cls.rename_new(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        os.rename(aside, one, src_dir_fd=src_dir_fd, dst_dir_fd=src_dir_fd)
+
+    @staticmethod
+    def list_xattrs(fd: int) -> list[str]:
+        if sys.platform != "linux":
+            return []
+        try:
+            names = os.listxattr(fd)
+        except OSError:  # the file system keeps none
+            return []
+        return [name for name in names if not name.startswith("security.selinux")]
+
+    @staticmethod
+    def free_bytes(path: bytes) -> int:
+        status = os.statvfs(path)
+        return status.f_bavail * status.f_frsize

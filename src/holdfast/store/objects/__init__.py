@@ -1,0 +1,1 @@
+"""Content-addressed storage: records in append-only packs, found through a rebuildable index."""

@@ -1,0 +1,74 @@
+"""zstd, from the standard library where it has it, and the choice of how to store some bytes.
+
+Content similar to something already stored is compressed against it, which turns an edited file
+into a few dozen bytes. Content that does not shrink is stored as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+LEVEL = 3
+SMALLEST_WORTH_COMPRESSING = 48
+_WORTH_IT = 0.97
+"""Compressed content must be at least this much smaller, or reading it costs more than it saves."""
+
+_CLEARLY_SIMILAR = 0.10
+"""A result this small against a base needs no comparison with plain compression."""
+
+
+class Codec(IntEnum):
+    RAW = 0
+    ZSTD = 1
+    ZSTD_AGAINST_BASE = 2
+
+
+def compress(data: bytes) -> tuple[Codec, bytes]:
+    if len(data) < SMALLEST_WORTH_COMPRESSING:
+        return Codec.RAW, data
+    packed = zstd.compress(data, LEVEL)
+    if len(packed) > len(data) * _WORTH_IT:
+        return Codec.RAW, data
+    return Codec.ZSTD, packed
+
+
+def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
+    """The smallest of: against `base`, on its own, as it is."""
+    dictionary = zstd.ZstdDict(base, is_raw=True)
+    against = zstd.compress(data, LEVEL, zstd_dict=dictionary.as_prefix)
+    if len(against) <= len(data) * _CLEARLY_SIMILAR:
+        return Codec.ZSTD_AGAINST_BASE, against
+    codec, alone = compress(data)
+    if len(against) < len(alone) * 0.8:
+        return Codec.ZSTD_AGAINST_BASE, against
+    return codec, alone
+
+
+def decompress(codec: Codec, stored: bytes, size: int, base: bytes | None) -> bytes:
+    """The original bytes; `ValueError` for anything that is not exactly `size` of them."""
+    if codec is Codec.RAW:
+        data = stored
+    else:
+        prefix = None
+        if codec is Codec.ZSTD_AGAINST_BASE:
+            if base is None:
+                raise ValueError("its base is missing")
+            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
+        decompressor = zstd.ZstdDecompressor(zstd_dict=prefix)
+        try:
+            # One byte more than promised is asked for, so that content which lies about its
+            # size is caught without being inflated.
+            data = decompressor.decompress(stored, max_length=size + 1)
+        except zstd.ZstdError as error:
+            raise ValueError(str(error)) from None
+        if not decompressor.eof or decompressor.unused_data:
+            raise ValueError("the compressed data does not end where it should")
+    if len(data) != size:
+        raise ValueError(f"{len(data)} bytes instead of {size}")
+    return data

@@ -1,0 +1,305 @@
+"""Objects in packs on the local disk: the default object store.
+
+Writing: append records → fsync the pack → tell the index. Reading: index → pack → verify.
+The index is behind the packs at worst, and is caught up from them when a store is opened.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectProblem, WriteTotals
+from holdfast.store.objects.compression import (
+    SMALLEST_WORTH_COMPRESSING,
+    Codec,
+    compress,
+    compress_against,
+    decompress,
+)
+from holdfast.store.objects.index import Location, PackIndex
+from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, PackDirectory
+from holdfast.store.objects.records import (
+    DEEPEST_CHAIN,
+    BadRecord,
+    Record,
+    decode_record,
+    encode_record,
+)
+
+_LARGEST_DELTA_BYTES = 2 << 20
+_CACHE_BYTES = 8 << 20
+
+
+class LocalObjectStore:
+    """Thread safe for reading; one writer at a time, under the store's lock."""
+
+    def __init__(self, fs: Filesystem, directory: Path) -> None:
+        self._fs = fs
+        self._directory = directory
+        self._packs = PackDirectory(fs, directory / "packs")
+        self._index = PackIndex(directory / "index.db")
+        self._lock = threading.RLock()
+        self._cache: OrderedDict[Digest, bytes] = OrderedDict()
+        self._cached_bytes = 0
+
+    def catch_up(self) -> None:
+        """Take in what packs hold beyond the index; call under the store's lock."""
+        for number, known in self._grown_packs():
+            found: list[tuple[Digest, Location]] = []
+            sound_until = known
+            for offset, record, end in self._packs.scan(number, known):
+                if record is not None:
+                    place = Location(number, offset, record.length, record.depth)
+                    found.append((record.digest, place))
+                    sound_until = end
+            self._index.add(found, [(number, sound_until)])
+
+    def is_behind(self) -> bool:
+        """Whether packs hold more than the index knows."""
+        return bool(self._grown_packs())
+
+    def _grown_packs(self) -> list[tuple[int, int]]:
+        """Packs longer than the index says, each with the length that it knows."""
+        lengths = self._index.pack_lengths()
+        known = [(number, lengths.get(number, 0)) for number in self._packs.numbers()]
+        return [
+            (number, length)
+            for number, length in known
+            if self._packs.size_of(number) > max(length, len(PACK_MAGIC))
+        ]
+
+    def contains(self, digest: Digest) -> bool:
+        with self._lock:
+            return self._index.find(digest) is not None
+
+    def missing(self, digests: Iterable[Digest]) -> set[Digest]:
+        wanted = set(digests)
+        with self._lock:
+            return wanted - self._index.known(wanted)
+
+    def read(self, digest: Digest) -> bytes:
+        with self._lock:
+            if (cached := self._cache.get(digest)) is not None:
+                self._cache.move_to_end(digest)
+                return cached
+            data = self._read_chain(digest, DEEPEST_CHAIN)
+            self._remember(digest, data)
+            return data
+
+    def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
+        place = self._index.find(digest)
+        if place is None:
+            raise ObjectMissing(
+                f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check"
+            )
+        return self._open_record(digest, self._record(digest, place), depth_left)
+
+    def _record(self, digest: Digest, place: Location) -> Record:
+        try:
+            record = decode_record(self._packs.read(place.pack, place.offset, place.length))
+        except FileNotFoundError:
+            raise ObjectMissing(
+                f"pack {place.pack} of the store is missing", hint="run: holdfast check"
+            ) from None
+        except BadRecord as error:
+            raise _damaged(digest, str(error)) from None
+        if record.digest != digest:
+            raise _damaged(digest, "another object stands in its place")
+        return record
+
+    def _open_record(self, digest: Digest, record: Record, depth_left: int) -> bytes:
+        base = None
+        if record.base is not None:
+            if depth_left == 0:
+                raise _damaged(digest, "its chain of bases is too long")
+            base = self._cache.get(record.base)
+            if base is None:
+                base = self._read_chain(record.base, depth_left - 1)
+        try:
+            data = decompress(record.codec, record.stored, record.size, base)
+        except ValueError as error:
+            raise _damaged(digest, str(error)) from None
+        if digest_of(data) != digest:
+            raise _damaged(digest, "its bytes do not match its name (I2)")
+        return data
+
+    def _remember(self, digest: Digest, data: bytes) -> None:
+        """Recently used objects are bases and directories that are soon wanted again."""
+        if len(data) > _CACHE_BYTES // 8 or digest in self._cache:
+            return
+        self._cache[digest] = data
+        self._cached_bytes += len(data)
+        while self._cached_bytes > _CACHE_BYTES:
+            self._cached_bytes -= len(self._cache.popitem(last=False)[1])
+
+    def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
+        return LocalObjectWriter(self, limit_bytes)
+
+    def digests(self) -> Iterator[Digest]:
+        with self._lock:
+            known = list(self._index.digests())
+        return iter(known)
+
+    def count(self) -> int:
+        with self._lock:
+            return self._index.count()
+
+    def size_bytes(self) -> int:
+        files = [p for p in self._packs.directory.iterdir() if p.is_file()]
+        files += self._directory.glob("index.db*")
+        return sum(path.stat().st_size for path in files)
+
+    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+        with self._lock:
+            yield from _check(self, self._packs, self._index, data=data)
+
+    def close(self) -> None:
+        with self._lock:
+            self._packs.close()
+            self._index.close()
+
+
+class LocalObjectWriter:
+    """One batch; the pack is opened with the first object that is new."""
+
+    def __init__(self, store: LocalObjectStore, limit_bytes: int | None) -> None:
+        self._store = store
+        self._limit_bytes = limit_bytes
+        self._appenders: list[PackAppender] = []
+        self._added: dict[Digest, Location] = {}
+        self._stored_bytes = 0
+        self._deduplicated_bytes = 0
+        self._nothing_stored_yet = store._index.is_empty()
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        with self._store._lock:
+            if digest in self._added or self._is_stored(digest):
+                self._deduplicated_bytes += len(data)
+                return False
+            record = self._encode(digest, data, similar_to)
+            encoded = encode_record(record)
+            self._stored_bytes += len(encoded)
+            if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
+                raise NoSpace(
+                    "this checkpoint does not fit into the store's disk budget",
+                    hint="raise it: holdfast config set budget '\"10 GB\"', "
+                    "or delete checkpoints: holdfast delete REF",
+                )
+            appender = self._appender()
+            offset = appender.append(encoded)
+            place = Location(appender.number, offset, len(encoded), record.depth)
+            self._added[digest] = place
+            return True
+
+    def _is_stored(self, digest: Digest) -> bool:
+        return not self._nothing_stored_yet and self._store._index.find(digest) is not None
+
+    def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
+        if similar_to is not None and SMALLEST_WORTH_COMPRESSING < len(data):
+            base = self._base(similar_to)
+            if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
+                base_data, base_depth = base
+                codec, stored = compress_against(data, base_data)
+                if codec is Codec.ZSTD_AGAINST_BASE:
+                    return Record(digest, codec, base_depth + 1, len(data), similar_to, stored)
+                return Record(digest, codec, 0, len(data), None, stored)
+        codec, stored = compress(data)
+        return Record(digest, codec, 0, len(data), None, stored)
+
+    def _base(self, digest: Digest) -> tuple[bytes, int] | None:
+        """A base that is durable already, sound, and not at the end of a long chain."""
+        place = self._store._index.find(digest)
+        if place is None or place.depth >= DEEPEST_CHAIN:
+            return None
+        try:
+            data = self._store.read(digest)
+        except StoreDamaged:
+            return None
+        return (data, place.depth) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
+
+    def _appender(self) -> PackAppender:
+        if not self._appenders:
+            self._appenders.append(self._open_appender())
+        elif self._appenders[-1].end >= SEAL_AT_BYTES:
+            number = self._appenders[-1].number + 1
+            self._appenders.append(
+                PackAppender(self._store._fs, self._store._packs, number, create=True)
+            )
+        return self._appenders[-1]
+
+    def _open_appender(self) -> PackAppender:
+        """Go on in the newest pack if it ends where the index says, else start a new one."""
+        store = self._store
+        numbers = store._packs.numbers()
+        if numbers:
+            newest = numbers[-1]
+            size = store._packs.size_of(newest)
+            ends_as_known = size == store._index.pack_lengths().get(newest)
+            if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
+                return PackAppender(store._fs, store._packs, newest, create=False)
+        number = numbers[-1] + 1 if numbers else 1
+        return PackAppender(store._fs, store._packs, number, create=True)
+
+    def commit(self) -> WriteTotals:
+        with self._store._lock:
+            try:
+                for appender in self._appenders:
+                    appender.sync()
+                if self._appenders:
+                    lengths = [(a.number, a.end) for a in self._appenders]
+                    self._store._index.add(sorted(self._added.items()), lengths)
+            finally:
+                self._close()
+            return WriteTotals(self._stored_bytes, self._deduplicated_bytes, len(self._added))
+
+    def abandon(self) -> None:
+        with self._store._lock:
+            try:
+                for appender in self._appenders:
+                    appender.forget()
+            finally:
+                self._close()
+
+    def _close(self) -> None:
+        while self._appenders:
+            self._appenders.pop().close()
+
+
+def _damaged(digest: Digest, reason: str) -> ObjectDamaged:
+    return ObjectDamaged(
+        f"object {digest.hex()[:16]} is damaged: {reason}", hint="run: holdfast check"
+    )
+
+
+def _check(
+    store: LocalObjectStore, packs: PackDirectory, index: PackIndex, *, data: bool
+) -> Iterator[ObjectProblem]:
+    for problem in index.problems():
+        yield ObjectProblem("index.db", problem, "index")
+    present = set(packs.numbers())
+    for number, length in sorted(index.pack_lengths().items()):
+        if number not in present:
+            yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
+        elif packs.size_of(number) < length:
+            yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
+    if not data:
+        return
+    for number in sorted(present):
+        if packs.read(number, 0, len(PACK_MAGIC)) != PACK_MAGIC:
+            yield ObjectProblem(f"pack {number}", "it does not begin as a pack does", "I2")
+        for offset, record, end in packs.scan(number, 0):
+            if record is None:
+                what = f"{end - offset} bytes at {offset} are no sound record"
+                yield ObjectProblem(f"pack {number}", what, "I2")
+    for digest in list(index.digests()):
+        try:
+            store.read(digest)
+        except StoreDamaged as error:
+            yield ObjectProblem(f"object {digest.hex()}", error.message, "I2")

@@ -1,0 +1,78 @@
+"""Objects in memory: the smallest thing that keeps the contract; for tests and dry runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing
+from holdfast.domain.ids import Digest
+from holdfast.ports.objects import ObjectProblem, WriteTotals
+
+
+class MemoryObjectStore:
+    def __init__(self) -> None:
+        self._objects: dict[Digest, bytes] = {}
+
+    def read(self, digest: Digest) -> bytes:
+        try:
+            data = self._objects[digest]
+        except KeyError:
+            raise ObjectMissing(f"the store has no object {digest.hex()[:16]}") from None
+        if digest_of(data) != digest:
+            raise ObjectDamaged(f"object {digest.hex()[:16]} is damaged")
+        return data
+
+    def contains(self, digest: Digest) -> bool:
+        return digest in self._objects
+
+    def missing(self, digests: Iterable[Digest]) -> set[Digest]:
+        return set(digests) - self._objects.keys()
+
+    def writer(self, *, limit_bytes: int | None = None) -> MemoryObjectWriter:
+        return MemoryObjectWriter(self._objects, limit_bytes)
+
+    def digests(self) -> Iterator[Digest]:
+        return iter(sorted(self._objects))
+
+    def count(self) -> int:
+        return len(self._objects)
+
+    def size_bytes(self) -> int:
+        return sum(map(len, self._objects.values()))
+
+    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+        for digest, content in self._objects.items():
+            if data and digest_of(content) != digest:
+                yield ObjectProblem(f"object {digest.hex()}", "it is damaged", "I2")
+
+    def close(self) -> None:
+        return None
+
+
+class MemoryObjectWriter:
+    def __init__(self, objects: dict[Digest, bytes], limit_bytes: int | None) -> None:
+        self._objects = objects
+        self._limit_bytes = limit_bytes
+        self._new: dict[Digest, bytes] = {}
+        self._deduplicated_bytes = 0
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        if digest in self._objects or digest in self._new:
+            self._deduplicated_bytes += len(data)
+            return False
+        total = sum(map(len, self._new.values())) + len(data)
+        if self._limit_bytes is not None and total > self._limit_bytes:
+            raise NoSpace("this checkpoint does not fit into the store's disk budget")
+        self._new[digest] = data
+        return True
+
+    def commit(self) -> WriteTotals:
+        self._objects.update(self._new)
+        stored = sum(map(len, self._new.values()))
+        totals = WriteTotals(stored, self._deduplicated_bytes, len(self._new))
+        self._new = {}
+        return totals
+
+    def abandon(self) -> None:
+        self._new = {}

@@ -1,0 +1,167 @@
+"""Pack files: records one after the other, only ever appended to, sealed at a size.
+
+    packs/00000007.pack = "HFPACK1\\n" | record | record | …
+
+One fsync makes a whole save durable because it went into one file whose name was durable before.
+Bytes behind the last committed record are an unfinished save: they are never cut off, because
+after a power cut the index may know less than the pack; they are read again and taken in.
+A pack whose end is torn is left as it is, and the next save starts a new one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.atomic_write import FILE_MODE, sync_directory, write_all
+from holdfast.store.objects.records import (
+    HEADER_BYTES,
+    MAGIC,
+    BadRecord,
+    Record,
+    decode_record,
+    stored_size_of,
+)
+
+PACK_MAGIC = b"HFPACK1\n"
+SEAL_AT_BYTES = 64 << 20
+_WRITE_BUFFER_BYTES = 1 << 20
+_SCAN_BYTES = 1 << 20
+
+
+def pack_name(number: int) -> str:
+    return f"{number:08d}.pack"
+
+
+class PackDirectory:
+    """Reads and lists packs; the only place that knows their names."""
+
+    def __init__(self, fs: Filesystem, directory: Path) -> None:
+        self._fs = fs
+        self.directory = directory
+        self._open: dict[int, int] = {}
+
+    def path(self, number: int) -> bytes:
+        return os.fsencode(self.directory / pack_name(number))
+
+    def numbers(self) -> list[int]:
+        names = (p.name for p in self.directory.iterdir() if p.suffix == ".pack")
+        return sorted(int(name[:8]) for name in names if name[:8].isdigit() and len(name) == 13)
+
+    def size_of(self, number: int) -> int:
+        return self._fs.stat(self.path(number), follow_symlinks=False).st_size
+
+    def read(self, number: int, offset: int, length: int) -> bytes:
+        """Bytes of a pack; fewer than asked when it ends before."""
+        parts: list[bytes] = []
+        while length > 0:
+            part = self._fs.pread(self._descriptor(number), length, offset)
+            if not part:
+                break
+            parts.append(part)
+            offset += len(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def scan(self, number: int, start: int) -> Iterator[tuple[int, Record | None, int]]:
+        """Each record from `start` on as (offset, record, end); a damaged stretch as one None."""
+        offset = max(start, len(PACK_MAGIC))
+        size = self.size_of(number)
+        while offset < size:
+            record = self._record_at(number, offset)
+            if record is not None:
+                yield offset, record, offset + record.length
+                offset += record.length
+            else:
+                resumed = self._next_record(number, offset + 1, size)
+                yield offset, None, resumed
+                offset = resumed
+
+    def _record_at(self, number: int, offset: int) -> Record | None:
+        header = self.read(number, offset, HEADER_BYTES)
+        try:
+            stored = self.read(number, offset + HEADER_BYTES, stored_size_of(header))
+            return decode_record(header + stored)
+        except BadRecord:
+            return None
+
+    def _next_record(self, number: int, offset: int, size: int) -> int:
+        """Where the next sound record begins behind damage, or the end of the pack."""
+        while offset < size:
+            window = self.read(number, offset, _SCAN_BYTES)
+            position = window.find(MAGIC)
+            while position >= 0:
+                if self._record_at(number, offset + position) is not None:
+                    return offset + position
+                position = window.find(MAGIC, position + 1)
+            offset += max(len(window) - (len(MAGIC) - 1), 1)
+        return size
+
+    def _descriptor(self, number: int) -> int:
+        if number not in self._open:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._open[number] = self._fs.open(self.path(number), flags)
+        return self._open[number]
+
+    def close(self) -> None:
+        while self._open:
+            self._fs.close(self._open.popitem()[1])
+
+
+class PackAppender:
+    """Adds records to one pack; buffered, durable after `sync`."""
+
+    def __init__(self, fs: Filesystem, packs: PackDirectory, number: int, *, create: bool) -> None:
+        self._fs = fs
+        self._packs = packs
+        self.number = number
+        self._buffer = bytearray()
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_APPEND
+        if create:
+            flags |= os.O_CREAT | os.O_EXCL
+        self._fd = fs.open(packs.path(number), flags, FILE_MODE)
+        try:
+            if create:
+                write_all(fs, self._fd, PACK_MAGIC)
+                sync_directory(fs, os.fsencode(packs.directory))
+            self.start = fs.fstat(self._fd).st_size
+        except BaseException:
+            fs.close(self._fd)
+            raise
+        self.end = self.start
+
+    def append(self, encoded: bytes) -> int:
+        """The offset at which the record stands."""
+        offset = self.end
+        self._buffer += encoded
+        self.end += len(encoded)
+        if len(self._buffer) >= _WRITE_BUFFER_BYTES:
+            self._flush()
+        return offset
+
+    def buffered(self, offset: int, length: int) -> bytes | None:
+        """Bytes not yet written out, for reading an object of the batch that is under way."""
+        begin = offset - (self.end - len(self._buffer))
+        return bytes(self._buffer[begin : begin + length]) if begin >= 0 else None
+
+    def sync(self) -> None:
+        self._flush()
+        self._fs.fsync(self._fd)
+
+    def forget(self) -> None:
+        """Take back what this appender wrote; it was never named by anything."""
+        self._buffer.clear()
+        self._fs.ftruncate(self._fd, self.start)
+        self.end = self.start
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._fs.close(fd)
+
+    def _flush(self) -> None:
+        if self._buffer:
+            write_all(self._fs, self._fd, bytes(self._buffer))
+            self._buffer.clear()

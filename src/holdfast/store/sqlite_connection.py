@@ -1,0 +1,67 @@
+"""How every SQLite file of a store is opened.
+
+Write-ahead logging; automatic log checkpoints are off, so that the log is only ever folded back
+by whoever holds the store's lock (`fold_log`), and never while a connection is closed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import apsw
+
+from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
+from holdfast.store.atomic_write import FILE_MODE
+
+_FOLD_AT_PAGES = 1000
+
+
+def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> apsw.Connection:
+    """Open, creating the file private to its owner before SQLite sees it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    os.close(fd)
+    connection = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
+    )
+    try:
+        connection.set_busy_timeout(30_000)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
+        connection.execute("PRAGMA cell_size_check=ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def fold_log(connection: apsw.Connection, path: Path) -> None:
+    """Move the log into the database when it has grown; only under the store's lock."""
+    log = path.with_name(path.name + "-wal")
+    try:
+        pages = log.stat().st_size // 4096
+    except FileNotFoundError:
+        return
+    if pages >= _FOLD_AT_PAGES:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def translate(error: apsw.Error, path: Path) -> Exception:
+    """SQLite's trouble in the words of the error family."""
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        return StoreDamaged(
+            f"the database {path.name} of the store is damaged: {error}",
+            hint="run: holdfast check",
+        )
+    if isinstance(error, apsw.FullError):
+        return NoSpace(f"no space left for the store's {path.name}", hint="free some disk space")
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Busy(f"the store's {path.name} is in use", hint="try again")
+    if isinstance(error, apsw.IOError):
+        return StoreDamaged(f"reading or writing the store's {path.name} failed: {error}")
+    return error

@@ -1,0 +1,95 @@
+"""The stat cache in a SQLite file of its own, which may be lost at any time.
+
+Each row carries a checksum, because a wrong row could make a changed file look unchanged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import apsw
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged
+from holdfast.store.sqlite_connection import connect, fold_log, translate
+
+_CHECKSUM_BYTES = 8
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS generation (name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, entry BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+class SqliteStatCache:
+    """A damaged file is thrown away and begun anew: it only saves time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._db = self._open()
+        except (apsw.Error, StoreDamaged):
+            self._discard_file()
+            self._db = self._open()
+
+    def load(self, generation: str) -> dict[bytes, bytes]:
+        try:
+            if self._db.execute("SELECT name FROM generation").fetchall() != [(generation,)]:
+                return {}
+            rows = self._db.execute("SELECT path, entry FROM directories").fetchall()
+        except apsw.Error:
+            self._start_anew()
+            return {}
+        return {
+            path: entry[_CHECKSUM_BYTES:]
+            for path, entry in rows
+            if _checksum(path, entry[_CHECKSUM_BYTES:]) == entry[:_CHECKSUM_BYTES]
+        }
+
+    def update(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
+        try:
+            self._write(generation, changed)
+        except (apsw.CorruptError, apsw.NotADBError):
+            self._start_anew()
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+
+    def _write(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
+        # Everything below a directory sorts between "directory/" and "directory0".
+        dropped = [(p, p + b"/", p + b"0") for p, entry in changed.items() if entry is None]
+        kept = [
+            (p, _checksum(p, entry) + entry) for p, entry in changed.items() if entry is not None
+        ]
+        with self._db:
+            if self._db.execute("SELECT name FROM generation").fetchall() != [(generation,)]:
+                self._db.execute("DELETE FROM directories; DELETE FROM generation")
+                self._db.execute("INSERT INTO generation VALUES (?)", (generation,))
+            self._db.executemany(
+                "DELETE FROM directories WHERE path=? OR (path>? AND path<?)", dropped
+            )
+            self._db.executemany("INSERT OR REPLACE INTO directories VALUES (?,?)", kept)
+        fold_log(self._db, self._path)
+
+    def _open(self) -> apsw.Connection:
+        db = connect(self._path, synchronous="OFF")
+        if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+            db.execute(_SCHEMA)
+        return db
+
+    def _start_anew(self) -> None:
+        self._db.close()
+        self._discard_file()
+        self._db = self._open()
+
+    def _discard_file(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                self._path.with_name(self._path.name + suffix).unlink()
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _checksum(path: bytes, entry: bytes) -> bytes:
+    return digest_of(b"%d:%s%s" % (len(path), path, entry))[:_CHECKSUM_BYTES]

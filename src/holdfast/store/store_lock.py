@@ -1,0 +1,93 @@
+"""One writer at a time for a store, across threads and processes.
+
+The lock is an advisory lock on a file, so it ends with its process whatever happens. The file
+also tells who holds it, for the message that others get when waiting takes too long.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.domain.errors import Busy
+from holdfast.ports.clock import Clock
+from holdfast.store.atomic_write import FILE_MODE
+
+_FIRST_WAIT_S = 0.001
+_LONGEST_WAIT_S = 0.05
+
+
+class StoreLock:
+    """Re-entrant for the thread that holds it."""
+
+    def __init__(self, path: Path, clock: Clock, *, purpose: str) -> None:
+        self._path = path
+        self._clock = clock
+        self._purpose = purpose
+        self._thread_lock = threading.RLock()
+        self._pause = threading.Event()
+        self._depth = 0
+        self._fd = -1
+
+    @contextmanager
+    def hold(self, timeout_s: float) -> Iterator[None]:
+        """`Busy`, naming the holder, when the store is not free within `timeout_s`."""
+        deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
+        if not self._thread_lock.acquire(timeout=max(timeout_s, 0.001)):
+            raise Busy(
+                f"another thread of this process uses the store for longer than {timeout_s:g} s"
+            )
+        try:
+            if self._depth == 0:
+                self._acquire_file(deadline_ns, timeout_s)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._release_file()
+        finally:
+            self._thread_lock.release()
+
+    def _acquire_file(self, deadline_ns: int, timeout_s: float) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self._path, flags, FILE_MODE)
+        wait_s = _FIRST_WAIT_S
+        try:
+            while True:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if self._clock.monotonic_ns() >= deadline_ns:
+                        raise self._busy(fd, timeout_s) from None
+                    self._pause.wait(wait_s)
+                    wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+            os.pwrite(fd, self._description(), 0)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def _release_file(self) -> None:
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _description(self) -> bytes:
+        said = {"pid": os.getpid(), "purpose": self._purpose, "since_ns": self._clock.now_ns()}
+        return json.dumps(said).encode().ljust(256)
+
+    def _busy(self, fd: int, timeout_s: float) -> Busy:
+        try:
+            holder = json.loads(os.pread(fd, 256, 0))
+            who = f"process {holder['pid']} ({holder['purpose']})"
+            hint = f"wait for it, or end it if it hangs: kill {holder['pid']}"
+        except (ValueError, KeyError, TypeError):
+            who, hint = "another process", "wait for it to finish"
+        return Busy(f"{who} has held the store for longer than {timeout_s:g} s", hint=hint)

@@ -1,0 +1,24 @@
+"""The real clock and the real source of ids."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
+
+
+class SystemClock:
+    @staticmethod
+    def now_ns() -> int:
+        return time.time_ns()
+
+    @staticmethod
+    def monotonic_ns() -> int:
+        return time.monotonic_ns()
+
+
+class RandomIds:
+    @staticmethod
+    def new_id() -> str:
+        return secrets.token_hex(CHECKPOINT_ID_LENGTH // 2)

@@ -1,0 +1,114 @@
+"""What every test stands on: marks, Hypothesis profiles, and an environment that is nobody's own.
+
+No test can reach the data directory, the git configuration or the home of whoever runs it. Random
+tests print what repeats them: Hypothesis its blob, `make torture` its seed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from tests import privileges
+
+DEFAULT_SEED = 20_260_917
+
+# Bounded and the same on every run: a failure in continuous integration is a failure everywhere.
+settings.register_profile(
+    "default",
+    derandomize=True,
+    max_examples=60,
+    stateful_step_count=25,
+    deadline=None,
+    database=None,
+    print_blob=True,
+)
+# Random, long, and shrinking little: the test itself stops when its share of the time is over.
+settings.register_profile(
+    "torture",
+    derandomize=False,
+    max_examples=1_000_000,
+    stateful_step_count=60,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "requirement(*ids): the promises of promises.toml that this test proves"
+    )
+    config.addinivalue_line(
+        "markers", "torture: a long random campaign, run by `make torture` and not by `make test`"
+    )
+
+
+def pytest_report_header() -> str:
+    profile = settings.get_current_profile_name()
+    return f"hypothesis profile {profile}, seed {_seed()}"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def hermetic_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The whole run, child processes included, sees an empty home and a plain git."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as environment:
+        for name in [name for name in os.environ if name.startswith(("GIT_", "HOLDFAST_", "XDG_"))]:
+            environment.delenv(name)
+        environment.setenv("HOME", str(home))
+        environment.setenv("HOLDFAST_HOME", str(home / "holdfast"))
+        environment.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        environment.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        environment.setenv("GIT_TERMINAL_PROMPT", "0")
+        for role in ("AUTHOR", "COMMITTER"):
+            environment.setenv(f"GIT_{role}_NAME", "Test")
+            environment.setenv(f"GIT_{role}_EMAIL", "test@example.invalid")
+        for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PAGER"):
+            environment.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def holdfast_home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """An empty directory for stores, the test's own, already named by HOLDFAST_HOME."""
+    home = tmp_path_factory.mktemp("holdfast-home")
+    monkeypatch.setenv("HOLDFAST_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def ordinary_permissions() -> Iterator[None]:
+    """Permission bits bind this test and its child processes, even where root runs the suite."""
+    with privileges.none():
+        yield
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Randomness that the seed in the run's first lines repeats, different for each test."""
+    return random.Random(f"{_seed()}:{request.node.nodeid}")
+
+
+@pytest.fixture
+def torture_seconds(request: pytest.FixtureRequest) -> float:
+    """This campaign's share of TORTURE_S, so that all of them together end in time."""
+    campaigns = sum(1 for item in request.session.items if item.get_closest_marker("torture"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    total = float(os.environ.get("TORTURE_S", "600"))
+    return total / max(1, math.ceil(campaigns / workers))
+
+
+def _seed() -> int:
+    return int(os.environ.get("TORTURE_SEED") or DEFAULT_SEED)

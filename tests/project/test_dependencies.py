@@ -1,0 +1,102 @@
+"""Dependencies: each has a reason, is locked with hashes, and names no registry."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.project.repository import ROOT, files, relative
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+DEV_LOCK = ROOT / "requirements" / "dev.lock"
+SETUP_LOCK = ROOT / "requirements" / "setup.lock"
+LOCKS = (DEV_LOCK, SETUP_LOCK)
+
+# Put together here, so that this file does not find itself.
+REGISTRY_HOSTS = tuple(
+    ".".join(parts).encode()
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("pypi", "python", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("yarnpkg", "com"),
+        ("crates", "io"),
+        ("anaconda", "org"),
+        ("docker", "io"),
+        ("ghcr", "io"),
+    )
+)
+
+
+def _normal(requirement: str) -> str:
+    """The normalised name at the head of a requirement."""
+    match = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
+    assert match, requirement
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def _declared() -> set[str]:
+    project = PYPROJECT["project"]
+    requirements = [*project["dependencies"], *PYPROJECT["build-system"]["requires"]]
+    for extra in project.get("optional-dependencies", {}).values():
+        requirements += extra
+    for group in PYPROJECT["dependency-groups"].values():
+        requirements += [entry for entry in group if isinstance(entry, str)]
+    return {_normal(requirement) for requirement in requirements}
+
+
+def _explained() -> set[str]:
+    table = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    return {_normal(name) for name in re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)}
+
+
+def _locked(lock: Path) -> dict[str, str]:
+    """Each locked name with its entry: version, marker and hashes."""
+    entries = re.split(r"\n(?=\S)", lock.read_text("utf-8").strip())
+    return {_normal(entry): entry for entry in entries}
+
+
+def test_every_dependency_has_its_reason_and_every_reason_its_dependency() -> None:
+    assert _explained() == _declared()
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=relative)
+def test_a_lock_names_no_address(lock: Path) -> None:
+    text = lock.read_text("utf-8")
+    assert "://" not in text
+    assert re.findall(r"^\s*--(?:index|extra-index|find-links|trusted).*", text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=relative)
+def test_everything_locked_has_one_exact_version_and_its_hashes(lock: Path) -> None:
+    for name, entry in _locked(lock).items():
+        first, *rest = entry.splitlines()
+        assert re.fullmatch(r"[\w.-]+==[\w.+!-]+( ; [^;]+)? \\", first), first
+        assert rest, f"{name} has no hash"
+        for line in rest:
+            assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
+
+
+def test_the_lock_holds_every_declared_dependency() -> None:
+    assert _declared() <= _locked(DEV_LOCK).keys()
+
+
+def test_the_locks_agree_on_what_both_hold() -> None:
+    everything = _locked(DEV_LOCK)
+    for name, entry in _locked(SETUP_LOCK).items():
+        assert everything.get(name) == entry
+
+
+def test_no_file_names_a_package_registry() -> None:
+    named = [
+        f"{relative(path)}: {host.decode()}"
+        for path in files()
+        for host in REGISTRY_HOSTS
+        if host in path.read_bytes().lower()
+    ]
+    assert named == []

@@ -1,0 +1,123 @@
+"""The documents tell the truth: links, paths, commands, targets and settings in them exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain import settings
+from tests.project.repository import ROOT, commands, documents, relative
+
+CLI_REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
+
+# What this version promises of the command line.
+PROMISED_COMMANDS = frozenset(
+    "init status checkpoint log show diff restore undo redo delete config stats check demo".split()
+)
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"`([^`\n]+)`")
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_REPOSITORY_PATH = re.compile(r"(?:\.ci|bench|changelog|docs|requirements|src|tests)/[\w./-]*")
+
+
+def _links(path: Path) -> list[str]:
+    text = _FENCE.sub("", path.read_text("utf-8"))
+    return [first or second for first, second in _LINK.findall(text)]
+
+
+def _code(path: Path) -> list[str]:
+    """What is set as code: each inline span, each line of a fenced block."""
+    text = path.read_text("utf-8")
+    lines = [line for block in _FENCE.findall(text) for line in block.splitlines()]
+    return _CODE.findall(_FENCE.sub("", text)) + lines
+
+
+def _slugs(path: Path) -> set[str]:
+    """The anchors of a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", path.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _verbs(code: str) -> list[str]:
+    """The commands of `holdfast VERB`, also behind a prompt, an environment or `-C DIR`."""
+    return re.findall(r"(?:^|[\s;&|(/])holdfast (?:-C \S+ |--session \S+ )*([a-z][a-z-]*)", code)
+
+
+@pytest.mark.parametrize("path", documents(), ids=relative)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    broken = []
+    for link in _links(path):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        place = (path.parent / target).resolve() if target else path
+        exists = place.exists() and place.is_relative_to(ROOT)
+        if not exists or (anchor and anchor not in _slugs(place)):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", documents(), ids=relative)
+def test_every_path_of_the_repository_that_is_named_exists(path: Path) -> None:
+    named = [code for code in _code(path) if _REPOSITORY_PATH.fullmatch(code)]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", documents(), ids=relative)
+def test_every_command_that_is_named_exists(path: Path) -> None:
+    known = commands().keys() | {"help"}
+    named = {verb for code in _code(path) for verb in _verbs(code)}
+    assert named - known == set()
+
+
+@pytest.mark.parametrize("path", documents(), ids=relative)
+def test_every_make_target_that_is_named_exists(path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = {
+        match[1] for code in _code(path) if (match := re.match(r"(?:\$ )?make ([a-z-]+)", code))
+    }
+    assert named - targets == set()
+
+
+@pytest.mark.parametrize("path", documents(), ids=relative)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    named = {
+        key for code in _code(path) for key in re.findall(r"\bconfig (?:get|set) ([a-z_.]+)", code)
+    }
+    assert named - set(settings.KEYS) == set()
+
+
+@pytest.mark.requirement("CL-1")
+def test_every_promised_command_has_a_file_of_its_own() -> None:
+    assert commands().keys() >= PROMISED_COMMANDS
+
+
+@pytest.mark.parametrize("verb", commands())
+def test_every_command_is_described_in_the_reference(verb: str) -> None:
+    assert re.search(rf"^##+ `?(?:holdfast )?{verb}\b", CLI_REFERENCE.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("key", settings.KEYS)
+def test_every_setting_is_described_in_the_reference(key: str) -> None:
+    assert f"`{key}`" in SETTINGS_REFERENCE.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "verbs"),
+    [
+        ("$ holdfast checkpoint 'why'", ["checkpoint"]),
+        ("HOLDFAST_HOME=/x holdfast -C proj restore HEAD~1", ["restore"]),
+        ("holdfast status && holdfast log", ["status", "log"]),
+        (".venv/bin/holdfast demo", ["demo"]),
+        ("from holdfast import SessionCheckpointer", []),
+        ("holdfast --help", []),
+    ],
+)
+def test_commands_are_recognised_in_code(code: str, verbs: list[str]) -> None:
+    found = [] if code.startswith("from ") else _verbs(code)
+    assert found == verbs

@@ -1,0 +1,49 @@
+"""What a command does not need is not imported: the budget of the command line, as a list of names.
+
+Times differ from machine to machine; the modules that a process has loaded do not.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Each costs more than a few milliseconds, or brings others that do.
+HEAVY = frozenset(
+    "apsw asyncio backports.zstd blake3 concurrent.futures email http importlib.metadata pyfastcdc "
+    "pygments rich sqlite3 ssl tomllib unittest urllib.request".split()
+)
+
+HELP = """
+import sys
+sys.argv = ["holdfast", *{arguments}]
+from holdfast.interfaces.cli.main import main
+try:
+    main()
+except SystemExit as stop:
+    assert not stop.code, stop.code
+"""
+
+
+def _loaded(program: str) -> set[str]:
+    """The modules that the program leaves in a fresh interpreter."""
+    child = subprocess.run(
+        [sys.executable, "-c", f"{program}\nimport sys\nprint(*sys.modules, file=sys.stderr)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(child.stderr.split())
+
+
+@pytest.mark.requirement("PF-7")
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert _loaded("import holdfast") & HEAVY == set()
+
+
+@pytest.mark.requirement("PF-7")
+@pytest.mark.parametrize("arguments", [["--help"], ["checkpoint", "--help"], ["restore", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    assert _loaded(HELP.format(arguments=arguments)) & HEAVY == set()
