@@ -64,10 +64,12 @@ CASES = [
     Case(
         "** behind a wildcard does not cross", b"?x**/a", (b"yx/a", b"yxz/a"), (b"yx/z/a", b"yxa")
     ),
+    Case("** behind a literal, twice", b"x**/**/a", (b"xa", b"x/a", b"xy/z/a"), (b"y/a", b"xab")),
     Case("three stars are two", b"x/***/a", (b"x/a", b"x/y/z/a"), (b"xa",)),
     Case("**\\/ wants one directory or more", b"x/**\\/a", (b"x/y/a", b"x/y/z/a"), (b"x/a",)),
     Case("many **/ are one", b"**/**/**/a", (b"a", b"x/a", b"x/y/a"), (b"ab",)),
     Case("the last rule wins", b"*.a\n!b.a\nb.*\n!b.a", (b"c.a", b"b.c"), (b"b.a",)),
+    Case("the last wins, anchored or not", b"/a\n!a\n!/b\nb\nx/c\n!c", (b"b",), (b"a", b"x/c")),
     Case("nothing returns from an ignored directory", b"x/\n!x/a", (b"x/a",), (b"a",)),
     Case("an exception needs open parents", b"/*\n!/x/\n/x/*\n!/x/a", (b"b", b"x/b"), (b"x/a",)),
     Case("two exclamation marks negate one name", b"*\n!!a", (b"a", b"b"), (b"!a",)),
@@ -102,6 +104,7 @@ CASES = [
     Case("^ later is itself", b"x[a^]", (b"xa", b"x^"), (b"xb",)),
     Case("a negated class is no slash", b"x[!a]y", (b"xby",), (b"x/y", b"xay")),
     Case("a class with a slash matches none", b"x[/a]y", (b"xay",), (b"x/y",)),
+    Case("a class of a slash is no slash", b"x[/]y\nx[/a]y/z", (b"xay/z",), (b"x/y/z", b"x/y")),
     Case("] first is a member", b"x[]a]", (b"x]", b"xa"), (b"xb", b"x")),
     Case("] first after ! is a member", b"x[!]a]", (b"xb",), (b"x]", b"xa")),
     Case("] first can open a range", b"x[]-a]", (b"x]", b"x^", b"x`", b"xa"), (b"x-", b"xb")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TypeAlias
 
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
@@ -16,7 +16,7 @@ from holdfast.domain.trees import EMPTY_TREE, Tree
 TreeLoader: TypeAlias = Callable[[Digest], Tree]
 
 
-class ChangeType(str, Enum):
+class ChangeType(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     MODIFIED = "modified"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from enum import Enum
+from datetime import UTC, datetime
+from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """What caused a checkpoint; the last two are records that restores leave behind."""
 
     MANUAL = "manual"
@@ -33,7 +33,7 @@ class Kind(str, Enum):
 RECORD_KINDS = (Kind.SAFETY, Kind.RESTORE)
 
 
-class SkipReason(str, Enum):
+class SkipReason(StrEnum):
     """Why a path is not in a checkpoint, or not wholly."""
 
     IGNORED = "ignored"
@@ -119,4 +119,4 @@ class Checkpoint:
 
     @property
     def created_at(self) -> datetime:
-        return datetime.fromtimestamp(self.created_at_ns / 1e9, tz=timezone.utc)
+        return datetime.fromtimestamp(self.created_at_ns / 1e9, tz=UTC)

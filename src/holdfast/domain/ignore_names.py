@@ -80,8 +80,8 @@ class NameTable:
         found = self.whole.get(name, NONE)
         if found > best:
             best = found
-        _, dot, extension = name.rpartition(b".")
-        if dot and extension in self.dotted:
+        extension = name.rpartition(b".")[2]
+        if extension in self.dotted:
             best = _longest_reach(self.dotted[extension], name, best)
         last = name[-1]
         if last in self.dotless:

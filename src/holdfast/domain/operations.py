@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
 
 
-class OperationKind(str, Enum):
+class OperationKind(StrEnum):
     CHECKPOINT = "checkpoint"
     RESTORE = "restore"
     UNDO = "undo"

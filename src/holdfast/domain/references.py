@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from holdfast.domain.errors import UnknownReference
@@ -104,5 +104,5 @@ def _moment_ns(text: str, now_ns: int) -> int:
             f"the time in @{{{text}}} is not understood",
             hint="write @{2 hours ago}, @{yesterday} or @{2026-11-15 09:30}",
         ) from None
-    since = moment.astimezone(timezone.utc) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     return since // timedelta(microseconds=1) * 1000

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TypeAlias
 
 from holdfast.domain.changes import Change, TreeLoader, tree_changes
@@ -25,7 +25,7 @@ SkippedPaths: TypeAlias = Mapping[bytes, str]
 """Paths left out of a tree and why; a directory stands for all below it."""
 
 
-class StepType(str, Enum):
+class StepType(StrEnum):
     DELETE = "delete"
     RMDIR = "rmdir"
     MKDIR = "mkdir"

@@ -1,4 +1,4 @@
-"""Every setting: its key, meaning, default and check. Interfaces and docs are made from this table."""
+"""Every setting: key, meaning, default and check. Interfaces and docs are made from this."""
 
 from __future__ import annotations
 

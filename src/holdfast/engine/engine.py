@@ -92,8 +92,7 @@ class Engine:
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
         with self._exclusive():
-            wanted = self.vault.load_tree(request.target.tree)
-            scan = self._look(wanted)
+            scan = self._look(request.target.tree)
             head = standing_on(self.vault, request.session_id)
             return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
 
@@ -167,7 +166,7 @@ class Engine:
                 transaction.set_current_session(session_id)
             return session_id
 
-    def _look(self, wanted: Tree | None) -> Scan:
+    def _look(self, wanted: Digest | None) -> Scan:
         with self.vault.open_root() as root_fd:
             return self._scanner.scan(
                 root_fd,

@@ -20,7 +20,7 @@ _LIST_HINT = "see what there is: holdfast log"
 
 
 def resolve(vault: Vault, session_id: SessionId, text: str) -> Checkpoint:
-    """`UnknownReference` or `AmbiguousReference`, which names the candidates, when it is not one."""
+    """`UnknownReference`, or `AmbiguousReference` with the candidates, when it is not one."""
     reference = parse_reference(text, now_ns=vault.clock.now_ns())
     if isinstance(reference, HeadReference):
         return _head(vault, session_id, reference.steps_back, text)

@@ -110,7 +110,7 @@ def save_tree(
     vault: Vault,
     scanner: Scanner,
     *,
-    wanted: Tree | None = None,
+    wanted: Digest | None = None,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SavedTree:
     """Scan and make content durable; the caller names it and then lets the scanner remember."""

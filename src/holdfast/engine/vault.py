@@ -39,7 +39,7 @@ class Vault:
 
     @contextmanager
     def open_root(self) -> Iterator[int]:
-        """A handle on the workspace; everything below is reached from it without following links."""
+        """A handle on the workspace; everything below is reached from it, never through links."""
         try:
             fd = self.fs.open(os.fsencode(self.workspace), _ROOT_FLAGS)
         except OSError as error:

@@ -16,7 +16,10 @@ class StatCache(Protocol):
         ...
 
     def update(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
-        """Replace entries; None drops a directory and all below it. May lose everything on a crash, never mix it up."""
+        """Replace entries; None drops a directory and all below it.
+
+        May lose everything on a crash, never mix it up.
+        """
         ...
 
     def close(self) -> None: ...

@@ -13,6 +13,7 @@ from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write
 from holdfast.store.catalog.sqlite import SqliteCatalog
+from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
 from holdfast.store.objects.local import LocalObjectStore
 from holdfast.store.stat_cache import SqliteStatCache
@@ -69,7 +70,8 @@ class LocalStore:
             return None
 
     def write_journal(self, data: bytes) -> None:
-        atomic_write(self._fs, os.fsencode(self._layout.journal), data)
+        with store_trouble("writing its journal"):
+            atomic_write(self._fs, os.fsencode(self._layout.journal), data)
 
     def remove_journal(self) -> None:
         with contextlib.suppress(FileNotFoundError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -37,7 +38,9 @@ class SqliteStatCache:
         try:
             if self._db.execute("SELECT name FROM generation").fetchall() != [(generation,)]:
                 return {}
-            rows = self._db.execute("SELECT path, entry FROM directories").fetchall()
+            rows: list[tuple[Any, ...]] = self._db.execute(
+                "SELECT path, entry FROM directories"
+            ).fetchall()
         except apsw.Error:
             self._start_anew()
             return {}

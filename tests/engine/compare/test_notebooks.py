@@ -177,8 +177,10 @@ def test_a_thousand_cells_rewritten_at_once_are_still_all_told() -> None:
         b'{"nbformat": 4, "cells": [], "a": ' + b"9" * 5_000 + b"}",
         b'{"nbformat": 4, "cells": [], "a": "\xff"}',
         b"[" * 50_000,
-        notebook(code("x\n" * 600_000)),
+        notebook(code("x" * 1_100_000)),
         notebook(code("x", outputs=["x" * NOTEBOOK_BYTES])),
+        notebook(code("x", outputs=["," * 600_000])),
+        notebook(*[code("")] * 6_000),
     ],
     ids=lambda raw: repr(raw[:60]),
 )

@@ -21,9 +21,11 @@ from typing import Literal
 from holdfast.domain.hunks import Change, Hunk
 from holdfast.engine.compare.line_diff import align, line_hunks
 
-# A document is parsed whole, at a few times its size; large ones are large by their outputs.
-NOTEBOOK_BYTES = 8 * 1024 * 1024
+# A document is parsed whole: some 50 MB of memory at these limits, whatever it is made of.
+NOTEBOOK_BYTES = 6 * 1024 * 1024
+_VALUES = 500_000
 _SOURCE_BYTES = 1024 * 1024
+_CELLS = 5_000
 _FORMAT = 4
 # Pairing by similarity compares the lines of each old cell with those of each new one.
 _SIMILARITY_STEPS = 500_000
@@ -103,6 +105,9 @@ def _changes(old: Sequence[_Cell], new: Sequence[_Cell], context: int) -> Iterat
 
 def _read_notebook(raw: bytes) -> _Notebook | None:
     """The notebook in these bytes, or `None` where they have to be compared as text."""
+    # Each value but the outermost follows one of these, so this is at least their number.
+    if sum(raw.count(mark) for mark in (b",", b":", b"[", b"{")) > _VALUES:
+        return None
     try:
         return _notebook(json.loads(raw.decode("utf-8")))
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -115,6 +120,8 @@ def _notebook(document: object) -> _Notebook | None:
     cells = document.pop("cells")
     version = document["nbformat"]
     if not isinstance(cells, list) or not isinstance(version, int) or version < _FORMAT:
+        return None
+    if len(cells) > _CELLS:
         return None
     read = tuple(_cell(cell) for cell in cells)
     if sum(len(cell.source) for cell in read) > _SOURCE_BYTES:

@@ -70,7 +70,7 @@ def _restore_again(
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
     )
-    saved = save_tree(vault, scanner, wanted=vault.load_tree(goal.tree))
+    saved = save_tree(vault, scanner, wanted=goal.tree)
     plan = make_plan(vault, saved.scan, goal, paths=journal.paths)
     scanner.remember(saved.scan)
     carry_out(

@@ -65,8 +65,9 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         session = vault.catalog.session(request.session_id)
         head = session.head if session is not None else None
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
-        wanted = vault.load_tree(request.target.tree)
-        saved = save_tree(vault, scanner, wanted=wanted, file_filter=request.file_filter)
+        saved = save_tree(
+            vault, scanner, wanted=request.target.tree, file_filter=request.file_filter
+        )
         plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=at_head)
         if plan.blocked and not request.best_effort:
             raise _blocked(plan)

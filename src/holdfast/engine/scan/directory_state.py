@@ -76,8 +76,8 @@ class LinkRow(NamedTuple):
 
 class DirectoryState:
     """One directory. `digest` is None until its tree has been built, and `base` then names the
-    tree that this directory had before. `noted` says that something here or below was left out or has
-    several names, so that looking for such things can pass over the rest."""
+    tree that this directory had before. `noted` says that something here or below was left out
+    or has several names, so that looking for such things can pass over the rest."""
 
     __slots__ = (
         "base",
@@ -226,8 +226,10 @@ def _rare_parts(state: DirectoryState) -> dict[str, object]:
 def _take_rare_parts(state: DirectoryState, parts: dict[str, object]) -> None:
     chunks, links = parts["chunks"], parts["links"]
     symlinks, skipped = parts["symlinks"], parts["skipped"]
-    assert isinstance(chunks, dict) and isinstance(links, dict)
-    assert isinstance(symlinks, list) and isinstance(skipped, list)
+    assert isinstance(chunks, dict)
+    assert isinstance(links, dict)
+    assert isinstance(symlinks, list)
+    assert isinstance(skipped, list)
     state.chunks = {from_text(name): Digest(bytes.fromhex(d)) for name, d in chunks.items()}
     state.links = {from_text(name): from_text(path) for name, path in links.items()}
     state.symlinks = tuple(

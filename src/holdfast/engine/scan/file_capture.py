@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-
 from blake3 import blake3
 
 from holdfast.domain.chunk_lists import Piece, encode_chunk_list

@@ -15,8 +15,8 @@ from pathlib import Path
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ignore_defaults import DEFAULT_RULES, cache_marker
-from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.ignore_includes import IncludePatterns
+from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
 
@@ -43,7 +43,7 @@ class Verdict:
 
 _CAPTURE = Verdict()
 _CAPTURE_ALL = Verdict(Mode.EVERYTHING)
-_ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
+ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
 _NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
 
 
@@ -77,41 +77,35 @@ class CapturePolicy:
     def has_filter(self) -> bool:
         return self._file_filter is not None
 
-    def judge(
-        self, stack: RuleStack, path: bytes, is_dir: bool, mode: Mode, wanted: bool
-    ) -> Verdict:
+    def judge(self, stack: RuleStack, path: bytes, is_dir: bool, mode: Mode) -> Verdict:
         if mode is Mode.EVERYTHING:
             return _CAPTURE_ALL
         if mode is Mode.ONLY_LISTED:
-            return self._exception(path, is_dir, wanted, by_default=False) or _NOT_LISTED
+            return self._exception(path, is_dir, by_default=False) or _NOT_LISTED
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
             return _CAPTURE
         by_default = rule.source == "default"
-        exception = self._exception(path, is_dir, wanted, by_default=by_default)
+        exception = self._exception(path, is_dir, by_default=by_default)
         return exception or Verdict(reason=SkipReason.IGNORED, detail=rule.describe())
 
-    def judge_cache(self, path: bytes, names: list[bytes], mode: Mode, wanted: bool) -> Verdict:
+    def judge_cache(self, path: bytes, names: list[bytes], mode: Mode) -> Verdict:
         """A directory that says of itself that it is a cache is left out like an ignored one."""
         if mode is not Mode.NORMAL or not path or not self._use_defaults:
             return Verdict(mode)
         marker = cache_marker(names)
         if marker is None:
             return Verdict(mode)
-        exception = self._exception(path, True, wanted, by_default=True)
+        exception = self._exception(path, True, by_default=True)
         if exception is not None:
             return exception
         return Verdict(reason=SkipReason.IGNORED, detail=f"default: holds {to_text(marker)}")
 
-    def _exception(
-        self, path: bytes, is_dir: bool, wanted: bool, *, by_default: bool
-    ) -> Verdict | None:
+    def _exception(self, path: bytes, is_dir: bool, *, by_default: bool) -> Verdict | None:
         if self._includes.matches(path, is_dir):
             return _CAPTURE_ALL
-        if wanted:
-            return _ENTER_ONLY
         if is_dir and self._includes.may_match_below(path, by_default):
-            return _ENTER_ONLY
+            return ENTER_ONLY
         return None
 
     def filtered_out(self, path: bytes) -> bool:

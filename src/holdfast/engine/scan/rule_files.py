@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY
@@ -26,6 +27,15 @@ _LARGEST_BYTES = 4 << 20
 """Far above any ignore file written by people; what is larger is not taken for one."""
 
 
+class KnownRules(NamedTuple):
+    """Where the rules of an unchanged directory come from, should anything ask for them."""
+
+    above: DirectoryRules | KnownRules
+    fd: int
+    path: bytes
+    state: DirectoryState
+
+
 class RuleFiles:
     def __init__(self, fs: Filesystem, policy: CapturePolicy) -> None:
         self._fs = fs
@@ -43,18 +53,18 @@ class RuleFiles:
         stack = self._stack(parent.stack, path, contents)
         return DirectoryRules(rules_fingerprint(self._policy.salt, stack, mode), mode, stack=stack)
 
-    def unchanged(
-        self, fd: int, path: bytes, previous: DirectoryState, parent: DirectoryRules
-    ) -> DirectoryRules:
+    def known(self, known: KnownRules) -> DirectoryRules:
         """The rules of a directory whose ignore files are as they were; read if ever needed."""
-        if not previous.has_ignore_files:
-            return DirectoryRules(previous.rules, Mode.NORMAL, load=lambda: parent.stack)
 
         def load() -> RuleStack:
-            contents = self._contents(fd, list(IGNORE_FILES), git=False)
-            return self._stack(parent.stack, path, contents)
+            above = known.above
+            parent = self.known(above) if isinstance(above, KnownRules) else above
+            if not known.state.has_ignore_files:
+                return parent.stack
+            contents = self._contents(known.fd, list(IGNORE_FILES), git=False)
+            return self._stack(parent.stack, known.path, contents)
 
-        return DirectoryRules(previous.rules, Mode.NORMAL, load=load)
+        return DirectoryRules(known.state.rules, Mode.NORMAL, load=load)
 
     def _stack(self, stack: RuleStack, path: bytes, contents: dict[bytes, bytes]) -> RuleStack:
         for layer in layers_of(path, contents):

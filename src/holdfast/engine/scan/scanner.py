@@ -18,6 +18,7 @@ from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.tree_builder import build_trees
 from holdfast.engine.scan.walker import Walker
+from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.stat_cache import StatCache
@@ -62,20 +63,20 @@ class Scanner:
         *,
         generation: str,
         started_ns: int,
-        wanted: Tree | None = None,
+        wanted: Digest | None = None,
     ) -> Scan:
-        """`wanted` names paths that must be captured even if rules leave them out."""
+        """`wanted` is a tree whose paths must be captured even if rules leave them out."""
         self._use_generation(generation)
         walker = Walker(
             self._fs,
             FileCapture(self._fs, writer),
             policy,
             self._remembered,
-            lambda digest: decode_tree(self._objects.read(digest)),
             started_ns,
         )
         previous = self._root or self._remembered(b"")
-        root, skipped = annotate(walker.walk(root_fd, previous, wanted))
+        wanted_tree = None if wanted is None else WantedTree(self._load_tree, wanted)
+        root, skipped = annotate(walker.walk(root_fd, previous, wanted_tree))
         trees: dict[Digest, Tree] = {}
         fresh: dict[bytes, DirectoryState] = {}
 
@@ -110,6 +111,9 @@ class Scanner:
         self._generation = generation
         self._root = None
         self._stored = self._cache.load(generation) if self._cache is not None else {}
+
+    def _load_tree(self, digest: Digest) -> Tree:
+        return decode_tree(self._objects.read(digest))
 
     def _remembered(self, path: bytes) -> DirectoryState | None:
         entry = self._stored.get(path)

@@ -45,15 +45,14 @@ def read_stably(
         before = fs.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise NotARegularFile(f"{name!r} is not a regular file")
-        for _ in range(_ATTEMPTS):
-            content = consume(fd, before.st_size)
-            after = fs.fstat(fd)
-            stable = _unchanged(before, after)
-            if stable:
+        content, after = consume(fd, before.st_size), fs.fstat(fd)
+        for _ in range(_ATTEMPTS - 1):
+            if _unchanged(before, after):
                 break
             before = after
             fs.lseek(fd, 0, os.SEEK_SET)
-        return StableRead(content, after, stable, tuple(fs.list_xattrs(fd)))
+            content, after = consume(fd, before.st_size), fs.fstat(fd)
+        return StableRead(content, after, _unchanged(before, after), tuple(fs.list_xattrs(fd)))
     finally:
         fs.close(fd)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
-from holdfast.domain.trees import Tree
 from holdfast.engine.scan.directory_state import (
     MANY_NAMES,
     SPARSE,
@@ -21,9 +20,10 @@ from holdfast.engine.scan.directory_state import (
     LinkRow,
 )
 from holdfast.engine.scan.file_capture import is_sparse
-from holdfast.engine.scan.policy import IGNORE_FILES, DirectoryRules, Mode
+from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
+from holdfast.engine.scan.wanted import WantedTree
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.walker import Walker
@@ -52,7 +52,7 @@ class Survey:
         fd: int,
         path: bytes,
         previous: DirectoryState | None,
-        wanted: Tree | None,
+        wanted: WantedTree | None,
         depth: int,
     ) -> None:
         self._walker = walker
@@ -60,8 +60,7 @@ class Survey:
         self._fd = fd
         self._path = path
         self._previous = previous
-        self._wanted = wanted.by_name if wanted is not None else {}
-        self._wanted_tree = wanted
+        self._wanted = wanted
         self._depth = depth
         self._files: dict[bytes, FileRow] = {}
         self._symlinks: list[LinkRow] = []
@@ -81,9 +80,9 @@ class Survey:
         """None when names were swapped meanwhile and another look may settle it."""
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
-        verdict = self._walker.policy.judge_cache(
-            self._path, names, parent.mode, bool(self._wanted)
-        )
+        verdict = self._walker.policy.judge_cache(self._path, names, parent.mode)
+        if verdict.reason is not None and any(self._is_wanted(name) for name in names):
+            verdict = ENTER_ONLY
         if verdict.reason is not None:
             return Skipped(self._path, verdict.reason, verdict.detail)
         rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
@@ -102,7 +101,6 @@ class Survey:
         state.settled = (
             self._walker.is_settled(key.ctime_ns)
             and not self._cannot_settle
-            and not self._wanted_tree
             and not self._walker.policy.has_filter
             and rules.mode is Mode.NORMAL
             and all(n in self._files for n in IGNORE_FILES if n in names)
@@ -164,15 +162,16 @@ class Survey:
             return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
         path = join(self._path, name)
-        wanted = name in self._wanted
-        verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode, wanted)
+        verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
+        if verdict.reason is not None and self._is_wanted(name):
+            verdict = ENTER_ONLY
         if verdict.reason is not None:
             return self._skip(name, verdict.reason, verdict.detail)
         if is_dir:
             below = DirectoryRules(rules.fingerprint, verdict.mode, load=lambda: rules.stack)
             return self._enter(name, below)
         if stat.S_ISREG(status.st_mode):
-            return self._take_file(name, path, status, wanted)
+            return self._take_file(name, path, status)
         if stat.S_ISLNK(status.st_mode):
             return self._take_symlink(name, status)
         kind = _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), "unknown kind")
@@ -183,10 +182,10 @@ class Survey:
         loaded = known if isinstance(known, DirectoryState) else None
         try:
             child = self._walker.enter(
-                self._fd, self._path, name, loaded, rules, self._wanted_tree, self._depth
+                self._fd, self._path, name, loaded, rules, self._wanted, self._depth
             )
         except FileNotFoundError:
-            return
+            return None
         except NotADirectoryError:
             raise _Swapped from None
         except OSError as error:
@@ -194,16 +193,25 @@ class Survey:
         if isinstance(child, Skipped):
             self._skipped.append(child)
             self._cannot_settle = True
-        elif rules.mode is Mode.ONLY_LISTED and _is_bare(child) and name not in self._wanted:
+        elif rules.mode is Mode.ONLY_LISTED and _is_bare(child) and not self._is_wanted(name):
             self._skip(name, SkipReason.IGNORED, "in an ignored directory")
         else:
             self._children[name] = child
+        return None
 
-    def _take_file(self, name: bytes, path: bytes, status: os.stat_result, wanted: bool) -> None:
+    def _is_wanted(self, name: bytes) -> bool:
+        """Whether a restore is about to write here, so that rules must not leave it out. What is
+        captured for that reason says nothing about the next scan."""
+        if self._wanted is None or name not in self._wanted.entries:
+            return False
+        self._cannot_settle = True
+        return True
+
+    def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
         policy = self._walker.policy
-        if status.st_size > policy.max_file_size and not wanted:
+        if status.st_size > policy.max_file_size and not self._is_wanted(name):
             return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
-        if policy.has_filter and not wanted and policy.filtered_out(path):
+        if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
         known = self._known_rows.get(name)
         if known is not None and not known.flags & UNSETTLED and _matches(known, status):
@@ -252,6 +260,7 @@ class Survey:
             self._chunks[name] = read.content.chunks
         else:
             self._chunks.pop(name, None)
+        return None
 
     def _take_symlink(self, name: bytes, status: os.stat_result) -> None:
         try:

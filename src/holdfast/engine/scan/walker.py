@@ -18,21 +18,13 @@ import stat
 from collections.abc import Callable
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
-from holdfast.domain.entries import DirectoryEntry
-from holdfast.domain.ids import Digest
-from holdfast.domain.paths import join
-from holdfast.domain.trees import Tree
-from holdfast.engine.scan.directory_state import (
-    ROW,
-    UNSETTLED,
-    DirectoryKey,
-    DirectoryState,
-    KnownChild,
-)
+from holdfast.domain.paths import basename, join
+from holdfast.engine.scan.directory_state import ROW, UNSETTLED, DirectoryState, KnownChild
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import IGNORE_FILES, CapturePolicy, DirectoryRules
-from holdfast.engine.scan.rule_files import RuleFiles
+from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
+from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -41,10 +33,11 @@ _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000
 _WHOLE_SECOND_NS = 1_000_000_000
 _SURVEY_ATTEMPTS = 3
+_SWAPPED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 
 
 class Walker:
-    """One scan. `remembered` gives what was known of a directory, `load_tree` a wanted subtree."""
+    """One scan. `remembered` gives what was known of a directory before."""
 
     def __init__(
         self,
@@ -52,20 +45,17 @@ class Walker:
         capture: FileCapture,
         policy: CapturePolicy,
         remembered: Callable[[bytes], DirectoryState | None],
-        load_tree: Callable[[Digest], Tree],
         started_ns: int,
     ) -> None:
         self.fs = fs
         self.capture = capture
         self.policy = policy
         self._remembered = remembered
-        self._load_tree = load_tree
         self._started_ns = started_ns
         self._rule_files = RuleFiles(fs, policy)
-        self._unpack_rows = ROW.iter_unpack
 
     def walk(
-        self, root_fd: int, previous: DirectoryState | None, wanted: Tree | None
+        self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
     ) -> DirectoryState:
         rules = self._rule_files.above_root()
         state = self.visit(root_fd, b"", previous, rules, wanted, 0)
@@ -78,25 +68,45 @@ class Walker:
         tick_ns = _FINE_TICK_NS if ctime_ns % _WHOLE_SECOND_NS else _COARSE_TICK_NS
         return ctime_ns < self._started_ns - tick_ns
 
+    def enter(
+        self,
+        fd: int,
+        path: bytes,
+        name: bytes,
+        previous: DirectoryState | None,
+        rules: DirectoryRules,
+        wanted: WantedTree | None,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
+        below = join(path, name)
+        if depth >= DEEPEST:
+            return Skipped(below, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
+        child_wanted = wanted.below(name) if wanted is not None else None
+        child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+        try:
+            previous = previous or self._remembered(below)
+            return self.visit(child_fd, below, previous, rules, child_wanted, depth + 1)
+        finally:
+            self.fs.close(child_fd)
+
     def visit(
         self,
         fd: int,
         path: bytes,
         previous: DirectoryState | None,
         parent: DirectoryRules,
-        wanted: Tree | None,
+        wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
-        key = DirectoryKey.of(self.fs.fstat(fd))
         if (
             previous is not None
-            and previous.settled
-            and previous.key == key
             and previous.parent_rules == parent.fingerprint
-            and not previous.has_git
-            and (wanted is None or not _wants_skipped(previous, wanted))
+            and self._same_names(fd, previous)
+            and not _wants_skipped(previous, wanted)
         ):
-            again = self._revisit(fd, path, previous, parent, wanted, depth)
+            rules = KnownRules(parent, fd, path, previous)
+            again = self._revisit(fd, path, previous, rules, wanted, depth)
             if again is not None:
                 return again
         for attempt in range(_SURVEY_ATTEMPTS):
@@ -106,64 +116,53 @@ class Walker:
                 return result
         raise AssertionError("the last survey always answers")
 
-    def enter(
-        self,
-        fd: int,
-        path: bytes,
-        name: bytes,
-        previous: DirectoryState | None,
-        rules: DirectoryRules,
-        wanted: Tree | None,
-        depth: int,
-    ) -> DirectoryState | Skipped:
-        """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
-        below = join(path, name)
-        if depth >= DEEPEST:
-            return Skipped(below, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
-        child_wanted = None
-        if wanted is not None:
-            entry = wanted.by_name.get(name)
-            if isinstance(entry, DirectoryEntry):
-                child_wanted = self._load_tree(entry.digest)
-        child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
-        try:
-            if previous is None:
-                previous = self._remembered(below)
-            return self.visit(child_fd, below, previous, rules, child_wanted, depth + 1)
-        finally:
-            self.fs.close(child_fd)
+    def _same_names(self, fd: int, previous: DirectoryState) -> bool:
+        """Whether a directory's own times prove that it holds the names it held."""
+        if not previous.settled or previous.has_git:
+            return False
+        st = self.fs.fstat(fd)
+        return previous.key == (st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_mode)
 
     def _revisit(
         self,
         fd: int,
         path: bytes,
         previous: DirectoryState,
-        parent: DirectoryRules,
-        wanted: Tree | None,
+        rules: KnownRules,
+        wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | None:
-        """The names are as they were: look at the files. None when it is not that simple."""
-        changed = self._changed_files(fd, previous)
-        if changed is None or not self._links_unchanged(fd, previous):
+        """The names are as they were: look at the files. None when it is not that simple.
+
+        This and `_changed_files` are what an unchanged checkpoint costs.
+        """
+        changed = self._changed_files(fd, previous) if previous.names else ()
+        if changed is None or (previous.symlinks and not self._links_unchanged(fd, previous)):
             return None
-        rules = self._rule_files.unchanged(fd, path, previous, parent)
         state: DirectoryState | None = None
         if changed:
-            state = self._with_files_read_again(fd, path, previous, changed)
+            state = Survey(self, fd, path, previous, None, 0).read_again(changed)
             if state is None:
                 return None
-        for name, known in list(previous.children.items()):
+        for name, known in previous.children.items():
+            below = path + b"/" + name if path else name
+            child_wanted = wanted.below(name) if wanted is not None else None
             try:
-                loaded = known if isinstance(known, DirectoryState) else None
-                child = self.enter(fd, path, name, loaded, rules, wanted, depth)
+                child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
             except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES):
-                    raise
-                return None
-            if isinstance(child, Skipped):
-                return None
+                if error.errno in _SWAPPED:
+                    return None
+                raise
+            try:
+                child = self._revisit_child(
+                    child_fd, below, previous, known, rules, child_wanted, depth + 1
+                )
+            finally:
+                self.fs.close(child_fd)
             if child is known:
                 continue
+            if isinstance(child, Skipped):
+                return None
             if state is None and not _is_as_known(child, known):
                 state = previous.copy()
             (state or previous).children[name] = child
@@ -171,17 +170,41 @@ class Walker:
                 state.noted = True
         return state or previous
 
+    def _revisit_child(
+        self,
+        fd: int,
+        path: bytes,
+        parent: DirectoryState,
+        known: DirectoryState | KnownChild,
+        rules: KnownRules,
+        wanted: WantedTree | None,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        """Like `visit`, without putting the rules together while nothing asks for them."""
+        if depth > DEEPEST:
+            return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
+        state = known if type(known) is DirectoryState else self._remembered(path)
+        if (
+            state is not None
+            and state.parent_rules == parent.rules
+            and self._same_names(fd, state)
+            and not (state.skipped and _wants_skipped(state, wanted))
+        ):
+            deeper = KnownRules(rules, fd, path, state)
+            again = self._revisit(fd, path, state, deeper, wanted, depth)
+            if again is not None:
+                return again
+        return self.visit(fd, path, state, self._rule_files.known(rules), wanted, depth)
+
     def _changed_files(
         self, fd: int, previous: DirectoryState
     ) -> list[tuple[bytes, os.stat_result]] | None:
-        """Files whose numbers differ. This loop is what an unchanged checkpoint costs."""
+        """Files whose numbers differ; None when a name is gone or no longer a plain file."""
         changed: list[tuple[bytes, os.stat_result]] = []
-        if not previous.names:
-            return changed
         lstat = self.fs.stat
         try:
             for name, (inode, size, mtime_ns, ctime_ns, mode, flags, _) in zip(
-                previous.names.split(b"\0"), self._unpack_rows(previous.rows), strict=True
+                previous.names.split(b"\0"), ROW.iter_unpack(previous.rows), strict=True
             ):
                 st = lstat(name, dir_fd=fd, follow_symlinks=False)
                 if (
@@ -212,16 +235,6 @@ class Walker:
                 return False
         return True
 
-    def _with_files_read_again(
-        self,
-        fd: int,
-        path: bytes,
-        previous: DirectoryState,
-        changed: list[tuple[bytes, os.stat_result]],
-    ) -> DirectoryState | None:
-        survey = Survey(self, fd, path, previous, None, 0)
-        return survey.read_again(changed)
-
 
 def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> bool:
     """Whether a child that has just been loaded is the one that its parent's tree names."""
@@ -232,7 +245,8 @@ def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> b
     )
 
 
-def _wants_skipped(previous: DirectoryState, wanted: Tree) -> bool:
+def _wants_skipped(previous: DirectoryState, wanted: WantedTree | None) -> bool:
     """Whether something left out last time is needed now."""
-    names = wanted.by_name
-    return any(s.path.rpartition(b"/")[2] in names for s in previous.skipped)
+    if wanted is None or not previous.skipped:
+        return False
+    return any(basename(skip.path) in wanted.entries for skip in previous.skipped)

@@ -165,10 +165,10 @@ class SqliteCatalog:
         except apsw.Error as error:
             yield str(error)
             return
-        yield from (text for (text,) in rows if text != "ok")
+        yield from (str(text) for (text,) in rows if text != "ok")
         orphans = (
             "SELECT c.id FROM checkpoints c LEFT JOIN operations o ON o.checkpoint=c.id"
-            " WHERE o.sequence IS NULL AND c.kind <> 'safety'"
+            " WHERE o.sequence IS NULL"
         )
         for (checkpoint_id,) in self._rows(orphans):
             yield f"checkpoint {checkpoint_id} has no operation (I3)"

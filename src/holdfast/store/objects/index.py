@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -61,14 +62,9 @@ class PackIndex:
         for (digest,) in self._db.execute("SELECT digest FROM objects ORDER BY digest"):
             yield Digest(digest)
 
-    def locations(self) -> Iterator[tuple[Digest, Location]]:
-        """In the order in which packs are best read."""
-        query = "SELECT digest, pack, offset, length, depth FROM objects ORDER BY pack, offset"
-        for digest, *place in self._db.execute(query):
-            yield Digest(digest), Location(*place)
-
     def pack_lengths(self) -> dict[int, int]:
-        return dict(self._rows("SELECT number, length FROM packs"))
+        rows = self._rows("SELECT number, length FROM packs")
+        return dict(rows)
 
     def add(
         self, objects: Iterable[tuple[Digest, Location]], lengths: Iterable[tuple[int, int]]
@@ -87,12 +83,12 @@ class PackIndex:
             rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
         except apsw.Error as error:
             return [str(error)]
-        return [text for (text,) in rows if text != "ok"]
+        return [str(text) for (text,) in rows if text != "ok"]
 
     def close(self) -> None:
         self._db.close()
 
-    def _rows(self, query: str, *values: bytes | int) -> list[tuple[int, ...]]:
+    def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
         except apsw.Error as error:

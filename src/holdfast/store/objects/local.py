@@ -16,6 +16,7 @@ from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing, StoreD
 from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem, WriteTotals
+from holdfast.store.faults import store_trouble
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
     Codec,
@@ -179,7 +180,7 @@ class LocalObjectWriter:
         self._nothing_stored_yet = store._index.is_empty()
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
-        with self._store._lock:
+        with self._store._lock, store_trouble("writing content"):
             if digest in self._added or self._is_stored(digest):
                 self._deduplicated_bytes += len(data)
                 return False
@@ -187,11 +188,7 @@ class LocalObjectWriter:
             encoded = encode_record(record)
             self._stored_bytes += len(encoded)
             if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
-                raise NoSpace(
-                    "this checkpoint does not fit into the store's disk budget",
-                    hint="raise it: holdfast config set budget '\"10 GB\"', "
-                    "or delete checkpoints: holdfast delete REF",
-                )
+                raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
             appender = self._appender()
             offset = appender.append(encoded)
             place = Location(appender.number, offset, len(encoded), record.depth)
@@ -202,7 +199,7 @@ class LocalObjectWriter:
         return not self._nothing_stored_yet and self._store._index.find(digest) is not None
 
     def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
-        if similar_to is not None and SMALLEST_WORTH_COMPRESSING < len(data):
+        if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
             base = self._base(similar_to)
             if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
                 base_data, base_depth = base
@@ -248,7 +245,7 @@ class LocalObjectWriter:
         return PackAppender(store._fs, store._packs, number, create=True)
 
     def commit(self) -> WriteTotals:
-        with self._store._lock:
+        with self._store._lock, store_trouble("writing content"):
             try:
                 for appender in self._appenders:
                     appender.sync()

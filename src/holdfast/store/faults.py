@@ -1,0 +1,32 @@
+"""Trouble with the store told apart from trouble with a file of the workspace."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def store_trouble(doing: str) -> Iterator[None]:
+    """Turn an `OSError` of the store into one of the family, so that nobody takes it for a
+    property of the file that was being saved."""
+    try:
+        yield
+    except OSError as error:
+        raise translate_os_error(error, doing) from error
+
+
+def translate_os_error(error: OSError, doing: str) -> HoldfastError:
+    if error.errno in _FULL:
+        return NoSpace(
+            f"no space left on the disk of the store while {doing}", hint="free some disk space"
+        )
+    return StoreDamaged(
+        f"the store failed while {doing}: {error.strerror or error}",
+        hint="check the disk, then run: holdfast check",
+    )

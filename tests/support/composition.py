@@ -1,0 +1,105 @@
+"""An engine put together by hand, where a test needs another file system or clock than the real one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.bootstrap import gather_settings, holdfast_home, open_workspace
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.settings import make_settings
+from holdfast.engine.engine import Engine
+from holdfast.engine.vault import Vault
+from holdfast.ports.clock import Clock
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.identity import WorkspaceIdentity
+from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.local_store import LocalStore
+from holdfast.store.system import RandomIds, SystemClock
+
+SESSION = SessionId("s")
+
+
+class SteppedClock:
+    """A wall clock that a test moves; waiting still runs on real time."""
+
+    def __init__(self, now_ns: int) -> None:
+        self.now = now_ns
+
+    def now_ns(self) -> int:
+        return self.now
+
+    @staticmethod
+    def monotonic_ns() -> int:
+        return SystemClock.monotonic_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """An engine with the few verbs that tests of faults need."""
+
+    engine: Engine
+    store: LocalStore
+
+    def save(self, reasoning: str = "why", *, name: str | None = None) -> Checkpoint:
+        return self.engine.save(SESSION, make_intent(reasoning, name=name)).checkpoint
+
+    def restore(
+        self, reference: str | None, *paths: bytes, best_effort: bool = False
+    ) -> RestoreOutcome:
+        request = self.engine.restore_request(
+            SESSION, reference, paths=paths, best_effort=best_effort
+        )
+        return self.engine.restore(request)
+
+    def undo(self) -> RestoreOutcome:
+        return self.engine.restore(self.engine.undo_request(SESSION))
+
+
+@contextmanager
+def composed(
+    workspace: Path,
+    *,
+    fs: Filesystem | None = None,
+    clock: Clock | None = None,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> Iterator[Composed]:
+    """The store of `workspace`, which is made with the real parts and used with the given ones."""
+    fs, clock = fs or LocalFilesystem(), clock or SystemClock()
+    identity = WorkspaceIdentity(LocalFilesystem(), holdfast_home(os.environ), RandomIds())
+    layout = identity.find_or_create(workspace)
+    store = LocalStore(fs, layout, workspace, clock, purpose="test")
+    try:
+        store.make_ready()
+        values, _ = gather_settings(store.catalog.settings(), workspace, os.environ)
+        vault = Vault(
+            workspace,
+            fs,
+            store.objects,
+            store.catalog,
+            store.stat_cache,
+            store,
+            clock,
+            RandomIds(),
+            make_settings(values),
+        )
+        yield Composed(Engine(vault, file_filter=file_filter), store)
+    finally:
+        store.close()
+
+
+def configure(workspace: Path, **settings: Any) -> None:
+    """Set settings of a workspace in its store, as `holdfast config set` does."""
+    with open_workspace(workspace, create=True) as opened:
+        vault = opened.engine.vault
+        with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+            for key, value in settings.items():
+                transaction.set_setting(key, json.dumps(value))
