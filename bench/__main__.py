@@ -15,13 +15,12 @@ from pathlib import Path
 
 from bench import growth, memory, report, rows, table, trees
 from bench.command_line import CommandLine
-from bench.operations import MAIN, Effort, Trial
+from bench.operations import LARGE, MAIN, OPERATIONS, Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE
 from bench.peers.contract import PeerKind
 from bench.processes import plain_surroundings, remove
 
 SIZES = (1_000, 10_000, 100_000)
-LARGE = 50_000
 LONG_HISTORY = 1_000
 SHORT_HISTORY = 200
 QUICK_HISTORY = 50
@@ -35,6 +34,7 @@ class Plan:
 
     sizes: tuple[int, ...]
     kinds: tuple[PeerKind, ...]
+    named: bool
     rounds: int | None
     quick: bool
     real: bool
@@ -45,7 +45,15 @@ class Plan:
         usual = 40 if files <= 1_000 else 7 if files < LARGE else 3
         rounds = self.rounds or (min(usual, 5) if self.quick else usual)
         first = 1 if self.quick or files >= LARGE else 3
-        return Effort(rounds, first, patience_s=5.0 if self.quick else 25.0)
+        return Effort(rounds, first, patience_s=5.0 if self.quick else 12.0)
+
+    def fit_for(self, files: int) -> list[PeerKind]:
+        """The tools that run on a tree of this size; all of them if they were asked for by name."""
+        return [
+            kind
+            for kind in self.kinds
+            if self.named or kind.most_files is None or files <= kind.most_files
+        ]
 
     def say(self, what: str) -> None:
         print(f"[{time.monotonic() - self.started:5.0f} s] {what}", file=sys.stderr, flush=True)
@@ -57,7 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kinds = tuple(kind for kind in KINDS if given.peers is None or kind.key in given.peers)
     present = tuple(kind for kind in kinds if kind.version() is not None)
     plan = Plan(
-        given.sizes, present, given.rounds, given.quick, not given.no_real, time.monotonic()
+        sizes=given.sizes,
+        kinds=present,
+        named=given.peers is not None,
+        rounds=given.rounds,
+        quick=given.quick,
+        real=not given.no_real,
+        started=time.monotonic(),
     )
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir=given.work) as directory:
         work = Path(directory)
@@ -98,8 +112,13 @@ def measure(plan: Plan, work: Path) -> list[rows.Row]:
 
 
 def _trial(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:
-    plan.say(f"{label}: {', '.join(kind.title for kind in plan.kinds)}")
-    book = Trial(base, work / "trial", plan.kinds, plan.effort(files)).run()
+    kinds = plan.fit_for(files)
+    plan.say(f"{label}: {', '.join(kind.title for kind in kinds)}")
+    book = Trial(base, work / "trial", kinds, plan.effort(files)).run()
+    for kind in plan.kinds:
+        for operation in OPERATIONS if kind not in kinds else ():
+            too_slow = f"not run above {kind.most_files:,} files unless named by --peers"
+            book.at(operation, kind.title).fault(too_slow)
     return list(rows.of_trial(label, files, book))
 
 

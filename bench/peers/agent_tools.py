@@ -139,6 +139,7 @@ class OpenCode:
 
 KINDS = (
     PeerKind("cline", "Cline 3", Cline, git_version),
-    PeerKind("gemini", "Gemini CLI", GeminiCli, git_version),
-    PeerKind("opencode", "OpenCode", OpenCode, git_version),
+    PeerKind("gemini", "Gemini CLI", GeminiCli, git_version, most_files=20_000),
+    # git matches every path it is given against every other: its first save is quadratic.
+    PeerKind("opencode", "OpenCode", OpenCode, git_version, most_files=20_000),
 )

@@ -112,6 +112,18 @@ class Borg:
 
 
 KINDS = (
-    PeerKind("restic", "restic", Restic, lambda: _program_version("restic", "version")),
-    PeerKind("borg", "borg", Borg, lambda: _program_version("borg", "--version")),
+    PeerKind(
+        "restic",
+        "restic",
+        Restic,
+        lambda: _program_version("restic", "version"),
+        most_files=20_000,
+    ),
+    PeerKind(
+        "borg",
+        "borg",
+        Borg,
+        lambda: _program_version("borg", "--version"),
+        most_files=20_000,
+    ),
 )

@@ -49,13 +49,17 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PeerKind:
-    """A tool that may take part: how to make one, whether it is here, what it leaves in a tree."""
+    """A tool that may take part: how to make one, whether it is here, what it leaves in a tree.
+
+    `most_files` is where it becomes so slow that it runs only when asked for by name.
+    """
 
     key: str
     title: str
     make: Callable[[Path], Peer]
     version: Callable[[], str | None]
     own_names: frozenset[bytes] = frozenset()
+    most_files: int | None = None
 
 
 def measure_store(*roots: Path) -> StoreSize:

@@ -118,5 +118,6 @@ KINDS = (
         Dulwich,
         lambda: installed_version("dulwich"),
         frozenset({b".git"}),
+        most_files=20_000,
     ),
 )

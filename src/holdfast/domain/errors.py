@@ -18,7 +18,8 @@
     │   ├── ObjectMissing         exit 6
     │   ├── ObjectDamaged         exit 6
     │   └── NewerStore            exit 6   written by a later Holdfast; left untouched
-    ├── NoSpace                   exit 7   disk full or budget reached
+    ├── NoSpace                   exit 7   disk full
+    │   └── BudgetReached         exit 7   the store's own budget is used up
     └── Busy                      exit 8   another process holds the store
 
 Class, exit status and message go together: an interface prints `message` and `hint`
@@ -125,6 +126,10 @@ class NewerStore(StoreDamaged):
 class NoSpace(HoldfastError):
     code = "no_space"
     exit_status = 7
+
+
+class BudgetReached(NoSpace):
+    code = "budget_reached"
 
 
 class Busy(HoldfastError):

@@ -21,6 +21,7 @@ class OperationKind(StrEnum):
     REDO = "redo"
     DELETE = "delete"
     ARCHIVE = "archive"
+    PRUNE = "prune"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,15 @@ class SaveOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteOutcome:
+    """A checkpoint that is gone from history, and the space that gave back."""
+
+    checkpoint: CheckpointId
+    freed_bytes: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PathProblem:
     """A path that a restore could not bring about, or that changed under it."""
 

@@ -8,16 +8,22 @@ from pathlib import Path
 
 from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
+from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.trees import Tree
 from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.prune import collect
 from holdfast.engine.references import before_head, resolve, standing_on
-from holdfast.engine.restore.planning import make_plan, read_report, require_paths
+from holdfast.engine.restore.planning import (
+    loader_for,
+    make_plan,
+    read_report,
+    require_paths,
+)
 from holdfast.engine.restore.recovery import recover
 from holdfast.engine.restore.restore import RestoreRequest, restore
 from holdfast.engine.save import add_session, capture_policy, save
@@ -109,7 +115,7 @@ class Engine:
         else:
             with self._exclusive():
                 scan = self._look(None)
-            found = tree_changes(self._loader(scan), old.tree if old else None, scan.tree)
+            found = tree_changes(loader_for(self.vault, scan), old.tree if old else None, scan.tree)
         visible = list(visible_changes(found))
         return with_renames(visible) if renames else visible
 
@@ -121,8 +127,8 @@ class Engine:
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         return read_report(self.vault, checkpoint)
 
-    def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> None:
-        """Drop a checkpoint from history. Its content goes when nothing else needs it."""
+    def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
+        """Drop a checkpoint from history, and with it the content that nothing else needs."""
         with self._exclusive():
             session = self.vault.catalog.session(session_id)
             with self.vault.catalog.transaction() as transaction:
@@ -138,6 +144,10 @@ class Engine:
                 if session is not None and session.head == checkpoint.id:
                     transaction.set_head(session_id, checkpoint.parent)
                 transaction.remove_checkpoint(checkpoint.id)
+            try:
+                return DeleteOutcome(checkpoint.id, collect(self.vault))
+            except StoreDamaged as error:
+                return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
@@ -175,7 +185,5 @@ class Engine:
                 generation=self.vault.scan_generation(root_fd),
                 started_ns=self.vault.clock.now_ns(),
                 wanted=wanted,
+                keep_trees=True,
             )
-
-    def _loader(self, scan: Scan) -> Callable[[Digest], Tree]:
-        return lambda digest: scan.trees.get(digest) or self.vault.load_tree(digest)

@@ -16,14 +16,14 @@ from pathlib import Path
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import InvalidIntent, NoSpace, Refused
+from holdfast.domain.errors import BudgetReached, InvalidIntent, NoSpace, Refused
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.trees import Tree
+from holdfast.engine.prune import prune
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
@@ -113,7 +113,28 @@ def save_tree(
     wanted: Digest | None = None,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SavedTree:
-    """Scan and make content durable; the caller names it and then lets the scanner remember."""
+    """Scan and make content durable; the caller names it and then lets the scanner remember.
+
+    When the budget is used up, retention makes room once before the save is refused (ST-3).
+    """
+    try:
+        return _save_tree(vault, scanner, wanted, file_filter)
+    except BudgetReached as refused:
+        freed = prune(vault).freed_bytes
+        if freed == 0:
+            raise
+        try:
+            return _save_tree(vault, scanner, wanted, file_filter)
+        except BudgetReached:
+            raise refused from None
+
+
+def _save_tree(
+    vault: Vault,
+    scanner: Scanner,
+    wanted: Digest | None,
+    file_filter: Callable[[Path], bool] | None,
+) -> SavedTree:
     policy = capture_policy(vault, file_filter)
     used_bytes = vault.access.size_bytes()
     limit = _SpaceLimit(vault, used_bytes)
@@ -177,13 +198,10 @@ def new_checkpoint(
 
 
 def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCounts:
-    def load(digest: Digest) -> Tree:
-        return scan.trees.get(digest) or vault.load_tree(digest)
-
     if before is None:
         return ChangeCounts(added=scan.files)
     counts = dict.fromkeys(ChangeType, 0)
-    for change in visible_changes(tree_changes(load, before, scan.tree)):
+    for change in visible_changes(tree_changes(vault.load_tree, before, scan.tree)):
         counts[change.type] += 1
     return ChangeCounts(
         counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
@@ -221,7 +239,7 @@ class _SpaceLimit:
                 "the disk of the store is (almost) full: this checkpoint does not fit",
                 hint="free some disk space, or move the store: set HOLDFAST_HOME",
             )
-        return NoSpace(
+        return BudgetReached(
             f"the store holds {self._used_bytes} of {self._budget_bytes} bytes of its budget: "
             "this checkpoint does not fit",
             hint="raise it: holdfast config set budget '\"10 GB\"', "

@@ -55,4 +55,4 @@ class Vault:
     def scan_generation(self, root_fd: int) -> str:
         """What remembered scans are valid for: this directory, on this disk, this store content."""
         status = self.fs.fstat(root_fd)
-        return f"1:{status.st_dev}:{status.st_ino}:{self.access.content_generation()}"
+        return f"1:{status.st_dev}:{status.st_ino}:{self.objects.generation()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -72,6 +73,17 @@ class ObjectStore(Protocol):
 
     def size_bytes(self) -> int:
         """Bytes the store takes on its medium."""
+        ...
+
+    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+        """Forget every object that is not in `needed`; the bytes given back.
+
+        Only the holder of the store's lock calls it. May keep more than was asked for.
+        """
+        ...
+
+    def generation(self) -> str:
+        """Another text after objects have been forgotten."""
         ...
 
     def check(self, *, data: bool) -> Iterator[ObjectProblem]:

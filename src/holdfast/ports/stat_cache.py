@@ -6,7 +6,7 @@ is only used where the file system still shows the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Protocol
 
 
@@ -15,7 +15,7 @@ class StatCache(Protocol):
         """Directory path to encoded entry; nothing when the entries are of another generation."""
         ...
 
-    def update(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
+    def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Replace entries; None drops a directory and all below it.
 
         May lose everything on a crash, never mix it up.

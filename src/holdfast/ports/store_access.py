@@ -32,10 +32,6 @@ class StoreAccess(Protocol):
         """What the disk of the store has left for this user."""
         ...
 
-    def content_generation(self) -> str:
-        """Changes whenever content has been removed from the store."""
-        ...
-
     def path_inside_workspace(self) -> bytes | None:
         """The store's own directory as a path of the workspace, if it lies in it."""
         ...

@@ -83,9 +83,6 @@ class LocalStore:
     def free_bytes(self) -> int:
         return self._fs.free_bytes(os.fsencode(self._layout.directory))
 
-    def content_generation(self) -> str:
-        return "1"
-
     def path_inside_workspace(self) -> bytes | None:
         home = self._layout.directory.parent.parent
         try:

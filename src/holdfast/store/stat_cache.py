@@ -6,7 +6,7 @@ Each row carries a checksum, because a wrong row could make a changed file look 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 _CHECKSUM_BYTES = 8
+_KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
+_FORGET = "DELETE FROM directories WHERE path=? OR (path>? AND path<?)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS generation (name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, entry BLOB NOT NULL) WITHOUT ROWID;
@@ -50,7 +52,7 @@ class SqliteStatCache:
             if _checksum(path, entry[_CHECKSUM_BYTES:]) == entry[:_CHECKSUM_BYTES]
         }
 
-    def update(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
+    def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         try:
             self._write(generation, changed)
         except (apsw.CorruptError, apsw.NotADBError):
@@ -58,20 +60,18 @@ class SqliteStatCache:
         except apsw.Error as error:
             raise translate(error, self._path) from error
 
-    def _write(self, generation: str, changed: Mapping[bytes, bytes | None]) -> None:
-        # Everything below a directory sorts between "directory/" and "directory0".
-        dropped = [(p, p + b"/", p + b"0") for p, entry in changed.items() if entry is None]
-        kept = [
-            (p, _checksum(p, entry) + entry) for p, entry in changed.items() if entry is not None
-        ]
+    def _write(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         with self._db:
             if self._db.execute("SELECT name FROM generation").fetchall() != [(generation,)]:
                 self._db.execute("DELETE FROM directories; DELETE FROM generation")
                 self._db.execute("INSERT INTO generation VALUES (?)", (generation,))
-            self._db.executemany(
-                "DELETE FROM directories WHERE path=? OR (path>? AND path<?)", dropped
-            )
-            self._db.executemany("INSERT OR REPLACE INTO directories VALUES (?,?)", kept)
+            for path, entry in changed:
+                if entry is None:
+                    # Everything below a directory sorts between "directory/" and "directory0".
+                    ends = (path, path + b"/", path + b"0")
+                    self._db.execute(_FORGET, ends)
+                else:
+                    self._db.execute(_KEEP, (path, _checksum(path, entry) + entry))
         fold_log(self._db, self._path)
 
     def _open(self) -> apsw.Connection:

@@ -13,7 +13,7 @@ from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, require_safe_path, to_text
 from holdfast.domain.restore_plans import RestorePlan, plan_restore
-from holdfast.domain.trees import Tree
+from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 
@@ -26,9 +26,7 @@ def make_plan(
     paths: tuple[bytes, ...] = (),
     head: Checkpoint | None = None,
 ) -> RestorePlan:
-    def load(digest: Digest) -> Tree:
-        return scan.trees.get(digest) or vault.load_tree(digest)
-
+    load = loader_for(vault, scan)
     left_out_then = read_report(vault, target)
     plan = plan_restore(
         load,
@@ -42,6 +40,16 @@ def make_plan(
         for path in paths:
             _require_known(load, path, scan.tree, target.tree)
     return replace(plan, warnings=tuple(_warnings(load, scan, head)))
+
+
+def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
+    """Loads trees of the store, and those that a scan found and nobody stored."""
+
+    def load(digest: Digest) -> Tree:
+        encoded = scan.encoded.get(digest)
+        return vault.load_tree(digest) if encoded is None else decode_tree(encoded)
+
+    return load
 
 
 def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:

@@ -6,6 +6,7 @@ the scan stored is durable; a scan whose save failed leaves no trace.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast.domain.checkpoints import Skipped
@@ -26,13 +27,13 @@ from holdfast.ports.stat_cache import StatCache
 
 @dataclass(slots=True)
 class Scan:
-    """The tree of a workspace at one time. `trees` are those that were built for it, `fresh` the
-    directories that were."""
+    """The tree of a workspace at one time. `fresh` are the directories that were built for it, and
+    `encoded` their trees, for as long as a store does not have them."""
 
     root: DirectoryState
     tree: Digest
     skipped: list[Skipped]
-    trees: dict[Digest, Tree] = field(default_factory=dict)
+    encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
 
     @property
@@ -64,8 +65,10 @@ class Scanner:
         generation: str,
         started_ns: int,
         wanted: Digest | None = None,
+        keep_trees: bool = False,
     ) -> Scan:
-        """`wanted` is a tree whose paths must be captured even if rules leave them out."""
+        """`wanted` is a tree whose paths must be captured even if rules leave them out;
+        `keep_trees` is for scans whose writer stores nothing."""
         self._use_generation(generation)
         walker = Walker(
             self._fs,
@@ -77,18 +80,19 @@ class Scanner:
         previous = self._root or self._remembered(b"")
         wanted_tree = None if wanted is None else WantedTree(self._load_tree, wanted)
         root, skipped = annotate(walker.walk(root_fd, previous, wanted_tree))
-        trees: dict[Digest, Tree] = {}
+        encoded_trees: dict[Digest, bytes] = {}
         fresh: dict[bytes, DirectoryState] = {}
 
         def sink(path: bytes, state: DirectoryState, tree: Tree, encoded: bytes) -> None:
             assert state.digest is not None
             writer.add(state.digest, encoded, similar_to=state.base)
-            trees[state.digest] = tree
+            if keep_trees:
+                encoded_trees[state.digest] = encoded
             fresh[path] = state
 
         build_trees(root, b"", sink)
         assert root.digest is not None
-        return Scan(root, root.digest, skipped, trees, fresh)
+        return Scan(root, root.digest, skipped, encoded_trees, fresh)
 
     def remember(self, scan: Scan) -> None:
         """Keep this scan for the next one, in this process and, through the cache, beyond it."""
@@ -96,14 +100,7 @@ class Scanner:
         self._stored = {}
         if self._cache is None or self._generation is None or not scan.fresh:
             return
-        changed: dict[bytes, bytes | None] = {
-            path: encode_state(state) for path, state in scan.fresh.items()
-        }
-        for path, state in scan.fresh.items():
-            earlier = _state_at(before, path)
-            for name in earlier.children.keys() - state.children.keys() if earlier else ():
-                changed[join(path, name)] = None
-        self._cache.update(self._generation, changed)
+        self._cache.update(self._generation, _changed_entries(before, scan.fresh))
 
     def _use_generation(self, generation: str) -> None:
         if generation == self._generation:
@@ -123,6 +120,17 @@ class Scanner:
             return decode_state(entry)
         except ValueError:
             return None
+
+
+def _changed_entries(
+    before: DirectoryState | None, fresh: dict[bytes, DirectoryState]
+) -> Iterator[tuple[bytes, bytes | None]]:
+    """What the cache has to store, one at a time, and which directories it can forget."""
+    for path, state in fresh.items():
+        earlier = _state_at(before, path)
+        for name in earlier.children.keys() - state.children.keys() if earlier else ():
+            yield join(path, name), None
+        yield path, encode_state(state)
 
 
 def _state_at(root: DirectoryState | None, path: bytes) -> DirectoryState | None:

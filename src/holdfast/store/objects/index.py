@@ -62,6 +62,48 @@ class PackIndex:
         for (digest,) in self._db.execute("SELECT digest FROM objects ORDER BY digest"):
             yield Digest(digest)
 
+    def locations(self) -> Iterator[tuple[Digest, Location]]:
+        """In the order in which packs are best read."""
+        rows = self._rows(
+            "SELECT digest, pack, offset, length, depth FROM objects ORDER BY pack, offset"
+        )
+        for digest, *place in rows:
+            yield Digest(digest), Location(*place)
+
+    def replace_pack(
+        self,
+        number: int,
+        moved: Iterable[tuple[Digest, Location]],
+        target: tuple[int, int] | None,
+    ) -> None:
+        """Forget a pack, except for what was moved to `target`; durable when it returns."""
+        rows = ((d, p.pack, p.offset, p.length, p.depth) for d, p in moved)
+        try:
+            self._db.execute("PRAGMA synchronous=FULL")
+            with self._db:
+                self._db.execute("DELETE FROM objects WHERE pack=?", (number,))
+                self._db.execute("DELETE FROM packs WHERE number=?", (number,))
+                self._db.executemany("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", rows)
+                if target is not None:
+                    self._db.execute("INSERT OR REPLACE INTO packs VALUES (?,?)", target)
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def generation(self) -> int:
+        return int(self._rows("PRAGMA user_version")[0][0])
+
+    def start_generation(self) -> None:
+        """Tell everybody who remembers digests that some may be gone; durable."""
+        try:
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
     def pack_lengths(self) -> dict[int, int]:
         rows = self._rows("SELECT number, length FROM packs")
         return dict(rows)
@@ -69,14 +111,30 @@ class PackIndex:
     def add(
         self, objects: Iterable[tuple[Digest, Location]], lengths: Iterable[tuple[int, int]]
     ) -> None:
-        rows = ((d, p.pack, p.offset, p.length, p.depth) for d, p in objects)
+        """Take in objects whose packs are durable up to `lengths`."""
+        self.prepare(objects)
         try:
-            with self._db:
-                self._db.executemany("INSERT OR IGNORE INTO objects VALUES (?,?,?,?,?)", rows)
-                self._db.executemany("INSERT OR REPLACE INTO packs VALUES (?,?)", lengths)
+            self._db.executemany("INSERT OR REPLACE INTO packs VALUES (?,?)", lengths)
+            self._db.execute("COMMIT")
             fold_log(self._db, self._path)
         except apsw.Error as error:
+            self.forget_prepared()
             raise translate(error, self._path) from error
+
+    def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
+        """Note objects whose packs are not durable yet: seen by nobody else until `add`."""
+        rows = ((d, p.pack, p.offset, p.length, p.depth) for d, p in objects)
+        try:
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR IGNORE INTO objects VALUES (?,?,?,?,?)", rows)
+        except apsw.Error as error:
+            self.forget_prepared()
+            raise translate(error, self._path) from error
+
+    def forget_prepared(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
 
     def problems(self) -> list[str]:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from holdfast.domain.digests import digest_of
@@ -17,6 +18,7 @@ from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem, WriteTotals
 from holdfast.store.faults import store_trouble
+from holdfast.store.objects.collection import collect
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
     Codec,
@@ -36,16 +38,18 @@ from holdfast.store.objects.records import (
 
 _LARGEST_DELTA_BYTES = 2 << 20
 _CACHE_BYTES = 8 << 20
+_PREPARE_AT_OBJECTS = 20_000
+"""A writer hands what it holds in memory to the index in batches of this many."""
 
 
 class LocalObjectStore:
     """Thread safe for reading; one writer at a time, under the store's lock."""
 
     def __init__(self, fs: Filesystem, directory: Path) -> None:
-        self._fs = fs
+        self.fs = fs
         self._directory = directory
-        self._packs = PackDirectory(fs, directory / "packs")
-        self._index = PackIndex(directory / "index.db")
+        self.packs = PackDirectory(fs, directory / "packs")
+        self.index = PackIndex(directory / "index.db")
         self._lock = threading.RLock()
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
@@ -55,12 +59,12 @@ class LocalObjectStore:
         for number, known in self._grown_packs():
             found: list[tuple[Digest, Location]] = []
             sound_until = known
-            for offset, record, end in self._packs.scan(number, known):
+            for offset, record, end in self.packs.scan(number, known):
                 if record is not None:
                     place = Location(number, offset, record.length, record.depth)
                     found.append((record.digest, place))
                     sound_until = end
-            self._index.add(found, [(number, sound_until)])
+            self.index.add(found, [(number, sound_until)])
 
     def is_behind(self) -> bool:
         """Whether packs hold more than the index knows."""
@@ -68,22 +72,22 @@ class LocalObjectStore:
 
     def _grown_packs(self) -> list[tuple[int, int]]:
         """Packs longer than the index says, each with the length that it knows."""
-        lengths = self._index.pack_lengths()
-        known = [(number, lengths.get(number, 0)) for number in self._packs.numbers()]
+        lengths = self.index.pack_lengths()
+        known = [(number, lengths.get(number, 0)) for number in self.packs.numbers()]
         return [
             (number, length)
             for number, length in known
-            if self._packs.size_of(number) > max(length, len(PACK_MAGIC))
+            if self.packs.size_of(number) > max(length, len(PACK_MAGIC))
         ]
 
     def contains(self, digest: Digest) -> bool:
         with self._lock:
-            return self._index.find(digest) is not None
+            return self.index.find(digest) is not None
 
     def missing(self, digests: Iterable[Digest]) -> set[Digest]:
         wanted = set(digests)
         with self._lock:
-            return wanted - self._index.known(wanted)
+            return wanted - self.index.known(wanted)
 
     def read(self, digest: Digest) -> bytes:
         with self._lock:
@@ -95,7 +99,7 @@ class LocalObjectStore:
             return data
 
     def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
-        place = self._index.find(digest)
+        place = self.index.find(digest)
         if place is None:
             raise ObjectMissing(
                 f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check"
@@ -104,7 +108,7 @@ class LocalObjectStore:
 
     def _record(self, digest: Digest, place: Location) -> Record:
         try:
-            record = decode_record(self._packs.read(place.pack, place.offset, place.length))
+            record = decode_record(self.packs.read(place.pack, place.offset, place.length))
         except FileNotFoundError:
             raise ObjectMissing(
                 f"pack {place.pack} of the store is missing", hint="run: holdfast check"
@@ -145,26 +149,40 @@ class LocalObjectStore:
 
     def digests(self) -> Iterator[Digest]:
         with self._lock:
-            known = list(self._index.digests())
+            known = list(self.index.digests())
         return iter(known)
 
     def count(self) -> int:
         with self._lock:
-            return self._index.count()
+            return self.index.count()
 
     def size_bytes(self) -> int:
-        files = [p for p in self._packs.directory.iterdir() if p.is_file()]
+        files = [p for p in self.packs.directory.iterdir() if p.is_file()]
         files += self._directory.glob("index.db*")
         return sum(path.stat().st_size for path in files)
 
+    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+        with self._lock, store_trouble("giving space back"):
+            try:
+                return collect(self, needed)
+            except BadRecord as error:
+                raise StoreDamaged(
+                    f"nothing was collected: a record that is needed is damaged: {error}",
+                    hint="run: holdfast check --data",
+                ) from None
+
+    def generation(self) -> str:
+        with self._lock:
+            return str(self.index.generation())
+
     def check(self, *, data: bool) -> Iterator[ObjectProblem]:
         with self._lock:
-            yield from _check(self, self._packs, self._index, data=data)
+            yield from _check(self, self.packs, self.index, data=data)
 
     def close(self) -> None:
         with self._lock:
-            self._packs.close()
-            self._index.close()
+            self.packs.close()
+            self.index.close()
 
 
 class LocalObjectWriter:
@@ -175,9 +193,10 @@ class LocalObjectWriter:
         self._limit_bytes = limit_bytes
         self._appenders: list[PackAppender] = []
         self._added: dict[Digest, Location] = {}
+        self._objects = 0
         self._stored_bytes = 0
         self._deduplicated_bytes = 0
-        self._nothing_stored_yet = store._index.is_empty()
+        self._nothing_stored_yet = store.index.is_empty()
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
         with self._store._lock, store_trouble("writing content"):
@@ -193,10 +212,15 @@ class LocalObjectWriter:
             offset = appender.append(encoded)
             place = Location(appender.number, offset, len(encoded), record.depth)
             self._added[digest] = place
+            self._objects += 1
+            if len(self._added) >= _PREPARE_AT_OBJECTS:
+                self._store.index.prepare(self._added.items())
+                self._added.clear()
+                self._nothing_stored_yet = False
             return True
 
     def _is_stored(self, digest: Digest) -> bool:
-        return not self._nothing_stored_yet and self._store._index.find(digest) is not None
+        return not self._nothing_stored_yet and self._store.index.find(digest) is not None
 
     def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
         if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
@@ -212,7 +236,7 @@ class LocalObjectWriter:
 
     def _base(self, digest: Digest) -> tuple[bytes, int] | None:
         """A base that is durable already, sound, and not at the end of a long chain."""
-        place = self._store._index.find(digest)
+        place = self._store.index.find(digest)
         if place is None or place.depth >= DEEPEST_CHAIN:
             return None
         try:
@@ -227,22 +251,22 @@ class LocalObjectWriter:
         elif self._appenders[-1].end >= SEAL_AT_BYTES:
             number = self._appenders[-1].number + 1
             self._appenders.append(
-                PackAppender(self._store._fs, self._store._packs, number, create=True)
+                PackAppender(self._store.fs, self._store.packs, number, create=True)
             )
         return self._appenders[-1]
 
     def _open_appender(self) -> PackAppender:
         """Go on in the newest pack if it ends where the index says, else start a new one."""
         store = self._store
-        numbers = store._packs.numbers()
+        numbers = store.packs.numbers()
         if numbers:
             newest = numbers[-1]
-            size = store._packs.size_of(newest)
-            ends_as_known = size == store._index.pack_lengths().get(newest)
+            size = store.packs.size_of(newest)
+            ends_as_known = size == store.index.pack_lengths().get(newest)
             if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
-                return PackAppender(store._fs, store._packs, newest, create=False)
+                return PackAppender(store.fs, store.packs, newest, create=False)
         number = numbers[-1] + 1 if numbers else 1
-        return PackAppender(store._fs, store._packs, number, create=True)
+        return PackAppender(store.fs, store.packs, number, create=True)
 
     def commit(self) -> WriteTotals:
         with self._store._lock, store_trouble("writing content"):
@@ -251,13 +275,14 @@ class LocalObjectWriter:
                     appender.sync()
                 if self._appenders:
                     lengths = [(a.number, a.end) for a in self._appenders]
-                    self._store._index.add(sorted(self._added.items()), lengths)
+                    self._store.index.add(self._added.items(), lengths)
             finally:
                 self._close()
-            return WriteTotals(self._stored_bytes, self._deduplicated_bytes, len(self._added))
+            return WriteTotals(self._stored_bytes, self._deduplicated_bytes, self._objects)
 
     def abandon(self) -> None:
         with self._store._lock:
+            self._store.index.forget_prepared()
             try:
                 for appender in self._appenders:
                     appender.forget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing
@@ -13,6 +14,7 @@ from holdfast.ports.objects import ObjectProblem, WriteTotals
 class MemoryObjectStore:
     def __init__(self) -> None:
         self._objects: dict[Digest, bytes] = {}
+        self._generation = 1
 
     def read(self, digest: Digest) -> bytes:
         try:
@@ -40,6 +42,16 @@ class MemoryObjectStore:
 
     def size_bytes(self) -> int:
         return sum(map(len, self._objects.values()))
+
+    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+        gone = {digest: data for digest, data in self._objects.items() if digest not in needed}
+        for digest in gone:
+            del self._objects[digest]
+        self._generation += bool(gone)
+        return sum(map(len, gone.values()))
+
+    def generation(self) -> str:
+        return str(self._generation)
 
     def check(self, *, data: bool) -> Iterator[ObjectProblem]:
         for digest, content in self._objects.items():

@@ -105,6 +105,12 @@ class PackDirectory:
             self._open[number] = self._fs.open(self.path(number), flags)
         return self._open[number]
 
+    def remove(self, number: int) -> None:
+        """Unlink a pack that the index no longer names."""
+        if number in self._open:
+            self._fs.close(self._open.pop(number))
+        self._fs.unlink(self.path(number))
+
     def close(self) -> None:
         while self._open:
             self._fs.close(self._open.popitem()[1])

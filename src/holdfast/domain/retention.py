@@ -1,0 +1,84 @@
+"""Which checkpoints may go: rules per kind as data, and the decision for each with its reason.
+
+Pure: the caller says what time it is and which checkpoints are protected. A checkpoint is kept
+when no rule speaks about its kind, when it is protected, or when it is both young enough and
+among the newest of its kind.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.ids import CheckpointId, SessionId
+
+_HOUR_NS = 3600 * 1_000_000_000
+_DAY_NS = 24 * _HOUR_NS
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRule:
+    """How long and how many of a kind are kept in a session."""
+
+    longest_ns: int
+    most: int
+
+
+DEFAULT_RULES: Mapping[Kind, RetentionRule] = {
+    Kind.MERGE: RetentionRule(30 * _DAY_NS, 50),
+    Kind.END_OF_DAY: RetentionRule(7 * _DAY_NS, 7),
+    Kind.SAFETY: RetentionRule(_DAY_NS, 10),
+    Kind.RISKY: RetentionRule(_DAY_NS, 10),
+    Kind.TOOL: RetentionRule(_DAY_NS, 200),
+    Kind.MESSAGE: RetentionRule(_DAY_NS, 200),
+    Kind.INTERVAL: RetentionRule(_DAY_NS, 50),
+    Kind.THRESHOLD: RetentionRule(_DAY_NS, 50),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    checkpoint: Checkpoint
+    keep: bool
+    reason: str
+
+
+def decide(
+    checkpoints: Iterable[Checkpoint],
+    *,
+    now_ns: int,
+    protected: Collection[CheckpointId],
+    rules: Mapping[Kind, RetentionRule] = DEFAULT_RULES,
+) -> list[Decision]:
+    """One decision per checkpoint, newest first within each session and kind."""
+    groups: defaultdict[tuple[SessionId, Kind], list[Checkpoint]] = defaultdict(list)
+    for checkpoint in checkpoints:
+        groups[checkpoint.session_id, checkpoint.kind].append(checkpoint)
+    decisions: list[Decision] = []
+    for (_, kind), members in groups.items():
+        members.sort(key=lambda c: -c.sequence)
+        rule = rules.get(kind)
+        for rank, checkpoint in enumerate(members):
+            decisions.append(_decide(checkpoint, rank, rule, now_ns, protected))
+    return decisions
+
+
+def _decide(
+    checkpoint: Checkpoint,
+    rank: int,
+    rule: RetentionRule | None,
+    now_ns: int,
+    protected: Collection[CheckpointId],
+) -> Decision:
+    kind = checkpoint.kind.value
+    if rule is None:
+        return Decision(checkpoint, True, f"{kind} checkpoints are kept forever")
+    if checkpoint.id in protected:
+        return Decision(checkpoint, True, "protected: HEAD, initial, approved or still undoable")
+    if rank >= rule.most:
+        return Decision(checkpoint, False, f"more than {rule.most} newer {kind} checkpoints")
+    if now_ns - checkpoint.created_at_ns > rule.longest_ns:
+        return Decision(checkpoint, False, f"older than {rule.longest_ns // _HOUR_NS} hours")
+    return Decision(checkpoint, True, f"among the newest {rule.most} and young enough")

@@ -1,0 +1,99 @@
+"""Making room: drop checkpoints that the retention rules let go, then collect what nobody needs.
+
+    decide → delete rows (one transaction) → mark everything that rows and the journal reach
+    → the object store keeps just that
+
+Guarantee: nothing reachable from a remaining checkpoint is collected (I5); rows go before content,
+so a crash in between leaves garbage, never a checkpoint without its content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.operations import OperationKind, undo_lists
+from holdfast.domain.retention import Decision, decide
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
+
+
+@dataclass(frozen=True, slots=True)
+class PruneOutcome:
+    dropped: tuple[Decision, ...]
+    freed_bytes: int
+
+
+def prune(vault: Vault) -> PruneOutcome:
+    """Called with the store's lock held."""
+    dropped = tuple(d for d in decisions(vault) if not d.keep)
+    if dropped:
+        with vault.catalog.transaction() as transaction:
+            for decision in dropped:
+                gone = decision.checkpoint
+                transaction.remove_checkpoint(gone.id)
+                transaction.add_operation(
+                    NewOperation(
+                        OperationKind.PRUNE,
+                        gone.session_id,
+                        vault.clock.now_ns(),
+                        checkpoint=gone.id,
+                    )
+                )
+    return PruneOutcome(dropped, collect(vault))
+
+
+def decisions(vault: Vault) -> list[Decision]:
+    return decide(vault.catalog.roots(), now_ns=vault.clock.now_ns(), protected=_protected(vault))
+
+
+def collect(vault: Vault) -> int:
+    """Free the content that no checkpoint needs; returns the bytes that gives back."""
+    return vault.objects.retain_only(reachable(vault))
+
+
+def reachable(vault: Vault) -> set[Digest]:
+    """Every object that a checkpoint names. A damaged tree stops everything: what it named is
+    unknown, so nothing may go."""
+    found: set[Digest] = set()
+    for checkpoint in vault.catalog.roots():
+        _mark(vault, checkpoint, found)
+    return found
+
+
+def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest]) -> None:
+    if checkpoint.report is not None:
+        found.add(checkpoint.report)
+    pending = [checkpoint.tree]
+    while pending:
+        digest = pending.pop()
+        if digest in found:
+            continue
+        found.add(digest)
+        tree = vault.load_tree(digest)
+        for entry in tree.files:
+            if entry.chunks is None:
+                found.add(entry.digest)
+            elif entry.chunks not in found:
+                found.add(entry.chunks)
+                pieces = decode_chunk_list(vault.objects.read(entry.chunks))
+                found.update(piece.digest for piece in pieces)
+        pending += [entry.digest for entry in tree.directories]
+
+
+def _protected(vault: Vault) -> set[CheckpointId]:
+    """HEAD, the first and the approved checkpoint of each session, what undo and redo need."""
+    protected: set[CheckpointId] = set()
+    if vault.access.read_journal() is not None:
+        raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
+    for session in vault.catalog.sessions():
+        first = vault.catalog.first_checkpoint(session.id)
+        named = (session.head, session.approved, first.id if first else None)
+        protected.update(name for name in named if name is not None)
+        lists = undo_lists(vault.catalog.operations(session.id))
+        newest = (*lists.undoable[-1:], *lists.redoable[-1:])
+        protected.update(op.safety for op in newest if op.safety is not None)
+    return protected

@@ -1,0 +1,1 @@
+"""What people and programs outside reach Holdfast through; thin, one package each."""

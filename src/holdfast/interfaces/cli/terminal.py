@@ -1,0 +1,136 @@
+"""Where people read: colours when they can be shown, and text that cannot play tricks.
+
+`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none. The
+layout for people (tables, relative times) is used on a terminal or when colours are forced; a pipe
+gets plain lines that stay the same.
+
+Guarantee: `visible` leaves no character that a terminal would obey or that would reorder a line.
+Not guaranteed: that what it returns can be turned back; programs read `--json`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+BOLD = "1"
+DIM = "2"
+RED = "31"
+GREEN = "32"
+YELLOW = "33"
+BLUE = "34"
+MAGENTA = "35"
+CYAN = "36"
+ORANGE = "38;5;208"
+
+_RESET = "\x1b[0m"
+# Control characters, line and paragraph separators, marks that turn the direction of writing,
+# and bytes that are not UTF-8 (as lone surrogates).
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def visible(text: str) -> str:
+    """The text with everything that a terminal would obey written out, as in `\\x1b`."""
+    return _UNSAFE.sub(_written_out, text)
+
+
+def visible_bytes(data: bytes) -> str:
+    """The same for bytes that need not be UTF-8, such as a path."""
+    return visible(data.decode("utf-8", "surrogateescape"))
+
+
+def visible_line(data: bytes) -> str:
+    """A line of a file: tabs become spaces, everything else as in `visible`."""
+    return visible(data.decode("utf-8", "surrogateescape").expandtabs(4))
+
+
+def _written_out(match: re.Match[str]) -> str:
+    character = match[0]
+    if character in _NAMED:
+        return _NAMED[character]
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class Terminal:
+    """Standard output and standard error, with what each of them can show."""
+
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.out = sys.stdout if out is None else out
+        self.err = sys.stderr if err is None else err
+        self._environment = os.environ if environment is None else environment
+        for stream in (self.out, self.err):
+            if hasattr(stream, "reconfigure"):
+                # An old locale must not turn a tick mark into a crash.
+                stream.reconfigure(errors="backslashreplace")
+        self.out_colour = self._has_colour(self.out)
+        self.err_colour = self._has_colour(self.err)
+        self.for_people = self._is_terminal(self.out) or self._forced()
+        self.err_is_live = self._is_terminal(self.err) and not self._is_dumb()
+
+    @property
+    def width(self) -> int:
+        return max(shutil.get_terminal_size((100, 24)).columns, 40)
+
+    def paint(self, text: str, *codes: str) -> str:
+        """The text in these colours, if standard output can show them."""
+        return _painted(text, codes) if self.out_colour and text else text
+
+    def line(self, text: str = "") -> None:
+        self.out.write(text + "\n")
+
+    def note(self, text: str, *codes: str) -> None:
+        """A line on standard error."""
+        self.err.write((_painted(text, codes) if self.err_colour and codes else text) + "\n")
+
+    def warn(self, text: str) -> None:
+        label = _painted("warning:", (BOLD, YELLOW)) if self.err_colour else "warning:"
+        self.err.write(f"{label} {visible(text)}\n")
+
+    def fail(self, message: str, hint: str | None) -> None:
+        """What went wrong, and the way out of it."""
+        label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"
+        self.err.write(f"{label} {visible(message)}\n")
+        if hint:
+            label = _painted("hint:", (BOLD, CYAN)) if self.err_colour else "hint:"
+            self.err.write(f"{label} {visible(hint)}\n")
+
+    def flush(self) -> None:
+        self.out.flush()
+        self.err.flush()
+
+    @staticmethod
+    def _is_terminal(stream: TextIO) -> bool:
+        try:
+            return stream.isatty()
+        except ValueError:  # closed
+            return False
+
+    def _is_dumb(self) -> bool:
+        return self._environment.get("TERM") == "dumb"
+
+    def _forced(self) -> bool:
+        return self._environment.get("FORCE_COLOR", "") not in ("", "0")
+
+    def _has_colour(self, stream: TextIO) -> bool:
+        if self._environment.get("NO_COLOR"):
+            return False
+        return self._forced() or (self._is_terminal(stream) and not self._is_dumb())
+
+
+def _painted(text: str, codes: tuple[str, ...]) -> str:
+    return f"\x1b[{';'.join(codes)}m{text}{_RESET}"

@@ -1,0 +1,93 @@
+"""The verbs, what each does in one line, and the page that lists them.
+
+Kept as plain data, so that `holdfast --help` imports no command.
+"""
+
+from __future__ import annotations
+
+from holdfast import __version__
+
+VERBS: dict[str, str] = {
+    "init": "make the store of a workspace",
+    "status": "what has changed since the last checkpoint, and what is left out",
+    "checkpoint": "save the workspace with the reason",
+    "log": "the checkpoints, newest first",
+    "show": "everything about one checkpoint",
+    "diff": "what differs between checkpoints, or from the workspace",
+    "restore": "take the workspace, or some paths, back to a checkpoint",
+    "undo": "take back the last restore",
+    "redo": "take back the last undo",
+    "delete": "drop a checkpoint from the history",
+    "config": "read and change settings",
+    "stats": "how much is stored, and how much space it takes",
+    "check": "verify the store",
+    "demo": "watch an agent wreck a project and Holdfast bring it back",
+}
+
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
+    ("Take back", ("restore", "undo", "redo")),
+    ("Keep house", ("init", "config", "delete", "stats", "check")),
+    ("Try it", ("demo",)),
+)
+
+# Words that other tools use for the same thing.
+OTHER_WORDS: dict[str, str] = {
+    "add": "checkpoint",
+    "back": "restore",
+    "changes": "status",
+    "checkout": "restore",
+    "commit": "checkpoint",
+    "create": "checkpoint",
+    "doctor": "check",
+    "fsck": "check",
+    "history": "log",
+    "info": "show",
+    "list": "log",
+    "ls": "log",
+    "remove": "delete",
+    "reset": "restore",
+    "revert": "restore",
+    "rewind": "restore",
+    "rm": "delete",
+    "rollback": "restore",
+    "save": "checkpoint",
+    "settings": "config",
+    "size": "stats",
+    "snapshot": "checkpoint",
+    "verify": "check",
+}
+
+GLOBAL_OPTIONS = """\
+Options of every command, before or after its name:
+  -C DIR         work on DIR instead of the current directory
+  --session ID   use this session instead of the workspace's current one
+  --json         print one JSON value; errors become JSON on standard error
+  --force        accept a directory that does not look like a project
+  -h, --help     help on the command
+  --version      the version of Holdfast
+"""
+
+
+def overview() -> str:
+    """The page behind `holdfast --help`."""
+    parts = [
+        f"holdfast {__version__}: save games for AI coding agents.",
+        "",
+        "usage: holdfast [-C DIR] [--session ID] [--json] COMMAND ...",
+    ]
+    for title, names in _GROUPS:
+        parts += ["", f"{title}:"]
+        parts += [f"  {name:<12} {VERBS[name]}" for name in names]
+    parts += [
+        "",
+        GLOBAL_OPTIONS.rstrip(),
+        "",
+        "Examples:",
+        '  holdfast checkpoint "before the refactor"',
+        "  holdfast restore HEAD --dry-run",
+        "  holdfast undo",
+        "",
+        "More on a command: holdfast COMMAND --help",
+    ]
+    return "\n".join(parts) + "\n"

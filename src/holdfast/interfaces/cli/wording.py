@@ -1,0 +1,57 @@
+"""Numbers, sizes and times as people say them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_UNITS = ("kB", "MB", "GB", "TB", "PB")
+_STEPS = ((60, 1, "second"), (3600, 60, "minute"), (86400, 3600, "hour"), (14 * 86400, 86400, "day"))
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def size(size_bytes: int) -> str:
+    """Powers of ten, three digits: `999 B`, `1.5 kB`, `12 MB`."""
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
+    value = float(size_bytes)
+    for unit in _UNITS:
+        value /= 1000
+        if value < 999.5 or unit == _UNITS[-1]:
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+    raise AssertionError("the last unit takes everything")
+
+
+def duration(elapsed_ms: float) -> str:
+    return f"{elapsed_ms:.0f} ms" if elapsed_ms < 1000 else f"{elapsed_ms / 1000:.1f} s"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago, roughly; the date when that says more, or when clocks disagree."""
+    seconds = (now - moment).total_seconds()
+    if -5 <= seconds < 5:
+        return "just now"
+    for limit, unit_s, noun in _STEPS:
+        if 0 <= seconds < limit:
+            return f"{count(int(seconds // unit_s), noun)} ago"
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def iso(moment: datetime) -> str:
+    """As in JSON: UTC, microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0] if lines else ""

@@ -1,0 +1,13 @@
+"""The public kit for testing adapters of Holdfast: contract suites, and file systems that fail.
+
+Nothing here needs a test framework: a suite is a plain class whose methods begin with `test_`, and
+every expectation is an `assert`. Subclass it, say how to open your adapter, and let pytest collect
+the subclass:
+
+    class TestMyObjects(DurableObjectStoreContract):
+        def open_store(self, place: Path) -> ObjectStore:
+            return MyObjects(place)
+
+Each test gets an empty directory `tmp_path`, as pytest gives it, and hands it to `open_store` or
+`open_catalog` as the place where your adapter may keep whatever it needs.
+"""

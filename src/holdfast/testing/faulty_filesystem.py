@@ -1,0 +1,114 @@
+"""A file system that breaks at a chosen call: fails, cuts short, or ends as a killed process does.
+
+    for number in range(1, calls_of_a_good_run + 1):
+        fs = FaultyFilesystem(LocalFilesystem(), {number: Fail(errno.ENOSPC)})
+        ...                                # the work fails by its name or succeeds
+        ...                                # then, on the real file system: is everything sound?
+
+Run the work once without faults and count `calls` to know how many numbers there are. Not covered:
+what SQLite does, which has its own way to the disk (see `faulty_sqlite`), and what a power cut does
+to data that was written and not synced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from holdfast.ports.filesystem import Filesystem
+from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
+
+T = TypeVar("T")
+
+
+class Killed(BaseException):
+    """The process ended here. Not an `Exception`, so that no handler takes it for a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The call raises `OSError(code)` and does nothing. `lasting`: so does every later call of the
+    same name, as on a disk that stays full."""
+
+    code: int
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CutShort:
+    """A read or write handles half of its bytes, at least one; any other call runs as always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The process ends before the call, or just after it took effect."""
+
+    after: bool = False
+
+
+Fault: TypeAlias = Fail | CutShort | Kill
+
+
+class FaultyFilesystem(InterceptedFilesystem):
+    """Injects `faults` by the number of the call. After a kill nothing reaches the disk any more,
+    so that clean-up code of the killed work changes nothing."""
+
+    def __init__(self, inner: Filesystem, faults: Mapping[int, Fault]) -> None:
+        super().__init__(inner)
+        self._faults = dict(faults)
+        self._failing: dict[str, int] = {}
+        self._dead = False
+        self._open: set[int] = set()
+        self.injected = 0
+
+    def around(self, call: Call, run: Callable[[], T]) -> T:
+        return self._around(call, self._next_fault(call), run)
+
+    def around_sized(self, call: Call, size: int, run: Callable[[int], T]) -> T:
+        fault = self._next_fault(call)
+        limit = size
+        if isinstance(fault, CutShort):
+            self.injected += 1
+            limit = min(size, max(1, size // 2))
+        return self._around(call, fault, lambda: run(limit))
+
+    def _next_fault(self, call: Call) -> Fault | None:
+        if call.name in self._failing:
+            return Fail(self._failing[call.name])
+        return self._faults.get(call.number)
+
+    def _around(self, call: Call, fault: Fault | None, run: Callable[[], T]) -> T:
+        if self._dead:
+            raise Killed
+        if isinstance(fault, Fail):
+            self.injected += 1
+            if fault.lasting:
+                self._failing[call.name] = fault.code
+            if call.name == "close":  # the descriptor is gone even when the system reports an error
+                self._follow_descriptors(call, run())
+            raise OSError(fault.code, os.strerror(fault.code))
+        if isinstance(fault, Kill) and not fault.after:
+            self._die()
+        result = run()
+        self._follow_descriptors(call, result)
+        if isinstance(fault, Kill):
+            self._die()
+        return result
+
+    def _die(self) -> None:
+        self.injected += 1
+        self._dead = True
+        raise Killed
+
+    def _follow_descriptors(self, call: Call, result: object) -> None:
+        if call.name == "open" and isinstance(result, int):
+            self._open.add(result)
+        elif call.name == "close" and isinstance(call.subject, int):
+            self._open.discard(call.subject)
+
+    def release(self) -> None:
+        """Close what the killed work left open, as the end of its process would have."""
+        while self._open:
+            self._inner.close(self._open.pop())

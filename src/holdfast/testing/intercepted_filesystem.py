@@ -1,0 +1,163 @@
+"""A file system that lets every call pass through one place, where it can be seen or changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from holdfast.ports.filesystem import Filesystem
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: its place in the order, counted from 1, its name and what it was about."""
+
+    number: int
+    name: str
+    subject: bytes | int
+
+
+class InterceptedFilesystem:
+    """Hands each call to `around`; see `holdfast.ports.filesystem.Filesystem` for the members."""
+
+    def __init__(self, inner: Filesystem) -> None:
+        self._inner = inner
+        self.calls: list[Call] = []
+
+    def around(self, call: Call, run: Callable[[], T]) -> T:
+        """Override to act before, after or instead of `run`."""
+        return run()
+
+    def around_sized(self, call: Call, size: int, run: Callable[[int], T]) -> T:
+        """Override to let a read or write handle fewer bytes than it was asked to."""
+        return self.around(call, lambda: run(size))
+
+    def _call(self, name: str, subject: bytes | int) -> Call:
+        call = Call(len(self.calls) + 1, name, subject)
+        self.calls.append(call)
+        return call
+
+    def _pass(self, name: str, subject: bytes | int, run: Callable[[], T]) -> T:
+        return self.around(self._call(name, subject), run)
+
+    def open(self, path: bytes, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        return self._pass("open", path, lambda: self._inner.open(path, flags, mode, dir_fd=dir_fd))
+
+    def close(self, fd: int) -> None:
+        self._pass("close", fd, lambda: self._inner.close(fd))
+
+    def stat(
+        self, path: bytes, *, dir_fd: int | None = None, follow_symlinks: bool = True
+    ) -> os.stat_result:
+        return self._pass(
+            "stat",
+            path,
+            lambda: self._inner.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks),
+        )
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return self._pass("fstat", fd, lambda: self._inner.fstat(fd))
+
+    def list_names(self, fd: int) -> list[bytes]:
+        return self._pass("list_names", fd, lambda: self._inner.list_names(fd))
+
+    def read(self, fd: int, size: int) -> bytes:
+        call = self._call("read", fd)
+        return self.around_sized(call, size, lambda limit: self._inner.read(fd, limit))
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        call = self._call("pread", fd)
+        return self.around_sized(call, size, lambda limit: self._inner.pread(fd, limit, offset))
+
+    def write(self, fd: int, data: bytes) -> int:
+        call = self._call("write", fd)
+        return self.around_sized(call, len(data), lambda limit: self._inner.write(fd, data[:limit]))
+
+    def fsync(self, fd: int) -> None:
+        self._pass("fsync", fd, lambda: self._inner.fsync(fd))
+
+    def sync_all(self, fd: int) -> None:
+        self._pass("sync_all", fd, lambda: self._inner.sync_all(fd))
+
+    def ftruncate(self, fd: int, length: int) -> None:
+        self._pass("ftruncate", fd, lambda: self._inner.ftruncate(fd, length))
+
+    def lseek(self, fd: int, position: int, how: int) -> int:
+        return self._pass("lseek", fd, lambda: self._inner.lseek(fd, position, how))
+
+    def fchmod(self, fd: int, mode: int) -> None:
+        self._pass("fchmod", fd, lambda: self._inner.fchmod(fd, mode))
+
+    def may_chown(self) -> bool:
+        """A question about the process, not a call that could fail: it is not counted."""
+        return self._inner.may_chown()
+
+    def fchown(self, fd: int, uid: int, gid: int) -> None:
+        self._pass("fchown", fd, lambda: self._inner.fchown(fd, uid, gid))
+
+    def set_times(self, name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
+        self._pass("set_times", name, lambda: self._inner.set_times(name, mtime_ns, dir_fd=dir_fd))
+
+    def mkdir(self, path: bytes, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        self._pass("mkdir", path, lambda: self._inner.mkdir(path, mode, dir_fd=dir_fd))
+
+    def rmdir(self, path: bytes, *, dir_fd: int | None = None) -> None:
+        self._pass("rmdir", path, lambda: self._inner.rmdir(path, dir_fd=dir_fd))
+
+    def unlink(self, path: bytes, *, dir_fd: int | None = None) -> None:
+        self._pass("unlink", path, lambda: self._inner.unlink(path, dir_fd=dir_fd))
+
+    def symlink(self, target: bytes, path: bytes, *, dir_fd: int | None = None) -> None:
+        self._pass("symlink", path, lambda: self._inner.symlink(target, path, dir_fd=dir_fd))
+
+    def readlink(self, path: bytes, *, dir_fd: int | None = None) -> bytes:
+        return self._pass("readlink", path, lambda: self._inner.readlink(path, dir_fd=dir_fd))
+
+    def link(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        self._pass(
+            "link",
+            target,
+            lambda: self._inner.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd),
+        )
+
+    def rename(
+        self,
+        source: bytes,
+        target: bytes,
+        *,
+        src_dir_fd: int | None = None,
+        dst_dir_fd: int | None = None,
+    ) -> None:
+        self._pass(
+            "rename",
+            target,
+            lambda: self._inner.rename(
+                source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd
+            ),
+        )
+
+    def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        self._pass(
+            "rename_new",
+            target,
+            lambda: self._inner.rename_new(
+                source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd
+            ),
+        )
+
+    def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        self._pass(
+            "exchange",
+            other,
+            lambda: self._inner.exchange(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd),
+        )
+
+    def list_xattrs(self, fd: int) -> list[str]:
+        return self._pass("list_xattrs", fd, lambda: self._inner.list_xattrs(fd))
+
+    def free_bytes(self, path: bytes) -> int:
+        return self._pass("free_bytes", path, lambda: self._inner.free_bytes(path))

@@ -1,0 +1,127 @@
+"""Save, wreck everything, save, restore: what comes back is what was there, by another hasher.
+
+Each piece is what at least one tool of this kind loses; they are tried alone, so that a failure says
+which, and all together, as they occur.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.support.composition import configure
+from tests.support.hostile_trees import PIECES, Piece
+from tests.support.tree_hash import debris, describe, differences
+
+pytestmark = pytest.mark.requirement("CP-11")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return workspace
+
+
+def _prepare(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
+    pieces = list(pieces)
+    configure(workspace, include=[pattern for _, piece in pieces for pattern in piece.include])
+    for name, piece in pieces:
+        root = workspace / name
+        root.mkdir()
+        piece.build(root)
+        if piece.gitignore:
+            (root / ".gitignore").write_text(piece.gitignore)
+
+
+def _wreck(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
+    for name, piece in pieces:
+        piece.wreck(workspace / name)
+
+
+@pytest.mark.requirement("CP-12", "RB-9")
+@pytest.mark.parametrize("name", PIECES)
+def test_a_piece_comes_back_exactly_after_it_was_wrecked(workspace: Path, name: str) -> None:
+    pieces = [(name, PIECES[name])]
+    # A file that only moved to another inode or got another mode keeps its content, and so its time.
+    mtimes = name not in ("special-modes", "hardlinks")
+    _prepare(workspace, pieces)
+    original = describe(workspace, mtimes=mtimes, holes=True)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("as it was")
+        _wreck(workspace, pieces)
+        wrecked = describe(workspace, mtimes=mtimes, holes=True)
+        session.checkpoint("wrecked")
+        session.restore(first)
+        restored = describe(workspace, mtimes=mtimes, holes=True)
+        session.undo()
+        undone = describe(workspace, mtimes=mtimes, holes=True)
+    assert original != wrecked
+    assert differences(restored, original) == []
+    assert differences(undone, wrecked) == []
+    assert debris(workspace) == []
+
+
+def test_everything_together_comes_back_from_another_process_s_view(workspace: Path) -> None:
+    pieces = [(name, piece) for name, piece in PIECES.items() if name != "deep"]
+    _prepare(workspace, pieces)
+    original = describe(workspace, holes=True)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("as it was")
+    _wreck(workspace, pieces)
+    wrecked = describe(workspace, holes=True)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("wrecked")
+        session.restore(first)
+    assert differences(describe(workspace, holes=True), original) == []
+    with SessionCheckpointer(workspace, "s") as session:
+        session.undo()
+    assert differences(describe(workspace, holes=True), wrecked) == []
+    with SessionCheckpointer(workspace, "s") as session:
+        session.redo()
+    assert differences(describe(workspace, holes=True), original) == []
+    assert debris(workspace) == []
+
+
+def test_a_workspace_emptied_by_the_agent_comes_back_whole(workspace: Path) -> None:
+    apart = ("nested-repository", "deep")
+    pieces = [(name, piece) for name, piece in PIECES.items() if name not in apart]
+    _prepare(workspace, pieces)
+    original = describe(workspace, mtimes=True, holes=True)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("as it was")
+    for entry in list(workspace.iterdir()):
+        shutil.rmtree(entry)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.restore(first)
+    assert differences(describe(workspace, mtimes=True, holes=True), original) == []
+
+
+def test_extended_attributes_are_reported_and_the_bytes_are_kept(workspace: Path) -> None:
+    file = workspace / "tagged"
+    file.write_bytes(b"bytes")
+    os.setxattr(file, "user.origin", b"download")
+    with SessionCheckpointer(workspace, "s") as session:
+        outcome = session.save_checkpoint("with attributes")
+        notes = [s for s in outcome.skipped if s.path == b"tagged"]
+        again = session.save_checkpoint("again, from what is remembered")
+        file.unlink()
+        session.restore(outcome.checkpoint.id)
+    assert [note.detail for note in notes] == ["user.origin"]
+    assert notes == [s for s in again.skipped if s.path == b"tagged"]
+    assert file.read_bytes() == b"bytes"
+
+
+def test_a_file_with_a_second_name_outside_the_workspace_is_reported(
+    workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "inside").write_bytes(b"bytes")
+    os.link(workspace / "inside", tmp_path / "outside")
+    with SessionCheckpointer(workspace, "s") as session:
+        outcome = session.save_checkpoint("linked")
+    assert [s.path for s in outcome.skipped if "hardlink" in s.reason.value] == [b"inside"]
