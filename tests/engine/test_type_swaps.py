@@ -60,7 +60,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-@pytest.mark.parametrize(("before", "after"), permutations(KINDS, 2))
+@pytest.mark.parametrize(("before", "after"), list(permutations(KINDS, 2)))
 @pytest.mark.requirement("RB-2")
 def test_a_path_returns_to_its_former_kind(tmp_path: Path, before: str, after: str) -> None:
     workspace = tmp_path / "project"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
 
@@ -21,8 +21,7 @@ NONE = -1
 _Key = TypeVar("_Key", bytes, int)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedTokens:
+class NumberedTokens(NamedTuple):
     """A pattern with its rank: a higher number wins over a lower one."""
 
     number: int
@@ -44,8 +43,7 @@ class Alternation:
         return Alternation(self.fullmatch, tuple(number + by for number in self.numbers))
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """The text that a name has to end with, from a pattern such as `*.tar.gz`."""
 
     text: bytes

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
 from holdfast.domain.ignore_names import (
@@ -26,8 +27,7 @@ from holdfast.domain.ignore_names import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """Directories that an expression describes, and the patterns for the names in them."""
 
     fullmatch: Callable[[bytes], re.Match[bytes] | None]  # of a directory with a slash behind it

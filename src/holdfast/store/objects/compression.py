@@ -7,6 +7,7 @@ into a few dozen bytes. Content that does not shrink is stored as it is.
 from __future__ import annotations
 
 import sys
+import threading
 from enum import IntEnum
 
 if sys.version_info >= (3, 14):
@@ -29,10 +30,20 @@ class Codec(IntEnum):
     ZSTD_AGAINST_BASE = 2
 
 
+class _Compressors(threading.local):
+    """Making a compressor costs more than compressing a small file, so each thread keeps one."""
+
+    def __init__(self) -> None:
+        self.plain = zstd.ZstdCompressor(LEVEL)
+
+
+_compressors = _Compressors()
+
+
 def compress(data: bytes) -> tuple[Codec, bytes]:
     if len(data) < SMALLEST_WORTH_COMPRESSING:
         return Codec.RAW, data
-    packed = zstd.compress(data, LEVEL)
+    packed = _compressors.plain.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
     if len(packed) > len(data) * _WORTH_IT:
         return Codec.RAW, data
     return Codec.ZSTD, packed

@@ -17,7 +17,7 @@ from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing, StoreD
 from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem, WriteTotals
-from holdfast.store.faults import store_trouble
+from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.collection import collect
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
@@ -199,7 +199,7 @@ class LocalObjectWriter:
         self._nothing_stored_yet = store.index.is_empty()
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
-        with self._store._lock, store_trouble("writing content"):
+        with self._store._lock:
             if digest in self._added or self._is_stored(digest):
                 self._deduplicated_bytes += len(data)
                 return False
@@ -208,10 +208,12 @@ class LocalObjectWriter:
             self._stored_bytes += len(encoded)
             if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
                 raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
-            appender = self._appender()
-            offset = appender.append(encoded)
-            place = Location(appender.number, offset, len(encoded), record.depth)
-            self._added[digest] = place
+            try:
+                appender = self._appender()
+                offset = appender.append(encoded)
+            except OSError as error:
+                raise translate_os_error(error, "writing content") from error
+            self._added[digest] = Location(appender.number, offset, len(encoded), record.depth)
             self._objects += 1
             if len(self._added) >= _PREPARE_AT_OBJECTS:
                 self._store.index.prepare(self._added.items())

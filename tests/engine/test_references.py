@@ -1,0 +1,205 @@
+"""The ways to name a checkpoint, and what each means after restores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import AmbiguousReference, UnknownReference
+from holdfast.store.system import SystemClock
+from tests.support.composition import SESSION, SteppedClock, composed
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("CP-3")
+
+HOUR_NS = 3600 * 10**9
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return workspace
+
+
+def _save(session: SessionCheckpointer, content: str) -> str:
+    fill(session.workspace / "file", content.encode())
+    return session.checkpoint(f"state {content}", name=f"name-{content}")
+
+
+def _state(session: SessionCheckpointer) -> str:
+    return (session.workspace / "file").read_text()
+
+
+@pytest.fixture
+def session(workspace: Path) -> SessionCheckpointer:
+    return SessionCheckpointer(workspace, "s")
+
+
+def test_a_checkpoint_is_found_by_id_prefix_and_name(session: SessionCheckpointer) -> None:
+    one, two = _save(session, "1"), _save(session, "2")
+    for reference in (one, one[:10], one.upper()[:10], "name-1", "initial", "HEAD~1", f" {one} "):
+        assert session.get(reference).id == one
+    for reference in (two, "name-2", "HEAD", "HEAD~0"):
+        assert session.get(reference).id == two
+    session.close()
+
+
+def test_restore_without_a_reference_goes_one_step_further_back_each_time(
+    session: SessionCheckpointer,
+) -> None:
+    for content in "1234":
+        _save(session, content)
+    seen = []
+    for _ in range(3):
+        session.restore()
+        seen.append(_state(session))
+    assert seen == ["3", "2", "1"]
+    with pytest.raises(UnknownReference):
+        session.restore()
+    assert _state(session) == "1"
+    session.close()
+
+
+def test_head_follows_restores_and_steps_back_count_checkpoints_only(
+    session: SessionCheckpointer,
+) -> None:
+    one, two, three = (_save(session, content) for content in "123")
+    session.restore(one)
+    record = session.head
+    assert record not in (one, two, three)
+    assert session.standing_on == one
+    assert session.get("HEAD").id == record
+    assert session.get("HEAD").parent == one
+    assert session.get("HEAD").manifest == session.get(one).manifest
+    four = _save(session, "4")
+    assert session.get(four).parent == record
+    assert session.get("HEAD~1").id == one
+    with pytest.raises(UnknownReference):
+        session.get("HEAD~2")
+    session.restore(three)
+    assert session.get("HEAD~1").id == two
+    session.close()
+
+
+def test_undo_and_redo_move_head_with_the_tree(session: SessionCheckpointer) -> None:
+    one, two, three = (_save(session, content) for content in "123")
+    session.restore(one)
+    session.undo()
+    assert _state(session) == "3"
+    assert session.standing_on == three
+    assert session.get("HEAD~1").id == two
+    session.redo()
+    assert _state(session) == "1"
+    assert session.standing_on == one
+    session.close()
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["nothing", "HEAD~99", "", " ", "@{next week}", "@{", "0" * 20, "HEAD^", "HEAD~-1", "approved"],
+)
+def test_a_reference_to_nothing_is_refused_and_changes_nothing(
+    session: SessionCheckpointer, reference: str
+) -> None:
+    _save(session, "1")
+    head = session.head
+    with pytest.raises(UnknownReference) as refused:
+        session.restore(reference)
+    assert isinstance(refused.value, ValueError)
+    assert session.head == head
+    session.close()
+
+
+def test_a_session_without_checkpoints_has_nothing_to_refer_to(
+    session: SessionCheckpointer,
+) -> None:
+    for reference in ("HEAD", "HEAD~1", "initial", "approved", "@{now}", None):
+        with pytest.raises(UnknownReference):
+            session.restore(reference)
+    assert session.head is None
+    assert session.history() == []
+    session.close()
+
+
+def test_an_ambiguous_prefix_names_its_candidates(session: SessionCheckpointer) -> None:
+    made: dict[str, str] = {}
+    while True:
+        checkpoint = session.checkpoint("again")
+        if checkpoint[0] in made:
+            break
+        made[checkpoint[0]] = checkpoint
+    with pytest.raises(AmbiguousReference) as refused:
+        session.restore(checkpoint[0])
+    assert set(refused.value.candidates) == {checkpoint, made[checkpoint[0]]}
+    assert all(candidate[:10] in refused.value.message for candidate in refused.value.candidates)
+    assert isinstance(refused.value, ValueError)
+    session.close()
+
+
+def test_a_moment_means_the_newest_checkpoint_that_is_not_younger(workspace: Path) -> None:
+    clock = SteppedClock(SystemClock.now_ns())
+    with composed(workspace, clock=clock) as opened:
+        made = []
+        for _ in range(3):
+            made.append(opened.save().id)
+            clock.now += HOUR_NS
+        for text, expected in [
+            ("@{30 minutes ago}", made[2]),
+            ("@{2 hours ago}", made[1]),
+            ("@{150 minutes ago}", made[0]),
+            ("@{an hour ago}", made[2]),
+            ("@{3 h ago}", made[0]),
+            ("@{now}", made[2]),
+        ]:
+            assert opened.engine.resolve(SESSION, text).id == expected, text
+        with pytest.raises(UnknownReference):
+            opened.engine.resolve(SESSION, "@{yesterday}")
+
+
+@pytest.mark.requirement("RL-6")
+def test_a_clock_that_runs_backwards_does_not_change_the_order(workspace: Path) -> None:
+    clock = SteppedClock(SystemClock.now_ns())
+    with composed(workspace, clock=clock) as opened:
+        made = []
+        for content in "abc":
+            fill(workspace / "file", content.encode())
+            made.append(opened.save().id)
+            clock.now -= HOUR_NS
+        history = [c.id for c in opened.engine.vault.catalog.history(SESSION)]
+        assert history == made[::-1]
+        assert opened.engine.resolve(SESSION, "HEAD").id == made[2]
+        assert opened.engine.resolve(SESSION, "HEAD~2").id == made[0]
+        assert opened.engine.resolve(SESSION, "initial").id == made[0]
+        opened.restore(None)
+        assert (workspace / "file").read_bytes() == b"b"
+        opened.undo()
+        assert (workspace / "file").read_bytes() == b"c"
+
+
+def test_a_deleted_checkpoint_is_gone_and_its_neighbours_close_the_gap(workspace: Path) -> None:
+    with composed(workspace) as opened:
+        made = []
+        for content in "abc":
+            fill(workspace / "file", content.encode())
+            made.append(opened.save())
+        opened.engine.delete(SESSION, made[1])
+        with pytest.raises(UnknownReference):
+            opened.engine.resolve(SESSION, made[1].id)
+        assert opened.engine.resolve(SESSION, "HEAD~1").id == made[0].id
+        opened.restore(None)
+        assert (workspace / "file").read_bytes() == b"a"
+
+
+def test_a_deleted_head_leaves_its_parent_as_head(workspace: Path) -> None:
+    with composed(workspace) as opened:
+        made = []
+        for content in "abc":
+            fill(workspace / "file", content.encode())
+            made.append(opened.save())
+        opened.engine.delete(SESSION, made[2])
+        assert opened.engine.resolve(SESSION, "HEAD").id == made[1].id
+        opened.restore(None)
+        assert (workspace / "file").read_bytes() == b"a"
