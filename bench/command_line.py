@@ -1,7 +1,7 @@
 """Wall time of the commands as a script or a hook pays it: interpreter start included.
 
 Each round runs the bare interpreter, `--help`, and a `checkpoint` of a tree with five changed
-files, in turn. In the end the last checkpoint is extracted through the command line and verified.
+files, in turn. In the end the last checkpoint is restored through the command line and verified.
 """
 
 import json

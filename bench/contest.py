@@ -163,14 +163,13 @@ class Contest:
                 edits.apply(one.tree, changes)
 
     def prove(self, operation: str, name: str, one: Contestant) -> None:
-        """Extract what was saved under `name`; if that is wrong, the save is at fault."""
+        """Read back what was saved under `name`; if that is wrong, the save is at fault."""
         if name not in one.saved or one.out is not None:
             return
         place = self.work / "proof"
         place.mkdir(mode=0o755)
         try:
-            one.peer.extract(one.saved[name], place)
-            found = verify.fingerprint(place, one.kind.own_names)
+            found = one.peer.contents(one.saved[name], place)
             wrong = verify.difference(one.states[name], found)
         except Exception as error:  # As in `each`.
             wrong = str(error)

@@ -2,7 +2,7 @@
 
 One author works on the tree; after every step each tool saves. Afterwards the stores are
 measured, the reference once more after `git gc --aggressive`, and states from along the way are
-extracted and verified, so that a size is only compared if both sides still hold what they were
+read back and verified, so that a size is only compared if both sides still hold what they were
 given.
 """
 

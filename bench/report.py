@@ -28,10 +28,10 @@ collection is off in every git repository.
 
 A change of n files is nine tenths edits by line (one of them also gains the executable bit),
 the rest files created in new directories and files deleted. After every restore the whole tree
-is read again (names, kinds, modes, bytes) and compared; every kind of save is extracted and
-compared (of the largest tree, only the one with five files changed). If either side is wrong,
-its ratio is `--` and a footnote says what differed. Store sizes are disk blocks; restic and
-borg are left out of the long histories for their start-up time."""
+is read again (names, kinds, modes, bytes) and compared; the last save of each kind is read back
+from the store and compared. If either side is wrong, its ratio is `--` and a footnote says what
+differed. Store sizes are disk blocks; restic and borg are left out of the long histories for
+their start-up time."""
 
 
 def plain(result: Table, rows: Sequence[Row]) -> str:

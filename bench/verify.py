@@ -35,8 +35,17 @@ def directory_entry(mode: int = 0o755) -> Entry:
     return Entry("directory", mode, b"")
 
 
+def link_entry(target: bytes) -> Entry:
+    return Entry("link", 0, blob_name(target))
+
+
 def file_entry(content: bytes, mode: int) -> Entry:
-    return Entry("file", mode, hashlib.sha256(content).digest())
+    return Entry("file", mode, blob_name(content))
+
+
+def blob_name(content: bytes) -> bytes:
+    """The digest of a file, taken the way git names blobs, so that git's listings can be compared."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
 def fingerprint(root: Path, own: frozenset[bytes] = frozenset()) -> Fingerprint:
@@ -58,7 +67,7 @@ def _read_directory(
             mode = stat.S_IMODE(status.st_mode)
             if entry.is_symlink():
                 target = os.readlink(entry.path)
-                found[path] = Entry("link", 0, hashlib.sha256(target).digest())
+                found[path] = link_entry(target)
             elif entry.is_dir(follow_symlinks=False):
                 found[path] = directory_entry(mode)
                 _read_directory(entry.path, path + b"/", frozenset(), found)

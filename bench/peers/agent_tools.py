@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.peers.contract import PeerKind, Ref, StoreSize
 from bench.peers.shadow_git import Repository, git_version
 from bench.processes import Failed, run
+from bench.verify import Fingerprint
 
 _COMMITTED = re.compile(r"^\[.*?\b([0-9a-f]{7,40})\]")
 
@@ -47,8 +48,8 @@ class Cline:
     def restore(self, ref: Ref) -> None:
         self._git("reset", "--hard", ref)
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        self._repository.extract(ref, into)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        return self._repository.contents(ref)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         return self._repository.changed_paths(before, after)
@@ -83,8 +84,8 @@ class GeminiCli:
         self._repository.git("restore", "--source", ref, ".")
         self._repository.git("clean", "-f", "-d")
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        self._repository.extract(ref, into)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        return self._repository.contents(ref)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         return self._repository.changed_paths(before, after)
@@ -124,8 +125,8 @@ class OpenCode:
         self._repository.git("read-tree", ref)
         self._repository.git("checkout-index", "-a", "-f")
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        self._repository.extract(ref, into)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        return self._repository.contents(ref)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         return self._repository.changed_paths(before, after)

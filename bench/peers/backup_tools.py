@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.peers.contract import PeerKind, Ref, StoreSize, measure_store
 from bench.processes import Failed, run
+from bench.verify import Fingerprint, fingerprint
 
 
 def _program_version(*command: str) -> str | None:
@@ -48,8 +49,9 @@ class Restic:
     def restore(self, ref: Ref) -> None:
         self._restic("restore", ref, "--target", str(self._tree))
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        self._restic("restore", ref, "--target", str(into))
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        self._restic("restore", ref, "--target", str(scratch))
+        return fingerprint(scratch)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         paths = set()
@@ -95,8 +97,9 @@ class Borg:
     def restore(self, ref: Ref) -> None:
         self._borg("extract", f"::{ref}")
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        run(("borg", "extract", f"::{ref}"), cwd=into, environment=self._environment)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        run(("borg", "extract", f"::{ref}"), cwd=scratch, environment=self._environment)
+        return fingerprint(scratch)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         lines = self._borg(

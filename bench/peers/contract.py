@@ -2,7 +2,7 @@
 
 A peer watches over one directory and keeps its store in another. The harness times `save`,
 `restore` and `changed_paths` and nothing else of it. A restore may be deficient where the save
-was not, so a save is proven by `extract` into an empty directory, untimed.
+was not, so a save is proven by `contents`, untimed.
 """
 
 import os
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType, Protocol
+
+from bench.verify import Fingerprint
 
 Ref = NewType("Ref", str)
 
@@ -34,8 +36,8 @@ class Peer(Protocol):
     def restore(self, ref: Ref) -> None:
         """Bring the tree back to what it was at `ref`, the way this tool's users get it."""
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        """Write what `ref` holds to the empty directory `into`, by any means: proof of a save."""
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        """What `ref` holds, found by any means, with an empty directory to write it to: proof."""
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         """The paths in which two saved states differ; `NotOffered` if the tool cannot say."""

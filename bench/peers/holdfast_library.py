@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench.peers.contract import PeerKind, Ref, StoreSize, measure_store
 from bench.peers.python_libraries import installed_version
-from bench.processes import Failed, run
+from bench.processes import Failed
+from bench.verify import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     from holdfast import SessionCheckpointer
@@ -50,9 +51,9 @@ class Holdfast:
     def restore(self, ref: Ref) -> None:
         self._session.restore(ref)
 
-    def extract(self, ref: Ref, into: Path) -> None:
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
         self.restore(ref)
-        run(("cp", "-a", f"{self._tree}/.", str(into)), cwd=self._tree)
+        return fingerprint(self._tree, OWN_NAMES)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         return frozenset(os.fsencode(path) for path in self._session.diff(before, after))

@@ -9,6 +9,7 @@ from typing import Any
 from bench.peers import shadow_git
 from bench.peers.contract import PeerKind, Ref, StoreSize, measure_store
 from bench.processes import Failed, NotOffered
+from bench.verify import Fingerprint
 
 STEPBACK_DIRECTORY = ".stepback"
 _AUTHOR = b"bench <bench@example.invalid>"
@@ -44,10 +45,9 @@ class Stepback:
             raise Failed(f"stepback has no checkpoint {ref}")
         self._engine.rewind(checkpoint)
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        shadow_git.extract(
-            self._store / "shadow.git", self._engine.state.by_id(int(ref)).commit, into
-        )
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        commit = self._engine.state.by_id(int(ref)).commit
+        return shadow_git.contents(self._store / "shadow.git", commit)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         raise NotOffered("stepback compares a checkpoint with its parent only")
@@ -87,8 +87,8 @@ class Dulwich:
         porcelain = importlib.import_module("dulwich.porcelain")
         porcelain.reset(self._repository, "hard", ref)
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        shadow_git.extract(self._tree / ".git", ref, into)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        return shadow_git.contents(self._tree / ".git", ref)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         tree_changes = importlib.import_module("dulwich.diff_tree").tree_changes

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.peers.contract import PeerKind, Ref, StoreSize, measure_store
 from bench.processes import Failed, run
+from bench.verify import Entry, Fingerprint, directory_entry
 
 GC_LIMIT_S = 900.0
 BRANCH = "refs/heads/checkpoints"
@@ -28,15 +29,33 @@ def git_version() -> str | None:
     return done.stdout.removeprefix("git version ").strip()
 
 
-def extract(git_directory: Path, ref: Ref, into: Path) -> None:
-    """Write a commit or tree of any git directory to `into`, through an index of its own."""
-    place = {
-        "GIT_DIR": str(git_directory),
-        "GIT_WORK_TREE": str(into),
-        "GIT_INDEX_FILE": str(into.with_name(f"{into.name}.index")),
-    }
-    run(("git", "read-tree", ref), cwd=into, environment=place)
-    run(("git", "checkout-index", "-a", "-f"), cwd=into, environment=place)
+def contents(git_directory: Path, ref: Ref) -> Fingerprint:
+    """What a commit or tree of any git directory holds, every object of it seen to be there."""
+    place = {"GIT_DIR": str(git_directory)}
+    listed = run(
+        ("git", "ls-tree", "-r", "-t", "-z", "--full-tree", ref),
+        cwd=git_directory,
+        environment=place,
+    )
+    found: Fingerprint = {}
+    names = set()
+    for line in listed.split(b"\0")[:-1]:
+        facts, _, path = line.partition(b"\t")
+        mode, _, name = facts.split()
+        found[path] = _entry(mode, name)
+        names.add(name)
+    check = ("git", "cat-file", "--batch-check")
+    said = run(check, cwd=git_directory, environment=place, stdin=b"\n".join(names))
+    if b" missing" in said:
+        raise Failed("git objects are missing")
+    return found
+
+
+def _entry(mode: bytes, name: bytes) -> Entry:
+    if mode == b"040000":
+        return directory_entry()
+    kind = "link" if mode == b"120000" else "file"
+    return Entry(kind, int(mode, 8) & 0o777, bytes.fromhex(name.decode()))
 
 
 class Repository:
@@ -67,8 +86,8 @@ class Repository:
         names = self.git("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, after)
         return frozenset(names.split(b"\0")[1::2])
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        extract(self.git_directory, ref, into)
+    def contents(self, ref: Ref) -> Fingerprint:
+        return contents(self.git_directory, ref)
 
     def size(self) -> StoreSize:
         return measure_store(self.git_directory)
@@ -103,8 +122,8 @@ class ShadowGit:
         self._repository.git("checkout", "-q", "-f", "--detach", ref)
         self._repository.git("clean", "-f", "-d", "-q")
 
-    def extract(self, ref: Ref, into: Path) -> None:
-        self._repository.extract(ref, into)
+    def contents(self, ref: Ref, scratch: Path) -> Fingerprint:
+        return self._repository.contents(ref)
 
     def changed_paths(self, before: Ref, after: Ref) -> frozenset[bytes]:
         return self._repository.changed_paths(before, after)

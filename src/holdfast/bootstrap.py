@@ -105,6 +105,28 @@ def open_workspace(
         raise
 
 
+def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = None) -> Path | None:
+    """The nearest directory, from `start` upwards, that has a store, as git finds a repository.
+
+    A directory above that is no project (someone once insisted on their home) is passed over.
+    """
+    home = holdfast_home(os.environ if environment is None else environment)
+    identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
+    try:
+        directory = start.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError):
+        return None
+    if not directory.is_dir():
+        return None
+    if identity.find(directory) is not None:
+        return directory
+    store_home = Path(os.path.realpath(home))
+    for above in directory.parents:
+        if _not_a_project(above, store_home) is None and identity.find(above) is not None:
+            return above
+    return None
+
+
 def _make_home(fs: LocalFilesystem, home: Path) -> None:
     try:
         make_private_directory(fs, home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -196,6 +197,13 @@ def test_what_can_hold_work_is_not_ignored_by_default(path: bytes) -> None:
     stack = RuleStack.of(DEFAULT_RULES)
     assert stack.decide(path, True) is None
     assert stack.decide(b"x/" + path, False) is None
+
+
+@pytest.mark.requirement("CP-12")
+def test_the_guide_names_every_built_in_rule() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guides/what-is-captured.md").read_text("utf-8")
+    patterns = [rule.pattern.decode() for rule in DEFAULT_RULES.rules]
+    assert [pattern for pattern in patterns if f"`{pattern}`" not in guide] == []
 
 
 @pytest.mark.requirement("CP-12")

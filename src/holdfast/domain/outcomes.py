@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.restore_plans import Kept, Step, StepType
+from holdfast.domain.restore_plans import Kept, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +58,4 @@ class RestoreOutcome:
 
     @property
     def files_changed(self) -> int:
-        return sum(s.type not in (StepType.MKDIR, StepType.RMDIR) for s in self.steps)
+        return sum(not isinstance(s.after or s.before, DirectoryEntry) for s in self.steps)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from holdfast.domain.changes import TreeLoader
 from holdfast.domain.digests import digest_of
@@ -15,8 +16,18 @@ from holdfast.domain.trees import EMPTY_TREE, Tree, encode_tree
 _NEW_DIRECTORY_MODE = 0o755
 
 
+@dataclass(frozen=True, slots=True)
+class NewMode:
+    """The same file or directory with another mode."""
+
+    mode: int
+
+
+Replacement: TypeAlias = FileEntry | SymlinkEntry | NewMode
+
+
 def replace_entries(
-    load: TreeLoader, root: Digest, changes: Mapping[bytes, FileEntry | SymlinkEntry]
+    load: TreeLoader, root: Digest, changes: Mapping[bytes, Replacement]
 ) -> tuple[Digest, dict[Digest, bytes]]:
     """The digest of the changed tree, and the encoded directories that are new."""
     encoded: dict[Digest, bytes] = {}
@@ -27,15 +38,18 @@ def replace_entries(
 def _edit(
     load: TreeLoader,
     tree: Tree,
-    changes: Mapping[bytes, FileEntry | SymlinkEntry],
+    changes: Mapping[bytes, Replacement],
     encoded: dict[Digest, bytes],
 ) -> tuple[Digest, Tree]:
     entries: dict[bytes, Entry] = dict(tree.by_name)
-    below: defaultdict[bytes, dict[bytes, FileEntry | SymlinkEntry]] = defaultdict(dict)
+    new_modes: dict[bytes, int] = {}
+    below: defaultdict[bytes, dict[bytes, Replacement]] = defaultdict(dict)
     for path, entry in changes.items():
         name, slash, rest = path.partition(b"/")
         if slash:
             below[name][rest] = entry
+        elif isinstance(entry, NewMode):
+            new_modes[name] = entry.mode
         else:
             entries[name] = replace(entry, name=name)
     for name, deeper in below.items():
@@ -44,6 +58,10 @@ def _edit(
         digest, edited = _edit(load, subtree, deeper, encoded)
         mode = old.mode if isinstance(old, DirectoryEntry) else _NEW_DIRECTORY_MODE
         entries[name] = DirectoryEntry(name, mode, digest, edited.file_count, edited.size_bytes)
+    for name, mode in new_modes.items():
+        known = entries[name]
+        assert not isinstance(known, SymlinkEntry)
+        entries[name] = replace(known, mode=mode)
     ordered = [entries[name] for name in sorted(entries)]
     result = Tree(
         tuple(e for e in ordered if isinstance(e, FileEntry)),

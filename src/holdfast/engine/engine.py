@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
@@ -15,6 +17,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.settings import DEFAULTS, check_setting
 from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.prune import collect
 from holdfast.engine.references import before_head, resolve, standing_on
@@ -110,12 +113,18 @@ class Engine:
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
         """Between two checkpoints; None for `new` means the workspace as it is now."""
-        if new is not None:
-            found = tree_changes(self.vault.load_tree, old.tree if old else None, new.tree)
-        else:
-            with self._exclusive():
-                scan = self._look(None)
-            found = tree_changes(loader_for(self.vault, scan), old.tree if old else None, scan.tree)
+        if new is None:
+            return self.changes_in(self.look(), old, renames=renames)
+        found = tree_changes(self.vault.load_tree, old.tree if old else None, new.tree)
+        visible = list(visible_changes(found))
+        return with_renames(visible) if renames else visible
+
+    def changes_in(
+        self, scan: Scan, since: Checkpoint | None, *, renames: bool = True
+    ) -> list[Change]:
+        """What a scan of the workspace found to differ from a checkpoint."""
+        load = loader_for(self.vault, scan)
+        found = tree_changes(load, since.tree if since else None, scan.tree)
         visible = list(visible_changes(found))
         return with_renames(visible) if renames else visible
 
@@ -149,6 +158,27 @@ class Engine:
             except StoreDamaged as error:
                 return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
 
+    def statistics(self, session_id: SessionId) -> dict[str, int]:
+        """How much a session holds, and how much the store of the workspace does."""
+        vault = self.vault
+        counts = vault.catalog.counts(session_id)
+        stored_bytes = vault.objects.size_bytes()
+        held_bytes = sum(checkpoint.size_bytes for checkpoint in vault.catalog.roots())
+        return {
+            "checkpoints": counts.checkpoints,
+            "restores": counts.restores,
+            "bytes_stored": stored_bytes,
+            "bytes_deduped": max(held_bytes - stored_bytes, 0),
+            "snapshots": counts.checkpoints + counts.records,
+            "content_blobs": vault.objects.count(),
+        }
+
+    def set_setting(self, key: str, value: Any) -> None:
+        """Store a setting of this workspace; None takes it away again."""
+        check_setting(key, DEFAULTS.get(key) if value is None else value)
+        with self._exclusive(), self.vault.catalog.transaction() as transaction:
+            transaction.set_setting(key, None if value is None else json.dumps(value))
+
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
         with self._exclusive():
@@ -163,11 +193,11 @@ class Engine:
 
     def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
         """The session that commands without one use; made on first use."""
-        known = self.vault.catalog.current_session()
+        known = self._open_current_session()
         if known is not None:
             return known
         with self._exclusive():
-            known = self.vault.catalog.current_session()
+            known = self._open_current_session()
             if known is not None:
                 return known
             session_id = fresh_id()
@@ -175,6 +205,14 @@ class Engine:
                 add_session(self.vault, transaction, session_id)
                 transaction.set_current_session(session_id)
             return session_id
+
+    def _open_current_session(self) -> SessionId | None:
+        """The current session, unless it was archived and takes no more checkpoints."""
+        known = self.vault.catalog.current_session()
+        session = self.vault.catalog.session(known) if known is not None else None
+        if session is None or session.status is SessionStatus.ARCHIVED:
+            return None
+        return session.id
 
     def _look(self, wanted: Digest | None) -> Scan:
         with self.vault.open_root() as root_fd:

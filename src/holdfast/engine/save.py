@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
@@ -44,6 +44,10 @@ class SavedTree:
     report: Digest
     totals: WriteTotals
     warnings: tuple[str, ...]
+
+    def with_tree(self, tree: Digest) -> SavedTree:
+        """The same save, named as a tree that differs from what the scan saw."""
+        return replace(self, scan=replace(self.scan, tree=tree))
 
 
 def save(

@@ -49,6 +49,10 @@ class Filesystem(Protocol):
 
     def fchmod(self, fd: int, mode: int) -> None: ...
 
+    def set_mode(self, name: bytes, mode: int, *, dir_fd: int) -> None:
+        """Set the mode of `name` itself, readable or not, never of what a link points to."""
+        ...
+
     def may_chown(self) -> bool:
         """Whether this process can give files away, and so has to care whose they are."""
         ...

@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 
+_HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 
@@ -55,6 +56,17 @@ class LocalFilesystem:
     symlink = staticmethod(os.symlink)
     readlink = staticmethod(os.readlink)
     rename = staticmethod(os.rename)
+
+    @staticmethod
+    def set_mode(name: bytes, mode: int, *, dir_fd: int) -> None:
+        if not _HAS_PATH_HANDLES:
+            os.chmod(name, mode, dir_fd=dir_fd, follow_symlinks=False)
+            return
+        fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+        try:
+            os.chmod(f"/proc/self/fd/{fd}", mode)
+        finally:
+            os.close(fd)
 
     @staticmethod
     def may_chown() -> bool:

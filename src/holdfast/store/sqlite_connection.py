@@ -64,4 +64,8 @@ def translate(error: apsw.Error, path: Path) -> Exception:
         return Busy(f"the store's {path.name} is in use", hint="try again")
     if isinstance(error, apsw.IOError):
         return StoreDamaged(f"reading or writing the store's {path.name} failed: {error}")
-    return error
+    if isinstance(error, (apsw.ConstraintError, apsw.MisuseError, apsw.ThreadingViolationError)):
+        return error  # a mistake of ours, not of the disk
+    return StoreDamaged(
+        f"the database {path.name} of the store cannot be used: {error}", hint="run: holdfast check"
+    )

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from blake3 import blake3
 
 
-@contextmanager
-def expect_error(kind: type[Exception]) -> Iterator[None]:
+class expect_error:  # noqa: N801
     """The block must raise `kind` or a kind of it; anything else passes through as it is."""
-    try:
-        yield
-    except kind:
-        return
-    raise AssertionError(f"no {kind.__name__} was raised")
+
+    def __init__(self, kind: type[Exception]) -> None:
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if kind is None:
+            raise AssertionError(f"no {self._kind.__name__} was raised")
+        return issubclass(kind, self._kind)
 
 
 def incompressible(label: str, size_bytes: int) -> bytes:

@@ -29,8 +29,8 @@ class Killed(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The call raises `OSError(code)` and does nothing. `lasting`: so does every later call of the
-    same name, as on a disk that stays full."""
+    """The call raises `OSError(code)` and does nothing. `lasting`: so does every later call but
+    `close`, as on a disk that is gone."""
 
     code: int
     lasting: bool = False
@@ -58,7 +58,7 @@ class FaultyFilesystem(InterceptedFilesystem):
     def __init__(self, inner: Filesystem, faults: Mapping[int, Fault]) -> None:
         super().__init__(inner)
         self._faults = dict(faults)
-        self._failing: dict[str, int] = {}
+        self._lasting: Fail | None = None
         self._dead = False
         self._open: set[int] = set()
         self.injected = 0
@@ -75,8 +75,8 @@ class FaultyFilesystem(InterceptedFilesystem):
         return self._around(call, fault, lambda: run(limit))
 
     def _next_fault(self, call: Call) -> Fault | None:
-        if call.name in self._failing:
-            return Fail(self._failing[call.name])
+        if self._lasting is not None and call.name != "close":
+            return self._lasting
         return self._faults.get(call.number)
 
     def _around(self, call: Call, fault: Fault | None, run: Callable[[], T]) -> T:
@@ -85,7 +85,7 @@ class FaultyFilesystem(InterceptedFilesystem):
         if isinstance(fault, Fail):
             self.injected += 1
             if fault.lasting:
-                self._failing[call.name] = fault.code
+                self._lasting = fault
             if call.name == "close":  # the descriptor is gone even when the system reports an error
                 self._follow_descriptors(call, run())
             raise OSError(fault.code, os.strerror(fault.code))

@@ -92,6 +92,9 @@ class InterceptedFilesystem:
     def fchmod(self, fd: int, mode: int) -> None:
         self._pass("fchmod", fd, lambda: self._inner.fchmod(fd, mode))
 
+    def set_mode(self, name: bytes, mode: int, *, dir_fd: int) -> None:
+        self._pass("set_mode", name, lambda: self._inner.set_mode(name, mode, dir_fd=dir_fd))
+
     def may_chown(self) -> bool:
         """A question about the process, not a call that could fail: it is not counted."""
         return self._inner.may_chown()

@@ -118,6 +118,25 @@ def test_a_small_edit_in_a_long_text_is_numbered_and_headed_as_git_does_it() -> 
     assert hunks[0].heading == b"def function_1500():"
 
 
+@pytest.mark.parametrize("rest", [10, 30, 33, 34, 35, 50])
+def test_a_repeated_block_in_a_long_text_is_placed_well_and_keeps_its_context(rest: int) -> None:
+    block = [b"def repeated():\n", *(b"    step(%d)\n" % number for number in range(60))]
+    old = b"".join(block * 100 + block[:rest])
+    new = b"".join(block * 101 + block[:rest])
+    diff = compare_content(b"x.py", BytesContent(old), BytesContent(new), context=3)
+    (hunk,) = diff.hunks()
+    assert apply_hunks(old, [hunk]) == new
+    assert [line.kind for line in hunk.lines[:4]] == [" ", " ", " ", "+"]
+    # Moving it to its first line pays only as far as that is near.
+    assert (hunk.lines[3].text == b"def repeated():") == (rest <= 30)
+
+
+def test_a_piece_of_a_long_line_is_no_heading() -> None:
+    above = b"1" + b"word " * 100_000 + b"\n" + b"  indented\n" * 50
+    diff = compare(above + b"  old\n", above + b"  new\n")
+    assert [hunk.heading for hunk in diff.hunks()] == [b""]
+
+
 def test_a_large_change_is_compared_by_git(tmp_path: Path) -> None:
     git = find_git()
     assert git is not None

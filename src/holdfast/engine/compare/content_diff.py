@@ -73,6 +73,10 @@ class BytesContent:
             yield self.data[begin : begin + _PIECE_BYTES]
 
 
+def _no_hunks() -> Iterator[Hunk]:
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class ContentDiff:
     """How one path's content changed; a side that does not exist has no size.
@@ -87,7 +91,7 @@ class ContentDiff:
     cells: tuple[CellChange, ...] = ()
     notebook_metadata_changed: bool = False
     first_difference: int | None = None
-    source: HunkSource = field(default=lambda: iter(()), repr=False, compare=False)
+    source: HunkSource = field(default=_no_hunks, repr=False, compare=False)
 
     def hunks(self) -> Iterator[Hunk]:
         """The hunks, made while they are read."""
@@ -135,10 +139,6 @@ def _is_binary(content: Content) -> bool:
         if len(head) == _SNIFFED_BYTES:
             break
     return b"\0" in head
-
-
-def _no_hunks() -> Iterator[Hunk]:
-    return iter(())
 
 
 def _hunk_source(

@@ -7,11 +7,11 @@ so that undo brings back what was really there.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
-from holdfast.domain.tree_edits import replace_entries
+from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.restore.executor import Displaced
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
@@ -62,11 +62,9 @@ def _is_saved(vault: Vault, item: Displaced, only_unknown: bool) -> bool:
     return isinstance(item.expected, FileEntry) and digest == item.expected.digest
 
 
-def amended_tree(
-    vault: Vault, safety_tree: Digest, unsaved: dict[bytes, FileEntry | SymlinkEntry]
-) -> Digest:
-    """The safety tree with the unsaved versions in it, durable."""
-    digest, encoded = replace_entries(vault.load_tree, safety_tree, unsaved)
+def amended_tree(vault: Vault, safety_tree: Digest, changes: Mapping[bytes, Replacement]) -> Digest:
+    """The safety tree with these entries in it, durable."""
+    digest, encoded = replace_entries(vault.load_tree, safety_tree, changes)
     writer = vault.objects.writer()
     try:
         for tree_digest, data in encoded.items():

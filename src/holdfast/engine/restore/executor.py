@@ -11,7 +11,6 @@ back in reverse order.
 from __future__ import annotations
 
 import errno
-import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -131,7 +130,6 @@ class Executor:
             else:
                 if number not in self._unusable:
                     self.done.steps.append(step)
-        self._set_late_modes()
 
     def _fail(self, number: int, path: bytes, reason: str) -> None:
         if not self._best_effort:
@@ -240,7 +238,7 @@ class Executor:
             above = self._handles.open(parent(path))
             fs.mkdir(name, 0o700, dir_fd=above)
             self._adopt_owner(above, path)
-            self._handles.modes_to_put_back[path] = mode
+            self._handles.original_modes[path] = mode
 
         self.done.undo.append(make_again)
 
@@ -250,33 +248,24 @@ class Executor:
             self._late_modes[step.path] = step.after.mode
             return
         assert isinstance(step.before, FileEntry)
-        self._set_mode(step.path, step.after.mode, was=step.before.mode)
+        self._change_mode(step.path, step.after.mode, was=step.before.mode)
 
-    def _set_mode(self, path: bytes, mode: int, *, was: int) -> None:
-        flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        dir_fd, name = self._handles.open(parent(path)), basename(path)
+    def _change_mode(self, path: bytes, mode: int, *, was: int) -> None:
+        self._set_mode(path, mode & self._setid_mask)
+        self.done.undo.append(lambda: self._set_mode(path, was))
+
+    def _set_mode(self, path: bytes, mode: int) -> None:
+        dir_fd = self._handles.open(parent(path))
+        self._fs.set_mode(basename(path), mode, dir_fd=dir_fd)
+
+    def finish_modes(self) -> None:
+        """Directories get their final modes last: those the plan says, and for the others that
+        had to be opened up, the ones they had."""
+        final = {path: mode & self._setid_mask for path, mode in self._late_modes.items()}
         try:
-            fd = self._fs.open(name, flags | os.O_RDONLY, dir_fd=dir_fd)
-        except PermissionError:
-            fd = self._fs.open(name, flags | os.O_WRONLY, dir_fd=dir_fd)
-        try:
-            self._fs.fchmod(fd, mode & self._setid_mask)
-        finally:
-            self._fs.close(fd)
-        self.done.undo.append(lambda: self._set_mode(path, was, was=mode))
-
-    def _set_late_modes(self) -> None:
-        """Directories get their final modes last, deepest first, so that none locks itself."""
-        self._handles.modes_to_put_back.update(
-            (path, mode & self._setid_mask) for path, mode in self._late_modes.items()
-        )
-        for path in self._late_modes:
-            before = self._fs.fstat(self._handles.open(path)).st_mode
-            self.done.undo.append(lambda p=path, m=before: self._put_mode(p, m))  # type: ignore[misc]
-        self._handles.put_modes_back()
-
-    def _put_mode(self, path: bytes, mode: int) -> None:
-        self._fs.fchmod(self._handles.open(path), stat.S_IMODE(mode))
+            self._handles.set_modes(dict(self._handles.original_modes) | final)
+        except OSError as error:
+            raise StepFailed(b"", f"a directory's mode cannot be set: {_reason(error)}") from None
 
     def sync_directories(self) -> None:
         """Make the renames durable."""
@@ -288,16 +277,17 @@ class Executor:
 
     def undo_all(self) -> None:
         """Move everything back, newest first. Directories closed to their owner are opened up on
-        the way and get their old modes at the end."""
-        for path in self.done.directories:
+        the way, from the top, and get their old modes at the end."""
+        touched = self.done.directories | self._late_modes.keys()
+        for path in sorted(touched, key=lambda p: p.count(b"/")):
             try:
                 self._handles.open_for_change(path)
             except FileNotFoundError:
                 continue
         while self.done.undo:
             self.done.undo.pop()()
-        self._handles.put_modes_back()
         self.sync_directories()
+        self._handles.set_modes(self._handles.original_modes)
 
 
 def _slot(number: int) -> bytes:

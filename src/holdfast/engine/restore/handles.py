@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Mapping
 from types import TracebackType
 
 from holdfast.domain.entries import MODE_MASK
@@ -24,7 +26,7 @@ class DirectoryHandles:
         self._fs = fs
         self._root_fd = root_fd
         self._open: dict[bytes, int] = {}
-        self.modes_to_put_back: dict[bytes, int] = {}
+        self.original_modes: dict[bytes, int] = {}
 
     def __enter__(self) -> DirectoryHandles:
         return self
@@ -52,13 +54,18 @@ class DirectoryHandles:
         return fd
 
     def open_for_change(self, path: bytes) -> int:
-        """Like `open`; a directory that its owner made read-only is opened up and noted."""
-        fd = self.open(path)
-        if path not in self.modes_to_put_back:
+        """Like `open`; a directory that is closed to its owner is opened up, and its mode noted."""
+        try:
+            fd = self.open(path)
             mode = self._fs.fstat(fd).st_mode & MODE_MASK
-            if mode & _OWNER_ALL != _OWNER_ALL:
-                self._fs.fchmod(fd, mode | _OWNER_ALL)
-                self.modes_to_put_back[path] = mode
+        except PermissionError:
+            above, name = self.open_for_change(parent(path)), basename(path)
+            mode = self._fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
+            self._fs.set_mode(name, mode | _OWNER_ALL, dir_fd=above)
+            fd = self.open(path)
+        if mode & _OWNER_ALL != _OWNER_ALL:
+            self._fs.fchmod(fd, mode | _OWNER_ALL)
+            self.original_modes.setdefault(path, mode)
         return fd
 
     def forget(self, path: bytes) -> None:
@@ -66,13 +73,20 @@ class DirectoryHandles:
         below = path + b"/"
         for known in [p for p in self._open if p == path or p.startswith(below)]:
             self._fs.close(self._open.pop(known))
-        self.modes_to_put_back.pop(path, None)
+        self.original_modes.pop(path, None)
 
     def forget_all(self) -> None:
         while self._open:
             self._fs.close(self._open.popitem()[1])
 
-    def put_modes_back(self) -> None:
-        for path in sorted(self.modes_to_put_back, key=lambda p: -p.count(b"/")):
-            self._fs.fchmod(self.open(path), self.modes_to_put_back[path])
-        self.modes_to_put_back.clear()
+    def set_modes(self, modes: Mapping[bytes, int]) -> None:
+        """Final modes, durable; deepest first, so that no directory locks itself out."""
+        for path in sorted(modes, key=lambda p: -p.count(b"/")):
+            fd = self.open(path)
+            mode = self._fs.fstat(fd).st_mode & MODE_MASK
+            if mode != modes[path]:
+                self.original_modes.setdefault(path, mode)
+                self._fs.fchmod(fd, modes[path])
+                self._fs.fsync(fd)
+                if self._fs.fstat(fd).st_mode & MODE_MASK != modes[path]:
+                    raise OSError(errno.EPERM, "the mode does not stay as it was set", path)

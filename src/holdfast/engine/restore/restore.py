@@ -23,12 +23,14 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.tree_edits import NewMode
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.unlocking import Unlocked, locked_paths
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
 from holdfast.engine.scan.scanner import Scanner
@@ -65,16 +67,37 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         session = vault.catalog.session(request.session_id)
         head = session.head if session is not None else None
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
-        saved = save_tree(
-            vault, scanner, wanted=request.target.tree, file_filter=request.file_filter
-        )
-        plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=at_head)
-        if plan.blocked and not request.best_effort:
-            raise _blocked(plan)
-        safety = _add_safety(vault, saved, request, at_head)
-        scanner.remember(saved.scan)
-        token = vault.ids.new_id()
-        return carry_out(vault, scanner, request, plan, safety, token=token, head_before=head)
+        unlocked = Unlocked(vault)
+        try:
+            saved, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
+            if plan.blocked and not request.best_effort:
+                raise _blocked(plan)
+            safety = _add_safety(vault, saved, request, at_head)
+            scanner.remember(saved.scan)
+            token = vault.ids.new_id()
+            return carry_out(vault, scanner, request, plan, safety, token=token, head_before=head)
+        except BaseException:
+            unlocked.put_back()
+            raise
+
+
+def _save_and_plan(
+    vault: Vault,
+    scanner: Scanner,
+    request: RestoreRequest,
+    head: Checkpoint | None,
+    unlocked: Unlocked,
+) -> tuple[SavedTree, RestorePlan]:
+    """Save the present state and plan from it; once more if unreadable paths could be opened."""
+    saved = save_tree(vault, scanner, wanted=request.target.tree, file_filter=request.file_filter)
+    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
+        return saved, plan
+    saved = save_tree(vault, scanner, wanted=request.target.tree, file_filter=request.file_filter)
+    modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
+    saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
+    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    return saved, plan
 
 
 def carry_out(
@@ -118,6 +141,7 @@ def carry_out(
             wrong = verify(vault.fs, handles, executor.done.steps, mode_mask=mode_mask)
             if wrong and not request.best_effort:
                 raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
+            executor.finish_modes()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
             result = _resulting_tree(vault, scanner, request)

@@ -49,11 +49,12 @@ def _difference(
         return (
             None if fs.readlink(name, dir_fd=dir_fd) == expected.target else "it points elsewhere"
         )
+    if isinstance(expected, DirectoryEntry):
+        # Modes of directories are set, and checked, after everything in them.
+        return None if stat.S_ISDIR(status.st_mode) else "it is not a directory"
     wanted_mode = expected.mode & mode_mask
     if status.st_mode & MODE_MASK != wanted_mode:
         return f"its mode is {status.st_mode & MODE_MASK:o} instead of {wanted_mode:o}"
-    if isinstance(expected, DirectoryEntry):
-        return None if stat.S_ISDIR(status.st_mode) else "it is not a directory"
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
     if status.st_size != expected.size:

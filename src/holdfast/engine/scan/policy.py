@@ -1,8 +1,9 @@
 """Which paths of a workspace are captured: ignore rules, includes, the size cap, a filter.
 
-A directory is entered in one of three modes: NORMAL, where rules decide; EVERYTHING, below an
+A directory is entered in one of four modes: NORMAL, where rules decide; EVERYTHING, below an
 included directory; ONLY_LISTED, below an ignored one, where just included paths count, and paths
-that a restore is about to write (`wanted`), because those must be saved first (RB-4).
+that a restore is about to write, because those must be saved first (RB-4); ONLY_EXPLICIT, below
+one that a built-in rule ignores, where patterns without a slash do not make us look deeper.
 """
 
 from __future__ import annotations
@@ -10,11 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from pathlib import Path
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.digests import digest_of
-from holdfast.domain.ignore_defaults import DEFAULT_RULES, cache_marker
+from holdfast.domain.ignore_defaults import (
+    CACHEDIR_TAG,
+    DEFAULT_RULES,
+    cache_marker,
+    is_cachedir_tag,
+)
 from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
@@ -30,6 +37,7 @@ class Mode(IntEnum):
     NORMAL = 0
     EVERYTHING = 1
     ONLY_LISTED = 2
+    ONLY_EXPLICIT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class Verdict:
 _CAPTURE = Verdict()
 _CAPTURE_ALL = Verdict(Mode.EVERYTHING)
 ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
+_ENTER_EXPLICIT = Verdict(Mode.ONLY_EXPLICIT)
 _NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
 
 
@@ -80,8 +89,9 @@ class CapturePolicy:
     def judge(self, stack: RuleStack, path: bytes, is_dir: bool, mode: Mode) -> Verdict:
         if mode is Mode.EVERYTHING:
             return _CAPTURE_ALL
-        if mode is Mode.ONLY_LISTED:
-            return self._exception(path, is_dir, by_default=False) or _NOT_LISTED
+        if mode is not Mode.NORMAL:
+            by_default = mode is Mode.ONLY_EXPLICIT
+            return self._exception(path, is_dir, by_default=by_default) or _NOT_LISTED
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
             return _CAPTURE
@@ -89,13 +99,26 @@ class CapturePolicy:
         exception = self._exception(path, is_dir, by_default=by_default)
         return exception or Verdict(reason=SkipReason.IGNORED, detail=rule.describe())
 
-    def judge_cache(self, path: bytes, names: list[bytes], mode: Mode) -> Verdict:
-        """A directory that says of itself that it is a cache is left out like an ignored one."""
-        if mode is not Mode.NORMAL or not path or not self._use_defaults:
-            return Verdict(mode)
+    def judge_cache(
+        self,
+        parent: DirectoryRules,
+        path: bytes,
+        names: list[bytes],
+        read: Callable[[bytes], bytes | None],
+    ) -> Verdict:
+        """A directory that says of itself that it is a cache is left out like an ignored one,
+        unless a rule takes it back (`!target/`)."""
+        verdict = Verdict(parent.mode)
+        if parent.mode is not Mode.NORMAL or not path or not self._use_defaults:
+            return verdict
         marker = cache_marker(names)
         if marker is None:
-            return Verdict(mode)
+            return verdict
+        if marker == CACHEDIR_TAG and not is_cachedir_tag(read(marker) or b""):
+            return verdict
+        rule = parent.stack.decide(path, True)
+        if rule is not None and rule.negated:
+            return verdict
         exception = self._exception(path, True, by_default=True)
         if exception is not None:
             return exception
@@ -105,7 +128,7 @@ class CapturePolicy:
         if self._includes.matches(path, is_dir):
             return _CAPTURE_ALL
         if is_dir and self._includes.may_match_below(path, by_default):
-            return ENTER_ONLY
+            return _ENTER_EXPLICIT if by_default else ENTER_ONLY
         return None
 
     def filtered_out(self, path: bytes) -> bool:
@@ -140,15 +163,19 @@ class DirectoryRules:
         return self._stack
 
 
+_parse = lru_cache(maxsize=256)(parse_rules)
+"""Ignore files are read on every scan and hardly ever change."""
+
+
 def layers_of(path: bytes, contents: dict[bytes, bytes]) -> list[RuleLayer]:
     """Rules from the ignore files of one directory, by file name (`info/exclude` for git's own)."""
     layers = []
     if (text := contents.get(b"info/exclude")) is not None:
-        layers.append(parse_rules(text, path, ".git/info/exclude", Precedence.GIT_EXCLUDE))
+        layers.append(_parse(text, path, ".git/info/exclude", Precedence.GIT_EXCLUDE))
     if (text := contents.get(GITIGNORE)) is not None:
-        layers.append(parse_rules(text, path, ".gitignore", Precedence.GITIGNORE))
+        layers.append(_parse(text, path, ".gitignore", Precedence.GITIGNORE))
     if (text := contents.get(HOLDFASTIGNORE)) is not None:
-        layers.append(parse_rules(text, path, ".holdfastignore", Precedence.HOLDFASTIGNORE))
+        layers.append(_parse(text, path, ".holdfastignore", Precedence.HOLDFASTIGNORE))
     return layers
 
 

@@ -74,7 +74,7 @@ class RuleFiles:
     def _contents(self, fd: int, names: list[bytes], *, git: bool) -> dict[bytes, bytes]:
         contents: dict[bytes, bytes] = {}
         for name in IGNORE_FILES:
-            if name in names and (text := self._read(fd, name)) is not None:
+            if name in names and (text := self.read(fd, name)) is not None:
                 contents[name] = text
         if git and (text := self._read_git_exclude(fd)) is not None:
             contents[b"info/exclude"] = text
@@ -87,14 +87,14 @@ class RuleFiles:
                 opened.append(
                     self._fs.open(name, _DIRECTORY_FLAGS, dir_fd=opened[-1] if opened else fd)
                 )
-            return self._read(opened[-1], b"exclude")
+            return self.read(opened[-1], b"exclude")
         except OSError:  # no repository of the plain kind here
             return None
         finally:
             for each in opened:
                 self._fs.close(each)
 
-    def _read(self, fd: int, name: bytes) -> bytes | None:
+    def read(self, fd: int, name: bytes) -> bytes | None:
         """Git does not follow a symbolic link in place of an ignore file; neither do we."""
         try:
             file_fd = self._fs.open(name, _FILE_FLAGS, dir_fd=fd)

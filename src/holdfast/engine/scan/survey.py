@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _VOLATILE = (SkipReason.TOO_LARGE, SkipReason.UNREADABLE, SkipReason.TOO_DEEP, SkipReason.FILTERED)
 """Reasons that can pass without the directory's own times changing."""
 
+_EXCEPTIONS = (Mode.ONLY_LISTED, Mode.ONLY_EXPLICIT)
+
 _SPECIAL_KINDS = {
     stat.S_IFIFO: "named pipe",
     stat.S_IFSOCK: "socket",
@@ -80,7 +82,9 @@ class Survey:
         """None when names were swapped meanwhile and another look may settle it."""
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
-        verdict = self._walker.policy.judge_cache(self._path, names, parent.mode)
+        verdict = self._walker.policy.judge_cache(
+            parent, self._path, names, lambda name: rule_files.read(self._fd, name)
+        )
         if verdict.reason is not None and any(self._is_wanted(name) for name in names):
             verdict = ENTER_ONLY
         if verdict.reason is not None:
@@ -193,7 +197,7 @@ class Survey:
         if isinstance(child, Skipped):
             self._skipped.append(child)
             self._cannot_settle = True
-        elif rules.mode is Mode.ONLY_LISTED and _is_bare(child) and not self._is_wanted(name):
+        elif rules.mode in _EXCEPTIONS and _is_bare(child) and not self._is_wanted(name):
             self._skip(name, SkipReason.IGNORED, "in an ignored directory")
         else:
             self._children[name] = child

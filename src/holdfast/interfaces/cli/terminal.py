@@ -1,8 +1,8 @@
 """Where people read: colours when they can be shown, and text that cannot play tricks.
 
-`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none. The
-layout for people (tables, relative times) is used on a terminal or when colours are forced; a pipe
-gets plain lines that stay the same.
+`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none.
+The layout for people (tables, relative times) is used on a terminal or when colours are forced; a
+pipe gets plain lines that stay the same.
 
 Guarantee: `visible` leaves no character that a terminal would obey or that would reorder a line.
 Not guaranteed: that what it returns can be turned back; programs read `--json`.

@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
-_STEPS = ((60, 1, "second"), (3600, 60, "minute"), (86400, 3600, "hour"), (14 * 86400, 86400, "day"))
+_STEPS = (
+    (60, 1, "second"),
+    (3600, 60, "minute"),
+    (86400, 3600, "hour"),
+    (14 * 86400, 86400, "day"),
+)
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -39,6 +39,7 @@ from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
+_LARGEST_INTEGER = (1 << 63) - 1
 
 
 class SqliteCatalog:
@@ -111,7 +112,8 @@ class SqliteCatalog:
 
     def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
         query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} AND created_at_ns<=?"
-        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, at_ns)
+        within_64_bits = max(-_LARGEST_INTEGER, min(at_ns, _LARGEST_INTEGER))
+        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, within_64_bits)
 
     def history(
         self,
@@ -187,6 +189,8 @@ class SqliteCatalog:
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
+        except UnicodeEncodeError:
+            return []  # text that cannot be stored is in no row
         except apsw.Error as error:
             raise translate(error, self._path) from error
 

@@ -23,6 +23,9 @@ _WORTH_IT = 0.97
 _CLEARLY_SIMILAR = 0.10
 """A result this small against a base needs no comparison with plain compression."""
 
+_SMALLEST_BASE_BYTES = 8
+"""zstd takes no shorter dictionary."""
+
 
 class Codec(IntEnum):
     RAW = 0
@@ -51,6 +54,8 @@ def compress(data: bytes) -> tuple[Codec, bytes]:
 
 def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
     """The smallest of: against `base`, on its own, as it is."""
+    if len(base) < _SMALLEST_BASE_BYTES:
+        return compress(data)
     dictionary = zstd.ZstdDict(base, is_raw=True)
     against = zstd.compress(data, LEVEL, zstd_dict=dictionary.as_prefix)
     if len(against) <= len(data) * _CLEARLY_SIMILAR:

@@ -13,7 +13,9 @@ from typing import Any
 
 import apsw
 
-from holdfast.domain.ids import Digest
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 _SCHEMA = """
@@ -22,6 +24,8 @@ CREATE TABLE IF NOT EXISTS objects (
   length INTEGER NOT NULL, depth INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS packs (number INTEGER PRIMARY KEY, length INTEGER NOT NULL);
 """
+
+_LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class PackIndex:
 
     def find(self, digest: Digest) -> Location | None:
         row = self._rows("SELECT pack, offset, length, depth FROM objects WHERE digest=?", digest)
-        return Location(*row[0]) if row else None
+        return _location(*row[0]) if row else None
 
     def known(self, digests: Iterable[Digest]) -> set[Digest]:
         with_row = "SELECT 1 FROM objects WHERE digest=?"
@@ -59,7 +63,7 @@ class PackIndex:
         return int(self._rows("SELECT count(*) FROM objects")[0][0])
 
     def digests(self) -> Iterator[Digest]:
-        for (digest,) in self._db.execute("SELECT digest FROM objects ORDER BY digest"):
+        for (digest,) in self._rows("SELECT digest FROM objects ORDER BY digest"):
             yield Digest(digest)
 
     def locations(self) -> Iterator[tuple[Digest, Location]]:
@@ -68,7 +72,7 @@ class PackIndex:
             "SELECT digest, pack, offset, length, depth FROM objects ORDER BY pack, offset"
         )
         for digest, *place in rows:
-            yield Digest(digest), Location(*place)
+            yield Digest(digest), _location(*place)
 
     def replace_pack(
         self,
@@ -106,6 +110,8 @@ class PackIndex:
 
     def pack_lengths(self) -> dict[int, int]:
         rows = self._rows("SELECT number, length FROM packs")
+        if not all(isinstance(number, int) for row in rows for number in row):
+            raise _nonsense()
         return dict(rows)
 
     def add(
@@ -149,5 +155,24 @@ class PackIndex:
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
+        except UnicodeDecodeError:
+            raise _nonsense() from None
         except apsw.Error as error:
             raise translate(error, self._path) from error
+
+
+def _location(*numbers: Any) -> Location:
+    """A row as a place; a damaged file can hold a row that no writer ever made."""
+    if not all(isinstance(number, int) for number in numbers):
+        raise _nonsense()
+    place = Location(*numbers)
+    if place.pack < 1 or place.offset < 0 or not 0 < place.length <= _LONGEST_RECORD_BYTES:
+        raise _nonsense()
+    return place
+
+
+def _nonsense() -> StoreDamaged:
+    return StoreDamaged(
+        "the index of the store is damaged: it names places that cannot be",
+        hint="run: holdfast check",
+    )

@@ -6,6 +6,7 @@ The index is behind the packs at worst, and is caught up from them when a store 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -56,19 +57,21 @@ class LocalObjectStore:
 
     def catch_up(self) -> None:
         """Take in what packs hold beyond the index; call under the store's lock."""
-        for number, known in self._grown_packs():
-            found: list[tuple[Digest, Location]] = []
-            sound_until = known
-            for offset, record, end in self.packs.scan(number, known):
-                if record is not None:
-                    place = Location(number, offset, record.length, record.depth)
-                    found.append((record.digest, place))
-                    sound_until = end
-            self.index.add(found, [(number, sound_until)])
+        with self._lock, store_trouble("reading packs"):
+            for number, known in self._grown_packs():
+                found: list[tuple[Digest, Location]] = []
+                sound_until = known
+                for offset, record, end in self.packs.scan(number, known):
+                    if record is not None:
+                        place = Location(number, offset, record.length, record.depth)
+                        found.append((record.digest, place))
+                        sound_until = end
+                self.index.add(found, [(number, sound_until)])
 
     def is_behind(self) -> bool:
         """Whether packs hold more than the index knows."""
-        return bool(self._grown_packs())
+        with self._lock, store_trouble("reading packs"):
+            return bool(self._grown_packs())
 
     def _grown_packs(self) -> list[tuple[int, int]]:
         """Packs longer than the index says, each with the length that it knows."""
@@ -99,20 +102,29 @@ class LocalObjectStore:
             return data
 
     def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
+        try:
+            record = self._record(digest)
+        except (ObjectMissing, ObjectDamaged):
+            # Another process may have moved it between our two looks, or begun a pack under the
+            # number of one that we still have open.
+            self.packs.close()
+            record = self._record(digest)
+        return self._open_record(digest, record, depth_left)
+
+    def _record(self, digest: Digest) -> Record:
         place = self.index.find(digest)
         if place is None:
             raise ObjectMissing(
                 f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check"
             )
-        return self._open_record(digest, self._record(digest, place), depth_left)
-
-    def _record(self, digest: Digest, place: Location) -> Record:
         try:
             record = decode_record(self.packs.read(place.pack, place.offset, place.length))
         except FileNotFoundError:
             raise ObjectMissing(
                 f"pack {place.pack} of the store is missing", hint="run: holdfast check"
             ) from None
+        except OSError as error:
+            raise translate_os_error(error, f"reading pack {place.pack}") from error
         except BadRecord as error:
             raise _damaged(digest, str(error)) from None
         if record.digest != digest:
@@ -196,7 +208,8 @@ class LocalObjectWriter:
         self._objects = 0
         self._stored_bytes = 0
         self._deduplicated_bytes = 0
-        self._nothing_stored_yet = store.index.is_empty()
+        with store._lock:
+            self._nothing_stored_yet = store.index.is_empty()
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
         with self._store._lock:
@@ -264,7 +277,8 @@ class LocalObjectWriter:
         if numbers:
             newest = numbers[-1]
             size = store.packs.size_of(newest)
-            ends_as_known = size == store.index.pack_lengths().get(newest)
+            # One that the index does not know and that holds nothing was begun and abandoned.
+            ends_as_known = size == store.index.pack_lengths().get(newest, len(PACK_MAGIC))
             if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
                 return PackAppender(store.fs, store.packs, newest, create=False)
         number = numbers[-1] + 1 if numbers else 1
@@ -287,7 +301,9 @@ class LocalObjectWriter:
             self._store.index.forget_prepared()
             try:
                 for appender in self._appenders:
-                    appender.forget()
+                    # What a failing disk does not let go is an unfinished save like any other.
+                    with contextlib.suppress(OSError):
+                        appender.forget()
             finally:
                 self._close()
 
@@ -308,18 +324,20 @@ def _check(
     for problem in index.problems():
         yield ObjectProblem("index.db", problem, "index")
     present = set(packs.numbers())
-    for number, length in sorted(index.pack_lengths().items()):
+    lengths = index.pack_lengths()
+    for number, length in sorted(lengths.items()):
         if number not in present:
             yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
         elif packs.size_of(number) < length:
             yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
     if not data:
         return
-    for number in sorted(present):
+    for number in sorted(present & lengths.keys()):
         if packs.read(number, 0, len(PACK_MAGIC)) != PACK_MAGIC:
             yield ObjectProblem(f"pack {number}", "it does not begin as a pack does", "I2")
         for offset, record, end in packs.scan(number, 0):
-            if record is None:
+            # Behind the committed length stands, at worst, what a killed save left: no damage.
+            if record is None and offset < lengths[number]:
                 what = f"{end - offset} bytes at {offset} are no sound record"
                 yield ObjectProblem(f"pack {number}", what, "I2")
     for digest in list(index.digests()):

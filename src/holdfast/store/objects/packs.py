@@ -11,6 +11,7 @@ A pack whose end is torn is left as it is, and the next save starts a new one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ PACK_MAGIC = b"HFPACK1\n"
 SEAL_AT_BYTES = 64 << 20
 _WRITE_BUFFER_BYTES = 1 << 20
 _SCAN_BYTES = 1 << 20
+_PACK_NAME = re.compile(r"([0-9]{8})\.pack")
 
 
 def pack_name(number: int) -> str:
@@ -47,8 +49,8 @@ class PackDirectory:
         return os.fsencode(self.directory / pack_name(number))
 
     def numbers(self) -> list[int]:
-        names = (p.name for p in self.directory.iterdir() if p.suffix == ".pack")
-        return sorted(int(name[:8]) for name in names if name[:8].isdigit() and len(name) == 13)
+        names = (_PACK_NAME.fullmatch(path.name) for path in self.directory.iterdir())
+        return sorted(int(name[1]) for name in names if name)
 
     def size_of(self, number: int) -> int:
         return self._fs.stat(self.path(number), follow_symlinks=False).st_size
@@ -70,7 +72,7 @@ class PackDirectory:
         offset = max(start, len(PACK_MAGIC))
         size = self.size_of(number)
         while offset < size:
-            record = self._record_at(number, offset)
+            record = self._record_at(number, offset, size)
             if record is not None:
                 yield offset, record, offset + record.length
                 offset += record.length
@@ -79,11 +81,13 @@ class PackDirectory:
                 yield offset, None, resumed
                 offset = resumed
 
-    def _record_at(self, number: int, offset: int) -> Record | None:
+    def _record_at(self, number: int, offset: int, size: int) -> Record | None:
         header = self.read(number, offset, HEADER_BYTES)
         try:
-            stored = self.read(number, offset + HEADER_BYTES, stored_size_of(header))
-            return decode_record(header + stored)
+            stored_size = stored_size_of(header)
+            if offset + HEADER_BYTES + stored_size > size:
+                return None  # chance bytes can claim much: nothing is read for them
+            return decode_record(header + self.read(number, offset + HEADER_BYTES, stored_size))
         except BadRecord:
             return None
 
@@ -93,7 +97,7 @@ class PackDirectory:
             window = self.read(number, offset, _SCAN_BYTES)
             position = window.find(MAGIC)
             while position >= 0:
-                if self._record_at(number, offset + position) is not None:
+                if self._record_at(number, offset + position, size) is not None:
                     return offset + position
                 position = window.find(MAGIC, position + 1)
             offset += max(len(window) - (len(MAGIC) - 1), 1)

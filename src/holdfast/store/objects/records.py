@@ -79,6 +79,8 @@ def decode_record(data: bytes) -> Record:
         raise BadRecord("its checksum does not match")
     base: Digest | None = None
     if codec == Codec.ZSTD_AGAINST_BASE:
+        if len(body) < DIGEST_BYTES:
+            raise BadRecord("it names no base")
         base, body = Digest(body[:DIGEST_BYTES]), body[DIGEST_BYTES:]
     try:
         return Record(Digest(digest), Codec(codec), depth, size, base, body)

@@ -1,0 +1,96 @@
+"""The two contents of a changed path, read from the store or from the workspace as it is now.
+
+Guarantee: a path of the workspace is reached through directory handles without following any link
+(I6); a link counts as a content, which is where it points to.
+Not guaranteed: that a file of the workspace is still what the scan saw; it is read when asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.domain.changes import Change
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.paths import basename, parent
+from holdfast.engine.compare.content_diff import (
+    BytesContent,
+    Content,
+    ContentChanged,
+    ContentDiff,
+    compare_content,
+)
+from holdfast.engine.content import read_content
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.vault import Vault
+from holdfast.ports.objects import ObjectStore
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PIECE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """A file of a checkpoint."""
+
+    objects: ObjectStore
+    entry: FileEntry
+
+    @property
+    def size_bytes(self) -> int:
+        return self.entry.size
+
+    def chunks(self) -> Iterator[bytes]:
+        return read_content(self.objects, self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceContent:
+    """A file of the workspace."""
+
+    vault: Vault
+    path: bytes
+    size_bytes: int
+
+    def chunks(self) -> Iterator[bytes]:
+        fs = self.vault.fs
+        try:
+            with self.vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
+                above = handles.open(parent(self.path))
+                fd = fs.open(basename(self.path), _READ_FLAGS, dir_fd=above)
+        except OSError as error:
+            raise ContentChanged(
+                f"{self.path.decode('utf-8', 'backslashreplace')} cannot be read: {error.strerror}",
+                hint="it changed while it was compared; try again",
+            ) from None
+        try:
+            while piece := fs.read(fd, _PIECE_BYTES):
+                yield piece
+        finally:
+            fs.close(fd)
+
+
+def compare_change(
+    vault: Vault, change: Change, *, new_in_workspace: bool, context: int = 3
+) -> ContentDiff | None:
+    """How the content of a path changed; None where neither side has any (directories)."""
+    old = _stored(vault, change.old)
+    new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change.new)
+    if old is None and new is None:
+        return None
+    return compare_content(change.path, old, new, context=context)
+
+
+def _stored(vault: Vault, entry: Entry | None) -> Content | None:
+    if isinstance(entry, FileEntry):
+        return StoredContent(vault.objects, entry)
+    return BytesContent(entry.target) if isinstance(entry, SymlinkEntry) else None
+
+
+def _in_workspace(vault: Vault, change: Change) -> Content | None:
+    if isinstance(change.new, SymlinkEntry):
+        return BytesContent(change.new.target)
+    if change.new is None or isinstance(change.new, DirectoryEntry):
+        return None
+    return WorkspaceContent(vault, change.path, change.new.size)

@@ -1,0 +1,87 @@
+"""One checkpoint in full: its facts one below the other, its reasoning, its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.interfaces.cli.checkpoint_view import (
+    change_words,
+    confidence_mark,
+    files_words,
+    left_out_words,
+)
+from holdfast.interfaces.cli.terminal import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    YELLOW,
+    Terminal,
+    visible,
+    visible_bytes,
+)
+from holdfast.interfaces.cli.wording import ago, iso, size
+
+
+def show_sheet(
+    terminal: Terminal,
+    found: Checkpoint,
+    skipped: Sequence[Skipped],
+    *,
+    is_head: bool,
+    now: datetime,
+) -> None:
+    head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
+    _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head)
+    if found.name:
+        _fact(terminal, "name", terminal.paint(visible(found.name), BOLD))
+    when = iso(found.created_at)
+    _fact(
+        terminal, "when", f"{ago(found.created_at, now)} ({when})" if terminal.for_people else when
+    )
+    _fact(terminal, "kind", found.kind.value)
+    _fact(terminal, "session", visible(found.session_id))
+    _fact(terminal, "parent", found.parent or "none")
+    if found.restores_from:
+        _fact(terminal, "restores", found.restores_from)
+    _fact(terminal, "confidence", confidence_mark(terminal, found.intent.confidence))
+    for label, value in (("goal", found.intent.goal_id), ("task", found.intent.task_id)):
+        if value:
+            _fact(terminal, label, visible(value))
+    if found.intent.tags:
+        _fact(terminal, "tags", ", ".join(visible(tag) for tag in found.intent.tags))
+    _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
+    _fact(terminal, "changed", change_words(found.changed))
+    if found.partial:
+        _fact(terminal, "saved", terminal.paint("in part: some paths could not be read", YELLOW))
+    if left_out := left_out_words(skipped):
+        _fact(terminal, "left out", left_out)
+    terminal.line()
+    for line in found.intent.reasoning.splitlines() or [""]:
+        terminal.line(f"    {visible(line)}")
+    for call in found.intent.tool_calls:
+        said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
+        terminal.line(f"    {terminal.paint('tool', DIM)} {visible(said)}")
+
+
+def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:
+    terminal.line()
+    for path, entry in entries:
+        terminal.line(_entry(terminal, path, entry))
+
+
+def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
+    name = visible_bytes(path)
+    if isinstance(entry, DirectoryEntry):
+        return f"{entry.mode:04o} {'-':>12} {terminal.paint(name + '/', BLUE)}"
+    if isinstance(entry, SymlinkEntry):
+        return f"link {'-':>12} {terminal.paint(name, CYAN)} -> {visible_bytes(entry.target)}"
+    assert isinstance(entry, FileEntry)
+    return f"{entry.mode:04o} {entry.size:>12} {name}"
+
+
+def _fact(terminal: Terminal, label: str, value: str) -> None:
+    terminal.line(f"{terminal.paint(f'{label:<11}', DIM)} {value}")

@@ -1,0 +1,91 @@
+"""A checkpoint in a line or two, for people and for pipes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
+from holdfast.domain.ids import short
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    ORANGE,
+    RED,
+    YELLOW,
+    Terminal,
+    visible,
+    visible_bytes,
+)
+from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent
+
+SURE, FAIRLY_SURE = 0.9, 0.7
+
+
+def confidence_colour(confidence: float) -> str:
+    """At least 90 % green, at least 70 % yellow, else orange."""
+    if confidence >= SURE:
+        return GREEN
+    return YELLOW if confidence >= FAIRLY_SURE else ORANGE
+
+
+def confidence_mark(terminal: Terminal, confidence: float) -> str:
+    return f"{terminal.paint('●', confidence_colour(confidence))} {percent(confidence)}"
+
+
+def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:
+    """Short for people, whole for programs, with the name if it has one."""
+    text = short(checkpoint.id) if terminal.for_people else checkpoint.id
+    name = f" {terminal.paint(visible(checkpoint.name), BOLD)}" if checkpoint.name else ""
+    return terminal.paint(text, CYAN) + name
+
+
+def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:
+    at = checkpoint.created_at
+    return ago(at, now) if terminal.for_people else iso(at)
+
+
+def title(checkpoint: Checkpoint) -> str:
+    return visible(first_line(checkpoint.intent.reasoning))
+
+
+def kind_colour(kind: Kind) -> str:
+    if kind.is_record:
+        return DIM
+    return RED if kind is Kind.RISKY else "0"
+
+
+def change_words(changed: ChangeCounts) -> str:
+    parts = [
+        f"{number:,} {word}"
+        for number, word in (
+            (changed.added, "added"),
+            (changed.modified, "modified"),
+            (changed.removed, "removed"),
+        )
+        if number
+    ]
+    return ", ".join(parts) or "nothing changed"
+
+
+def change_marks(changed: ChangeCounts) -> str:
+    return f"+{changed.added} ~{changed.modified} -{changed.removed}"
+
+
+def left_out_words(skipped: Iterable[Skipped]) -> str:
+    """How many paths were left out, by reason; empty when none were, our own marker apart."""
+    counts = Counter(s.reason.value for s in skipped if s.reason is not SkipReason.OWN_DATA)
+    return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
+
+
+def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
+    for skip in skipped:
+        path = visible_bytes(skip.path)
+        terminal.line(f"{indent}{path}: {terminal.paint(visible(skip.describe()), DIM)}")
+
+
+def files_words(checkpoint: Checkpoint) -> str:
+    return count(checkpoint.files, "file")

@@ -1,0 +1,66 @@
+"""`holdfast check`: verify the store, change nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import GREEN, RED, visible
+from holdfast.interfaces.cli.wording import count, duration
+
+if TYPE_CHECKING:
+    from holdfast.engine.check import Problem
+
+_DAMAGED = 6
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast check [--data]"
+    parser.description = """\
+Verify that the store is sound: that its databases and packs are whole and that everything a
+checkpoint names is there. With --data every stored byte is read and compared with its name, which
+takes as long as reading the store does. Nothing is changed. Problems are listed with the invariant
+that is broken, and the exit status is then 6."""
+    parser.epilog = """\
+example:
+  $ holdfast check --data
+  The store is sound: 0 problems, 412 ms"""
+    parser.add_argument("--data", action="store_true", help="read and compare every byte as well")
+
+
+def run(invocation: Invocation) -> int:
+    problems = _find_problems(invocation)
+    if invocation.json:
+        found = [problem.to_dict() for problem in problems]
+        invocation.emit({"ok": not problems, "problems": found})
+        return _DAMAGED if problems else 0
+    terminal = invocation.terminal
+    for problem in problems:
+        label = terminal.paint(visible(problem.invariant), RED)
+        terminal.line(f"{label} {visible(problem.subject)}: {visible(problem.problem)}")
+    took = duration(invocation.elapsed_ms)
+    if problems:
+        words = count(len(problems), "problem")
+        terminal.line(f"{terminal.paint('✗', RED)} The store is damaged: {words}, {took}")
+        return _DAMAGED
+    terminal.line(f"{terminal.paint('✓', GREEN)} The store is sound: 0 problems, {took}")
+    return 0
+
+
+def _find_problems(invocation: Invocation) -> list[Problem]:
+    """A store that is too damaged to be opened is a problem found, not a failed check."""
+    from holdfast.domain.errors import NewerStore, StoreDamaged
+    from holdfast.engine.check import Problem, run_checks
+
+    problems: list[Problem] = []
+    try:
+        with invocation.open() as opened, invocation.busy("checking") as progress:
+            vault, data = opened.engine.vault, invocation.options.data
+            for problem in run_checks(vault, data=data, progress=progress):
+                problems.append(problem)
+    except NewerStore:
+        raise
+    except StoreDamaged as error:
+        problems.append(Problem("I2", "store", error.message))
+    return problems

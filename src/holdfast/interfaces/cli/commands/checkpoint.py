@@ -1,0 +1,128 @@
+"""`holdfast checkpoint REASON`: save the workspace with the reason."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW
+from holdfast.interfaces.cli.wording import count, duration
+
+if TYPE_CHECKING:
+    from holdfast.domain.outcomes import SaveOutcome
+
+_PARTIAL = 3
+_EXAMPLE = 'say why: holdfast checkpoint "before the refactor"'
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = (
+        "holdfast checkpoint REASON [--name NAME] [--confidence C] [--goal ID]\n"
+        "                           [--task ID] [--tag TAG ...]"
+    )
+    parser.description = """\
+Save every file of the workspace that no rule leaves out, byte for byte, with modes, links and empty
+directories. When the command returns, the checkpoint is on disk and survives a crash.
+
+What could not be read is listed, and the exit status is then 3: saved in part."""
+    parser.epilog = """\
+examples:
+  $ holdfast checkpoint "before the refactor" --name before --confidence 0.9
+  $ git log -1 --format=%B | holdfast checkpoint -"""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="REASON",
+        help="why this state is worth keeping; - reads it from standard input",
+    )
+    parser.add_argument("--name", help="a name to restore it by, unique in the session")
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        help="how sure you are, from 0.0 to 1.0 or as 90%% (default 0.8)",
+    )
+    parser.add_argument("--goal", metavar="ID", help="the goal that this serves")
+    parser.add_argument("--task", metavar="ID", help="the task that this belongs to")
+    parser.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="may be given several times"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
+    from holdfast.interfaces.cli import json_output
+
+    options = invocation.options
+    confidence = DEFAULT_CONFIDENCE if options.confidence is None else _share(options.confidence)
+    intent = make_intent(
+        _reason(invocation.all_words),
+        goal_id=options.goal,
+        task_id=options.task,
+        confidence=confidence,
+        name=options.name,
+        tags=options.tag,
+    )
+    with invocation.open(create=True) as opened:
+        session = invocation.session(opened, create=True)
+        with invocation.busy("saving"):
+            outcome = opened.engine.save(session, intent)
+    if invocation.json:
+        invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
+    else:
+        _show(invocation, outcome)
+    return _PARTIAL if outcome.failures else 0
+
+
+def _reason(words: list[str]) -> str:
+    if not words:
+        raise UsageError("the reason is missing", hint=_EXAMPLE)
+    if len(words) > 1:
+        raise UsageError(
+            f"one reason is expected, and {len(words)} words were given",
+            hint='put it in quotes: holdfast checkpoint "' + " ".join(words)[:60] + '"',
+        )
+    if words != ["-"]:
+        return words[0]
+    from holdfast.domain.intent import REASONING_MAX_LENGTH
+
+    # One more than fits, so that a longer text is refused and not cut.
+    return sys.stdin.read(REASONING_MAX_LENGTH + 1).removesuffix("\n")
+
+
+def _share(text: str) -> float:
+    number, is_percent = text.removesuffix("%").strip(), text.endswith("%")
+    try:
+        return float(number) / 100 if is_percent else float(number)
+    except ValueError:
+        raise UsageError(
+            f"the confidence {text!r} is not a number", hint="0.8 and 80% mean 80 % sure"
+        ) from None
+
+
+def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
+    from holdfast.interfaces.cli.checkpoint_view import (
+        change_words,
+        files_words,
+        identifier,
+        left_out_words,
+        list_skipped,
+    )
+
+    terminal, made = invocation.terminal, outcome.checkpoint
+    mark = terminal.paint("✓", YELLOW if outcome.failures else GREEN)
+    terminal.line(
+        f"{mark} Saved {identifier(terminal, made)}: {files_words(made)}, "
+        f"{change_words(made.changed)}, {duration(invocation.elapsed_ms)}"
+    )
+    if outcome.failures:
+        terminal.line(f"{count(len(outcome.failures), 'path')} could not be saved as they should:")
+        list_skipped(terminal, outcome.failures)
+    other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
+    if other:
+        words = f"  left out: {other} (list: holdfast status --skipped)"
+        terminal.line(terminal.paint(words, DIM))
+    for warning in outcome.warnings:
+        terminal.warn(warning)

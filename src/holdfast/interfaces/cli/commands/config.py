@@ -1,0 +1,138 @@
+"""`holdfast config`: read and change the settings of a workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
+from holdfast.interfaces.cli.wording import size
+
+_ACTIONS = {"list": 0, "get": 1, "set": 2, "unset": 1}
+_SIZES = ("budget", "max_file_size")
+# What people type without the quotes that TOML wants around a text.
+_BARE_TEXT = re.compile(r"[\w.][\w .+-]*\Z", re.ASCII)
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY]"
+    parser.description = """\
+Read and change the settings of a workspace. VALUE is TOML: a number, a text in double quotes, or a
+list in brackets; a single word needs no quotes. set writes into the workspace's store, which wins
+over the project's file .holdfast/config.toml, which wins over the user's file; unset takes the
+store's value away again. list shows each setting with its value, where that comes from, and what it
+means."""
+    parser.epilog = """\
+examples:
+  $ holdfast config list
+  $ holdfast config set include '[".env", "*.db"]'
+  $ holdfast config set budget '"10 GB"'
+  $ holdfast config get budget"""
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list, get, set or unset")
+
+
+def run(invocation: Invocation) -> int:
+    action, *words = invocation.all_words or ["list"]
+    if action not in _ACTIONS:
+        raise UsageError(
+            f"config does not know {action!r}",
+            hint="use: config list, config get KEY, config set KEY VALUE, config unset KEY",
+        )
+    if len(words) != _ACTIONS[action]:
+        forms = {"list": "", "get": " KEY", "set": " KEY VALUE", "unset": " KEY"}
+        raise UsageError(
+            f"config {action} takes {_ACTIONS[action] or 'no'} more argument(s), not {len(words)}",
+            hint=f"use: holdfast config {action}{forms[action]}; quote a VALUE with spaces",
+        )
+    if action in ("set", "unset"):
+        _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
+        return _print_one(invocation, words[0]) if invocation.json else 0
+    return _print_one(invocation, words[0]) if action == "get" else _print_all(invocation)
+
+
+def _change(invocation: Invocation, key: str, value: Any) -> None:
+    with invocation.open(create=value is not None) as opened:
+        opened.engine.set_setting(key, value)
+
+
+def _parse(text: str) -> Any:
+    import tomllib
+
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError as error:
+        if _BARE_TEXT.match(text):
+            return text
+        raise InvalidSetting(
+            f"{text!r} is not a TOML value: {error}",
+            hint='a text needs double quotes: \'"10 GB"\'; a list: \'[".env", "*.db"]\'',
+        ) from None
+    if parsed.keys() != {"value"}:
+        raise InvalidSetting(f"{text!r} is more than one value")
+    return parsed["value"]
+
+
+def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Values by key, and where each comes from. A workspace without a store has settings too."""
+    from dataclasses import fields
+
+    from holdfast.bootstrap import gather_settings, nearest_workspace
+    from holdfast.domain.settings import make_settings
+
+    if nearest_workspace(invocation.directory) is None:
+        values, origins = gather_settings({}, invocation.directory, os.environ)
+        settings = make_settings(values)
+    else:
+        with invocation.open() as opened:
+            settings, origins = opened.engine.vault.settings, dict(opened.setting_origins)
+    effective = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return effective, {key: origins.get(key, "default") for key in effective}
+
+
+def _print_one(invocation: Invocation, key: str) -> int:
+    from holdfast.domain.settings import KEYS
+
+    if key not in KEYS:
+        raise InvalidSetting(
+            f"there is no setting {key!r}", hint=f"settings are: {', '.join(KEYS)}"
+        )
+    values, origins = _effective(invocation)
+    if invocation.json:
+        invocation.emit({"key": key, "value": values[key], "origin": origins[key]})
+    else:
+        invocation.terminal.line(_toml(values[key]))
+    return 0
+
+
+def _print_all(invocation: Invocation) -> int:
+    from holdfast.domain.settings import HELP
+
+    values, origins = _effective(invocation)
+    if invocation.json:
+        invocation.emit(
+            [
+                {"key": key, "value": value, "origin": origins[key], "help": HELP[key]}
+                for key, value in values.items()
+            ]
+        )
+        return 0
+    terminal = invocation.terminal
+    for key, value in values.items():
+        words = f"  ({size(value)})" if key in _SIZES else ""
+        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(value))}"
+        terminal.line(f"{setting}{terminal.paint(words, DIM)}")
+        origin = visible(origins[key])
+        terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
+    return 0
+
+
+def _toml(value: Any) -> str:
+    import json
+
+    # JSON's texts, numbers and lists are TOML's as well.
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,0 +1,60 @@
+"""`holdfast delete REF`: drop a checkpoint from the history."""
+
+from __future__ import annotations
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast delete REF [--yes]"
+    parser.description = """\
+Drop one checkpoint from the history of the session. The workspace is not touched, and no other
+checkpoint is: content that others share stays. This cannot be undone, so it needs a yes: on a
+terminal it is asked for, elsewhere give --yes."""
+    parser.epilog = """\
+example:
+  $ holdfast delete failed-attempt --yes"""
+    parser.add_argument("words", nargs="*", metavar="REF", help="the checkpoint")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.checkpoint_view import identifier, moment, title
+    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
+    from holdfast.interfaces.cli.restore_view import target_words
+    from holdfast.interfaces.cli.wording import size
+
+    words = invocation.at_most(1, "one checkpoint")
+    if not words:
+        raise UsageError("the checkpoint is missing", hint="see what there is: holdfast log")
+    terminal = invocation.terminal
+    with invocation.open() as opened:
+        session = invocation.session(opened)
+        found = opened.engine.resolve(session, words[0])
+        if not invocation.options.yes and not invocation.json and can_ask(invocation):
+            when = moment(terminal, found, invocation.now)
+            terminal.line(f"{identifier(terminal, found)}, {when}: {title(found)}")
+        require_confirmation(
+            invocation,
+            f"deleting {target_words(found)} cannot be undone and needs confirmation",
+            "Delete this checkpoint for good?",
+            hint="go ahead with --yes",
+        )
+        outcome = opened.engine.delete(session, found)
+    if invocation.json:
+        invocation.emit(
+            {
+                "deleted": found.id,
+                "name": found.name,
+                "freed_bytes": outcome.freed_bytes,
+                "warnings": list(outcome.warnings),
+            }
+        )
+        return 0
+    freed = f", {size(outcome.freed_bytes)} freed" if outcome.freed_bytes else ""
+    terminal.line(f"Deleted {identifier(terminal, found)}: {title(found)}{freed}")
+    for warning in outcome.warnings:
+        terminal.warn(warning)
+    return 0

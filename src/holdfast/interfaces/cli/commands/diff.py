@@ -1,0 +1,117 @@
+"""`holdfast diff [A [B]] [-- PATH …]`: what differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.domain.changes import Change
+    from holdfast.interfaces.cli.diff_views.difference import Difference
+
+_LONGEST_CONTEXT = 10_000
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = (
+        "holdfast diff [A [B]] [-- PATH ...] [--stat | --name-only | --patch | --side-by-side]\n"
+        "                     [-U N]"
+    )
+    parser.description = """\
+Show what differs: without arguments between HEAD and the workspace, with one between that
+checkpoint and the workspace, with two between those checkpoints. A and B are ids, names, HEAD~n and
+so on, as for restore. PATHs, behind --, limit it to files and directories.
+
+Renames are found by content. Modes, links and binary files are named, notebooks compared by cell.
+--patch writes exact bytes that git apply takes, notebooks as text."""
+    parser.epilog = """\
+examples:
+  $ holdfast diff
+  $ holdfast diff before-refactor HEAD --stat
+  $ holdfast diff HEAD~1 --side-by-side -- src"""
+    parser.add_argument("words", nargs="*", metavar="CHECKPOINT", help="one or two checkpoints")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--stat", action="store_true", help="changed lines a path, as numbers and bars"
+    )
+    how.add_argument("--name-only", action="store_true", help="only the paths, one a line")
+    how.add_argument(
+        "-p",
+        "--patch",
+        action="store_true",
+        help="a patch for git apply; with --json, the hunks of each path",
+    )
+    how.add_argument(
+        "-y",
+        "--side-by-side",
+        action="store_true",
+        help="old and new next to each other, in colour",
+    )
+    parser.add_argument(
+        "-U", dest="context", metavar="N", help="lines around a change (default 3)", default="3"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.diff_views.difference import Difference
+
+    options = invocation.options
+    context = _context(options.context)
+    if len(invocation.words) > 2:
+        raise UsageError(
+            f"unexpected argument {invocation.words[2]!r}: diff takes two checkpoints",
+            hint="paths stand behind --, as in: holdfast diff HEAD -- src",
+        )
+    with invocation.open() as opened:
+        engine = opened.engine
+        session = invocation.session(opened)
+        paths = invocation.paths(invocation.literal, engine.vault.workspace)
+        old = engine.resolve(session, invocation.words[0] if invocation.words else "HEAD")
+        new = engine.resolve(session, invocation.words[1]) if len(invocation.words) > 1 else None
+        with invocation.busy("comparing"):
+            found = engine.changes(old, new)
+        changes = [change for change in found if _selected(change, paths)]
+        difference = Difference(engine.vault, old, new, changes, context)
+        _render(invocation, difference)
+    return 0
+
+
+def _context(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= _LONGEST_CONTEXT):
+        raise UsageError(f"-U takes a number up to {_LONGEST_CONTEXT}, not {text!r}")
+    return int(text)
+
+
+def _selected(change: Change, paths: list[bytes]) -> bool:
+    from holdfast.domain.paths import is_within
+
+    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
+    return not paths or any(is_within(end, path) for end in ends for path in paths)
+
+
+def _render(invocation: Invocation, difference: Difference) -> None:
+    options, terminal = invocation.options, invocation.terminal
+    if invocation.json:
+        from holdfast.interfaces.cli.diff_views.as_json import write_json
+
+        write_json(terminal, difference, hunks=options.patch)
+    elif options.name_only:
+        from holdfast.interfaces.cli.terminal import visible_bytes
+
+        for change in difference.changes:
+            terminal.line(visible_bytes(change.path))
+    elif options.stat:
+        from holdfast.interfaces.cli.diff_views.stat import show_stat
+
+        show_stat(terminal, difference)
+    elif options.side_by_side:
+        from holdfast.interfaces.cli.diff_views.side_by_side import show_side_by_side
+
+        show_side_by_side(terminal, difference)
+    else:
+        from holdfast.interfaces.cli.diff_views.unified import show_unified
+
+        show_unified(terminal, difference, exact=options.patch)

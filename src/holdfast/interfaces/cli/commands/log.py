@@ -1,0 +1,81 @@
+"""`holdfast log`: the checkpoints of a session, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
+
+_DEFAULT_LIMIT = 20
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast log [-n N] [--records]"
+    parser.description = """\
+List the checkpoints of the session, newest first. Restores leave records behind: the state before
+(safety) and after (restore); they are listed with --records and can be restored like any other.
+
+On a terminal: a table with relative times and a mark for the confidence, green from 90 %, yellow
+from 70 %, else orange. In a pipe: one line each, with whole ids and times in UTC."""
+    parser.epilog = """\
+examples:
+  $ holdfast log -n 5
+  $ holdfast log --json | jq -r '.[].id'"""
+    parser.add_argument(
+        "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
+    )
+    parser.add_argument("--records", action="store_true", help="also what restores left behind")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli import json_output
+
+    limit = _limit(invocation.options.limit)
+    with invocation.open() as opened:
+        session_id = invocation.session(opened)
+        catalog = opened.engine.vault.catalog
+        found = catalog.history(session_id, limit=limit, records=invocation.options.records)
+        session = catalog.session(session_id)
+        head = session.head if session else None
+    if invocation.json:
+        invocation.emit(
+            [json_output.checkpoint_with_intent(c, is_head=c.id == head) for c in found]
+        )
+    elif not found:
+        invocation.terminal.note(
+            f'the session {session_id} has no checkpoint yet; make one: holdfast checkpoint "why"'
+        )
+    elif invocation.terminal.for_people:
+        from holdfast.interfaces.cli.log_table import show_table
+
+        show_table(invocation.terminal, found, head, invocation.now)
+    else:
+        _plain(invocation, found)
+    return 0
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit()):
+        raise UsageError(f"-n takes a number, not {text!r}", hint="0 lists all")
+    return int(text) or None
+
+
+def _plain(invocation: Invocation, found: Sequence[Checkpoint]) -> None:
+    from holdfast.interfaces.cli.checkpoint_view import change_marks, title
+    from holdfast.interfaces.cli.terminal import visible
+    from holdfast.interfaces.cli.wording import iso
+
+    for one in found:
+        name = f"[{visible(one.name)}] " if one.name else ""
+        invocation.terminal.line(
+            f"{one.id} {iso(one.created_at)} {one.kind.value} {one.intent.confidence:.2f} "
+            f"{one.files} {change_marks(one.changed)} {name}{title(one)}"
+        )

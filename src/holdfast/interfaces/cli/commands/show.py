@@ -1,0 +1,94 @@
+"""`holdfast show`: everything about one checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.entries import Entry
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast show [REF] [--files]"
+    parser.description = """\
+Show one checkpoint: when, why, how sure, what changed with it and what was left out of it. REF is
+an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved, or a time such as
+@{2 hours ago}; without it, HEAD. With --files, also every path in it."""
+    parser.epilog = """\
+examples:
+  $ holdfast show before-refactor
+  $ holdfast show HEAD~2 --files"""
+    parser.add_argument("words", nargs="*", metavar="REF", help="the checkpoint (default: HEAD)")
+    parser.add_argument("--files", action="store_true", help="list every path, mode and size")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.engine.listing import list_entries
+
+    words = invocation.at_most(1, "one checkpoint")
+    with invocation.open() as opened:
+        session_id = invocation.session(opened)
+        vault = opened.engine.vault
+        found = opened.engine.resolve(session_id, words[0] if words else "HEAD")
+        entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
+        if invocation.json:
+            invocation.emit(_as_json(opened, found, entries))
+        else:
+            _show(invocation, opened, found, entries)
+    return 0
+
+
+def _is_head(opened: OpenWorkspace, found: Checkpoint) -> bool:
+    session = opened.engine.vault.catalog.session(found.session_id)
+    return session is not None and session.head == found.id
+
+
+def _as_json(
+    opened: OpenWorkspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
+) -> dict[str, Any]:
+    from holdfast.interfaces.cli import json_output
+
+    described = json_output.checkpoint_with_intent(found, is_head=_is_head(opened, found))
+    described["tool_calls"] = found.intent.to_dict()["tool_calls"]
+    described["skipped"] = json_output.skipped(opened.engine.skipped(found))
+    if entries is not None:
+        described["entries"] = [_entry(path, entry) for path, entry in entries]
+    return described
+
+
+def _entry(path: bytes, entry: Entry) -> dict[str, Any]:
+    from holdfast.domain.entries import FileEntry, SymlinkEntry, kind_of
+    from holdfast.domain.paths import to_text
+
+    described: dict[str, Any] = {"path": to_text(path), "type": kind_of(entry)}
+    if isinstance(entry, SymlinkEntry):
+        return described | {"target": to_text(entry.target)}
+    described["mode"] = f"{entry.mode:04o}"
+    if isinstance(entry, FileEntry):
+        described |= {"size": entry.size, "digest": entry.digest.hex()}
+    return described
+
+
+def _show(
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    found: Checkpoint,
+    entries: Iterator[tuple[bytes, Entry]] | None,
+) -> None:
+    from holdfast.interfaces.cli.checkpoint_sheet import show_entries, show_sheet
+
+    show_sheet(
+        invocation.terminal,
+        found,
+        opened.engine.skipped(found),
+        is_head=_is_head(opened, found),
+        now=invocation.now,
+    )
+    if entries is not None:
+        show_entries(invocation.terminal, entries)

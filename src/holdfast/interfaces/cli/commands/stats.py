@@ -1,0 +1,51 @@
+"""`holdfast stats`: how much is stored, and how much space it takes."""
+
+from __future__ import annotations
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import DIM, visible
+from holdfast.interfaces.cli.wording import percent, size
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast stats"
+    parser.description = """\
+Count the checkpoints and restores of the session, and what the store of the workspace holds: how
+many bytes are stored, how many need not be because equal content is stored once, and how much of
+the disk budget is used."""
+    parser.epilog = """\
+example:
+  $ holdfast stats --json | jq .bytes_deduped"""
+
+
+def run(invocation: Invocation) -> int:
+    with invocation.open() as opened:
+        session = invocation.session(opened)
+        counted = opened.engine.statistics(session)
+        used_bytes = opened.store.size_bytes()
+        budget_bytes = opened.engine.vault.settings.budget
+        sessions = len(opened.engine.vault.catalog.sessions())
+    if invocation.json:
+        invocation.emit(
+            {"session_id": session}
+            | counted
+            | {"sessions": sessions, "store_bytes": used_bytes, "budget_bytes": budget_bytes}
+        )
+        return 0
+    for label, value in (
+        ("session", visible(session)),
+        ("checkpoints", f"{counted['checkpoints']:,}"),
+        ("restores", f"{counted['restores']:,}"),
+        ("with records", f"{counted['snapshots']:,}"),
+        ("sessions", f"{sessions:,} in this workspace"),
+        ("objects", f"{counted['content_blobs']:,}"),
+        ("stored", size(counted["bytes_stored"])),
+        ("not stored twice", size(counted["bytes_deduped"])),
+        (
+            "on disk",
+            f"{size(used_bytes)} of {size(budget_bytes)} ({percent(used_bytes / budget_bytes)})",
+        ),
+    ):
+        invocation.terminal.line(f"{invocation.terminal.paint(f'{label:<17}', DIM)} {value}")
+    return 0

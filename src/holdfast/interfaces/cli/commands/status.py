@@ -1,0 +1,66 @@
+"""`holdfast status`: where the work stands, what changed, what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import SessionId
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast status [--skipped]"
+    parser.description = """\
+Show the workspace, its store and session, the checkpoint that HEAD is, the paths that changed
+since, how many paths are left out and why, and how much of the disk budget is used. With
+--skipped, every path that is left out, with its reason."""
+    parser.epilog = """\
+examples:
+  $ holdfast status
+  $ holdfast status --skipped --json | jq -r '.skipped[].path'"""
+    parser.add_argument(
+        "--skipped", action="store_true", help="list every path that is left out, with the reason"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
+
+    with invocation.open() as opened:
+        engine = opened.engine
+        session = invocation.session_or_none(opened)
+        with invocation.busy("scanning"):
+            scan = engine.look()
+            head = _head(opened, session)
+            changes = engine.changes_in(scan, head) if head is not None else []
+        status = Status(
+            workspace=engine.vault.workspace,
+            store=opened.store.directory,
+            store_bytes=opened.store.size_bytes(),
+            budget_bytes=engine.vault.settings.budget,
+            session=session,
+            sessions=tuple(s.id for s in engine.vault.catalog.sessions()),
+            checkpoints=engine.vault.catalog.counts(session).checkpoints if session else 0,
+            head=head,
+            changes=changes,
+            skipped=scan.skipped,
+            files=scan.files,
+        )
+    if invocation.json:
+        invocation.emit(status_as_json(status, listed=invocation.options.skipped))
+    else:
+        show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
+    return 0
+
+
+def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | None:
+    catalog = opened.engine.vault.catalog
+    session = catalog.session(session_id) if session_id else None
+    if session is None or session.head is None:
+        return None
+    return catalog.checkpoint(session.id, session.head)

@@ -1,0 +1,31 @@
+"""Asking before something that one may not have meant (RB-8)."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.domain.errors import NeedsConfirmation, Refused
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def require_confirmation(invocation: Invocation, what: str, question: str, *, hint: str) -> None:
+    """Return when `--yes` was given or somebody at a terminal agrees; raise otherwise."""
+    if invocation.options.yes:
+        return
+    if invocation.json or not can_ask(invocation):
+        raise NeedsConfirmation(what, hint=hint)
+    invocation.terminal.flush()
+    invocation.terminal.err.write(f"{question} [y/N] ")
+    invocation.terminal.err.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Refused("not confirmed: nothing was changed")
+
+
+def can_ask(invocation: Invocation) -> bool:
+    """Whether a person sees the question and can answer it."""
+    try:
+        return (
+            sys.stdin is not None and sys.stdin.isatty() and bool(invocation.terminal.err.isatty())
+        )
+    except ValueError:  # closed
+        return False

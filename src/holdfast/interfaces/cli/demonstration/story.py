@@ -1,0 +1,152 @@
+"""The demonstration, step by step: each does one thing and proves it.
+
+    project → checkpoint → good work → checkpoint → ruin → diff → restore → undo → redo
+
+After each of the last three the tree is compared with what it was, by a hash of its own. The story
+plays in a temporary directory with a store of its own and leaves nothing behind, even when it is
+interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.domain.changes import Change
+from holdfast.domain.ids import SessionId, short
+from holdfast.domain.intent import make_intent
+from holdfast.engine.engine import Engine
+from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
+from holdfast.interfaces.cli.demonstration.project import RUIN, improve, make_project, ruin
+from holdfast.interfaces.cli.demonstration.tree_hash import tree_hash
+from holdfast.interfaces.cli.json_output import change as change_as_json
+from holdfast.interfaces.cli.restore_view import summary
+from holdfast.interfaces.cli.wording import count
+
+Result = TypeVar("Result")
+
+_SESSION = SessionId("demo")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: what was done, how long it took, what came of it, and whether that was right."""
+
+    title: str
+    commands: tuple[str, ...]
+    elapsed_ms: float | None
+    said: str
+    verified: bool | None = None
+    changes: tuple[Change, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "commands": list(self.commands),
+            "elapsed_ms": None if self.elapsed_ms is None else round(self.elapsed_ms, 3),
+            "result": self.said,
+            "verified": self.verified,
+            "changes": [change_as_json(change) for change in self.changes],
+            **self.facts,
+        }
+
+
+class Story:
+    """The steps, each given out when it is done."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._project = place / "shop"
+        self._good = ""
+        self._ruined = ""
+
+    def steps(self) -> Iterator[Step]:
+        self._project.mkdir()
+        make_project(self._project)
+        files = sum(path.is_symlink() or path.is_file() for path in self._project.rglob("*"))
+        said = f"{count(files, 'file')}; one is a link, one a .env with a key, ignored by git"
+        yield Step("A small project", (), None, said)
+        with self._opened() as opened:
+            yield from self._work(opened.engine)
+            yield from self._way_back(opened.engine)
+
+    def _work(self, engine: Engine) -> Iterator[Step]:
+        yield _save(engine, "It is saved before the agent starts", "before")
+        improve(self._project)
+        yield _save(engine, "The agent adds a logout, and that is saved", "logout")
+        self._good = tree_hash(self._project)
+        ms, _ = _timed(lambda: ruin(self._project))
+        yield Step("Then it runs something that it should not", RUIN, ms, "no questions asked")
+        self._ruined = tree_hash(self._project)
+
+    def _way_back(self, engine: Engine) -> Iterator[Step]:
+        head = engine.resolve(_SESSION, "HEAD")
+        ms, changes = _timed(lambda: engine.changes(head, None))
+        kinds = Counter(change.type.value for change in changes)
+        said = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        yield Step("What happened?", ("holdfast diff",), ms, said, changes=tuple(changes))
+        back = engine.restore_request(_SESSION, "logout")
+        yield self._restore(engine, "Take it back", "restore logout", back, to_good=True)
+        undo = engine.undo_request(_SESSION)
+        yield self._restore(
+            engine, "Undo the restore: the wreck again", "undo", undo, to_good=False
+        )
+        redo = engine.redo_request(_SESSION)
+        yield self._restore(engine, "And redo it", "redo", redo, to_good=True)
+
+    def _restore(
+        self, engine: Engine, title: str, command: str, request: RestoreRequest, *, to_good: bool
+    ) -> Step:
+        wanted = self._good if to_good else self._ruined
+        ms, outcome = _timed(lambda: engine.restore(request))
+        found = tree_hash(self._project)
+        same = found == wanted
+        words = (
+            f"as {'before' if to_good else 'after'} the wreck" if same else "not as it should be"
+        )
+        said = f"{summary(outcome.steps)}; tree hash {found[:10]}, {words}"
+        facts = {"tree_hash": found, "expected_tree_hash": wanted}
+        commands = (f"holdfast {command} --yes",)
+        return Step(title, commands, ms, said, same and outcome.verified, facts=facts)
+
+    def _opened(self) -> OpenWorkspace:
+        """Its own store and settings: nothing of the user is read or written."""
+        settings = self._place / "config" / "holdfast"
+        settings.mkdir(parents=True)
+        (settings / "config.toml").write_text('include = [".env"]\n')
+        environment = {
+            "HOLDFAST_HOME": str(self._place / "home"),
+            "XDG_CONFIG_HOME": str(self._place / "config"),
+        }
+        return open_workspace(self._project, create=True, environment=environment)
+
+
+@contextmanager
+def story() -> Iterator[Story]:
+    """A place to tell the story in, gone afterwards, however it ends."""
+    with TemporaryDirectory(prefix="holdfast-demo-") as place:
+        yield Story(Path(place).resolve())
+
+
+def _save(engine: Engine, title: str, name: str) -> Step:
+    intent = make_intent(title, name=name, confidence=0.9)
+    ms, outcome = _timed(lambda: engine.save(_SESSION, intent))
+    made = outcome.checkpoint
+    said = f"saved {short(made.id)}: {files_words(made)}, {change_words(made.changed)}"
+    commands = (f'holdfast checkpoint "…" --name {name}',)
+    return Step(title, commands, ms, said, not outcome.failures, facts={"checkpoint": made.id})
+
+
+def _timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    begun = time.perf_counter()
+    result = work()
+    return (time.perf_counter() - begun) * 1000, result

@@ -1,0 +1,1 @@
+"""A difference as data and on a screen: JSON, unified, side by side, numbers."""

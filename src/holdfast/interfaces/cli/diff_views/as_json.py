@@ -1,0 +1,69 @@
+"""A difference as JSON, written while it is made, so that large ones do not fill the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.domain.changes import Change
+from holdfast.domain.hunks import Hunk
+from holdfast.interfaces.cli import json_output
+from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
+from holdfast.interfaces.cli.json_output import dumps
+from holdfast.interfaces.cli.terminal import Terminal
+
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:
+    ends = {"from": difference.old.id, "to": difference.new_label}
+    if not hunks:
+        changes = [json_output.change(change) for change in difference.changes]
+        terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))
+        return
+    terminal.out.write(dumps(ends)[:-1] + ', "changes": [')
+    for number, change in enumerate(difference.changes):
+        terminal.out.write(", " if number else "")
+        for piece in _change_pieces(difference, change):
+            terminal.out.write(piece)
+    terminal.line("]}")
+
+
+def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:
+    described: dict[str, Any] = json_output.change(change)
+    content = difference.content(change)
+    if (modes := mode_change(change)) is not None:
+        described |= {"old_mode": f"{modes[0]:04o}", "new_mode": f"{modes[1]:04o}"}
+    if content is not None:
+        described["content"] = content.kind
+        if content.kind == "notebook":
+            described["cells"] = [
+                {
+                    "old_index": cell.index_old,
+                    "new_index": cell.index_new,
+                    "type": cell.cell_type,
+                    "change": cell.change,
+                    "hunks": [_hunk(hunk) for hunk in cell.hunks],
+                }
+                for cell in content.cells
+            ]
+    yield dumps(described)[:-1] + ', "hunks": ['
+    for number, hunk in enumerate(content.hunks() if content is not None else ()):
+        yield (", " if number else "") + dumps(_hunk(hunk))
+    yield "]}"
+
+
+def _hunk(hunk: Hunk) -> dict[str, Any]:
+    lines: list[str] = []
+    for line in hunk.lines:
+        lines.append(line.kind + line.text.decode("utf-8", "surrogateescape"))
+        if line.no_newline:
+            lines.append(NO_NEWLINE)
+    return {
+        "old_start": hunk.old_start,
+        "old_lines": hunk.old_count,
+        "new_start": hunk.new_start,
+        "new_lines": hunk.new_count,
+        "heading": hunk.heading.decode("utf-8", "surrogateescape"),
+        "lines": lines,
+    }

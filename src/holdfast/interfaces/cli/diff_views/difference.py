@@ -1,0 +1,99 @@
+"""What the views of a difference share: the changes, their contents, and their headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain.changes import Change, ChangeType
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.engine.compare.changed_content import compare_change
+from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.engine.vault import Vault
+from holdfast.interfaces.cli.wording import size
+
+WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Changes between a checkpoint and another one, or the workspace."""
+
+    vault: Vault
+    old: Checkpoint
+    new: Checkpoint | None
+    changes: Sequence[Change]
+    context: int = 3
+
+    @property
+    def new_label(self) -> str:
+        return self.new.id if self.new is not None else WORKSPACE
+
+    def content(self, change: Change) -> ContentDiff | None:
+        """None where there is no content to compare: directories, and modes alone."""
+        if change.is_directory or _same_content(change):
+            return None
+        return compare_change(
+            self.vault, change, new_in_workspace=self.new is None, context=self.context
+        )
+
+
+def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
+    """A path that became another kind of thing, as the removal of one and the arrival of one."""
+    for change in changes:
+        if change.old is None or change.new is None or kind_of(change.old) == kind_of(change.new):
+            yield change
+            continue
+        yield Change(change.path, ChangeType.REMOVED, change.old, None)
+        yield Change(change.path, ChangeType.ADDED, None, change.new)
+
+
+def notes(change: Change) -> list[str]:
+    """What there is to say about a change besides its lines."""
+    old, new = change.old, change.new
+    said: list[str] = []
+    if change.is_directory:
+        said.append("directory")
+    if isinstance(old, FileEntry) and isinstance(new, FileEntry):
+        if old.link != new.link and old.mode == new.mode and old.same_content(new):
+            said.append("hard links changed")
+        if change.type is ChangeType.RENAMED and old.same_content(new):
+            said.append("content unchanged")
+    if (modes := mode_change(change)) is not None:
+        said.append(f"mode {modes[0]:04o} → {modes[1]:04o}")
+    if isinstance(old, SymlinkEntry) or isinstance(new, SymlinkEntry):
+        said.append("symbolic link")
+    return said
+
+
+def mode_change(change: Change) -> tuple[int, int] | None:
+    old, new = mode_of(change.old), mode_of(change.new)
+    return (old, new) if old is not None and new is not None and old != new else None
+
+
+def mode_of(entry: Entry | None) -> int | None:
+    return entry.mode if isinstance(entry, (FileEntry, DirectoryEntry)) else None
+
+
+def content_note(content: ContentDiff) -> str | None:
+    """What stands in place of lines when there are none to show."""
+    if content.kind == "binary":
+        return f"binary, {_sizes(content)}"
+    if content.kind == "too_large":
+        return (
+            f"too large to compare by line, {_sizes(content)}, "
+            f"first difference at byte {content.first_difference or 0:,}"
+        )
+    return None
+
+
+def _sizes(content: ContentDiff) -> str:
+    old, new = content.old_size_bytes, content.new_size_bytes
+    if old is None or new is None:
+        return size(new if old is None and new is not None else old or 0)
+    return f"{size(old)} → {size(new)}"
+
+
+def _same_content(change: Change) -> bool:
+    return isinstance(change.old, FileEntry) and change.old.same_content(change.new)

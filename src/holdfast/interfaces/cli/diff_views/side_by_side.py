@@ -1,0 +1,153 @@
+"""Old and new next to each other, with the colours of the language.
+
+Each hunk is a table of its own, so that a long difference appears while it is made. The text is
+made harmless first and coloured then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.domain.changes import Change
+from holdfast.domain.hunks import Hunk
+from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.interfaces.cli.diff_views.difference import (
+    Difference,
+    content_note,
+    notes,
+    one_kind_each,
+)
+from holdfast.interfaces.cli.log_table import rich_console
+from holdfast.interfaces.cli.terminal import Terminal, visible_bytes, visible_line
+
+_LONGEST_COLOURED_HUNK = 2_000
+
+
+class Look(NamedTuple):
+    """How a changed line of one side is marked, with colours and without."""
+
+    sign: str
+    colour: str
+    background: str
+
+
+_REMOVED = Look("-", "red", "on #3b1419")
+_ADDED = Look("+", "green", "on #12331c")
+
+
+class Side(NamedTuple):
+    """A line of one side, and whether it differs."""
+
+    number: int
+    text: Text
+    changed: bool
+
+
+def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
+    console = rich_console(terminal)
+    for change in one_kind_each(difference.changes):
+        _heading(console, change)
+        content = difference.content(change)
+        if content is None:
+            continue
+        note = content_note(content)
+        if note is not None:
+            console.print(Text(f"  {note}", style="dim"))
+            continue
+        name = visible_bytes(change.path)
+        for caption, hunk in _captioned(content):
+            console.print(Text(caption, style="cyan"))
+            console.print(_table(hunk, name, terminal.width))
+
+
+def _heading(console: Console, change: Change) -> None:
+    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+    if change.old_path is not None:
+        path = f"{visible_bytes(change.old_path)} → {path}"
+    text = Text(f"{change.type.value} ", style="bold").append(path, style="bold cyan")
+    if said := notes(change):
+        text.append(f"  ({', '.join(said)})", style="dim")
+    console.print(text)
+
+
+def _captioned(content: ContentDiff) -> Iterator[tuple[str, Hunk]]:
+    if content.kind != "notebook":
+        for hunk in content.hunks():
+            yield visible_line(hunk.header()), hunk
+        return
+    for cell in content.cells:
+        index = cell.index_new if cell.index_new is not None else cell.index_old
+        words = cell.change.replace("_", " ")
+        for hunk in cell.hunks:
+            yield f"cell {(index or 0) + 1} ({cell.cell_type}) {words}", hunk
+
+
+def _table(hunk: Hunk, name: str, width: int) -> Table:
+    last = max(hunk.old_start + hunk.old_count, hunk.new_start + hunk.new_count)
+    digits = max(len(str(last)), 2)
+    column = max((width - 2 * (digits + 3) - 1) // 2, 10)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for _ in range(2):
+        table.add_column(width=digits + 1, no_wrap=True)
+        table.add_column(width=column, overflow="fold")
+    for old, new in _pairs(hunk, name):
+        table.add_row(*_cells(old, _REMOVED, digits, column), *_cells(new, _ADDED, digits, column))
+    return table
+
+
+def _cells(side: Side | None, look: Look, digits: int, width: int) -> tuple[Text, Text]:
+    if side is None:
+        return Text(""), Text("")
+    if not side.changed:
+        return Text(f"{side.number:>{digits}}", style="dim"), side.text
+    text = side.text.copy()
+    text.pad_right(max(width - text.cell_len, 0))
+    text.stylize(look.background)
+    return Text(f"{side.number:>{digits}}{look.sign}", style=look.colour), text
+
+
+def _pairs(hunk: Hunk, name: str) -> Iterator[tuple[Side | None, Side | None]]:
+    """Lines that stand next to each other: kept ones twice, changed ones in the order they come."""
+    old = _sides(hunk, "-", hunk.old_start, name)
+    new = _sides(hunk, "+", hunk.new_start, name)
+    removed: list[Side] = []
+    added: list[Side] = []
+    for line in hunk.lines:
+        if line.kind == "-":
+            removed.append(next(old))
+        elif line.kind == "+":
+            added.append(next(new))
+        else:
+            yield from zip_longest(removed, added)
+            removed, added = [], []
+            yield next(old), next(new)
+    yield from zip_longest(removed, added)
+
+
+def _sides(hunk: Hunk, kind: str, start: int, name: str) -> Iterator[Side]:
+    lines = [line for line in hunk.lines if line.kind in (" ", kind)]
+    texts = _coloured([visible_line(line.text) for line in lines], name)
+    for number, (line, text) in enumerate(zip(lines, texts, strict=True), start):
+        yield Side(number, text, line.kind == kind)
+
+
+def _coloured(lines: Sequence[str], name: str) -> list[Text]:
+    """The lines in the colours of their language; coloured together, so that texts and comments
+    over several lines come out right."""
+    if len(lines) > _LONGEST_COLOURED_HUNK:
+        return [Text(line) for line in lines]
+    code = "\n".join(lines)
+    lexer = Syntax.guess_lexer(name, code)
+    syntax = Syntax("", lexer, theme="ansi_dark", background_color="default")
+    coloured = syntax.highlight(code).split("\n", allow_blank=True)
+    # A lexer may drop or add lines at the end; then colours are not worth a wrong text.
+    if [text.plain for text in coloured[: len(lines)]] != list(lines):
+        return [Text(line) for line in lines]
+    return list(coloured[: len(lines)])

@@ -1,0 +1,69 @@
+"""A difference in numbers: added and removed lines a path, with a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.domain.changes import Change
+from holdfast.interfaces.cli.diff_views.difference import Difference, content_note, notes
+from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible_bytes
+from holdfast.interfaces.cli.wording import count
+
+_BAR = 30
+
+
+class LineCounts(NamedTuple):
+    added: int
+    removed: int
+    note: str | None
+
+
+def show_stat(terminal: Terminal, difference: Difference) -> None:
+    rows = [(_name(change), _count(difference, change)) for change in difference.changes]
+    widest = max((len(name) for name, _ in rows), default=0)
+    most = max((counts.added + counts.removed for _, counts in rows), default=0)
+    for name, counts in rows:
+        terminal.line(f" {name:<{widest}} | {_row(terminal, counts, most)}")
+    _total(terminal, [counts for _, counts in rows])
+
+
+def _count(difference: Difference, change: Change) -> LineCounts:
+    content = difference.content(change)
+    if content is None:
+        return LineCounts(0, 0, ", ".join(notes(change)) or change.type.value)
+    if (note := content_note(content)) is not None:
+        return LineCounts(0, 0, note)
+    added = removed = 0
+    for hunk in content.hunks():
+        more = sum(line.kind == "+" for line in hunk.lines)
+        added += more
+        removed += sum(line.kind == "-" for line in hunk.lines)
+    return LineCounts(added, removed, None)
+
+
+def _row(terminal: Terminal, counts: LineCounts, most: int) -> str:
+    if counts.note is not None:
+        return terminal.paint(counts.note, DIM)
+    lines = counts.added + counts.removed
+    scale = min(1.0, _BAR / most) if most else 0.0
+    plus = terminal.paint("+" * _share(counts.added, scale), GREEN)
+    minus = terminal.paint("-" * _share(counts.removed, scale), RED)
+    return f"{lines:>5} {plus}{minus}"
+
+
+def _share(lines: int, scale: float) -> int:
+    return max(round(lines * scale), 1) if lines else 0
+
+
+def _name(change: Change) -> str:
+    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+    return path if change.old_path is None else f"{visible_bytes(change.old_path)} → {path}"
+
+
+def _total(terminal: Terminal, rows: Sequence[LineCounts]) -> None:
+    added, removed = sum(row.added for row in rows), sum(row.removed for row in rows)
+    terminal.line(
+        f" {count(len(rows), 'path')} changed, {count(added, 'line')} added, "
+        f"{count(removed, 'line')} removed"
+    )

@@ -1,0 +1,191 @@
+"""A difference line by line, in git's form.
+
+For people, notebooks are told by cell and nothing reaches the terminal that it would obey. `exact`,
+into a pipe, writes the very bytes, so that `git apply` can take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from holdfast.domain.changes import Change, ChangeType
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.hunks import Hunk
+from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.interfaces.cli.diff_views.difference import (
+    Difference,
+    content_note,
+    mode_change,
+    notes,
+    one_kind_each,
+)
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    Terminal,
+    visible_bytes,
+    visible_line,
+)
+
+LineStyle = Literal["heading", "note", "hunk", " ", "+", "-"]
+
+_COLOURS: dict[LineStyle, tuple[str, ...]] = {
+    "heading": (BOLD,),
+    "note": (DIM,),
+    "hunk": (CYAN,),
+    "+": (GREEN,),
+    "-": (RED,),
+    " ": (),
+}
+_NO_NEWLINE = b"\\ No newline at end of file"
+_QUOTED = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r"}
+_LINK_MODE = 0o120000
+_FILE_MODE = 0o100000
+
+
+class Line(NamedTuple):
+    style: LineStyle
+    data: bytes
+
+
+def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> None:
+    if exact and not terminal.for_people:
+        terminal.out.flush()
+        binary = terminal.out.buffer
+        for line in patch_lines(difference):
+            binary.write(line.data + b"\n")
+        return
+    lines = patch_lines(difference) if exact else reading_lines(difference)
+    for line in lines:
+        text = visible_line(line.data)
+        terminal.line(terminal.paint(text, *_COLOURS[line.style]) if line.style != " " else text)
+
+
+def patch_lines(difference: Difference) -> Iterator[Line]:
+    """What `git apply` takes. Directories and binary contents can only be mentioned."""
+    for change in one_kind_each(difference.changes):
+        if change.is_directory:
+            yield Line(
+                "note", f"directory {change.type.value}: ".encode() + quoted(b"", change.path)
+            )
+            continue
+        yield from _git_headings(change)
+        content = difference.content(change)
+        if content is None:
+            continue
+        old, new = _sides(change)
+        if content_note(content) is not None:
+            yield Line("note", b"Binary files %b and %b differ" % (old, new))
+            continue
+        yield from _with_file_names(old, new, content.hunks())
+
+
+def reading_lines(difference: Difference) -> Iterator[Line]:
+    """The same for people: what happened in words, then the lines."""
+    for change in one_kind_each(difference.changes):
+        yield Line("heading", _heading(change).encode("utf-8", "surrogateescape"))
+        content = difference.content(change)
+        if content is None:
+            continue
+        note = content_note(content)
+        if note is not None:
+            yield Line("note", f"  {note}".encode())
+        elif content.kind == "notebook":
+            yield from _cells(content)
+        else:
+            for hunk in content.hunks():
+                yield from _hunk(hunk)
+
+
+def _heading(change: Change) -> str:
+    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+    if change.old_path is not None:
+        path = f"{visible_bytes(change.old_path)} → {path}"
+    said = notes(change)
+    return f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
+
+
+def _cells(content: ContentDiff) -> Iterator[Line]:
+    if content.notebook_metadata_changed:
+        yield Line("note", b"  notebook metadata changed")
+    for cell in content.cells:
+        index = cell.index_new if cell.index_new is not None else cell.index_old
+        word = cell.change.replace("_", " ")
+        yield Line("hunk", f"@@ cell {(index or 0) + 1} ({cell.cell_type}) {word} @@".encode())
+        for hunk in cell.hunks:
+            yield from _lines(hunk)
+
+
+def _with_file_names(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> Iterator[Line]:
+    """The names come only when lines follow: an empty file has none."""
+    for number, hunk in enumerate(hunks):
+        if number == 0:
+            yield Line("heading", b"--- " + old)
+            yield Line("heading", b"+++ " + new)
+        yield from _hunk(hunk)
+
+
+def _hunk(hunk: Hunk) -> Iterator[Line]:
+    yield Line("hunk", hunk.header())
+    yield from _lines(hunk)
+
+
+def _lines(hunk: Hunk) -> Iterator[Line]:
+    for line in hunk.lines:
+        yield Line(line.kind, line.kind.encode() + line.text)
+        if line.no_newline:
+            yield Line("note", _NO_NEWLINE)
+
+
+def _git_headings(change: Change) -> Iterator[Line]:
+    before = change.old_path or change.path
+    name = b"diff --git %b %b" % (quoted(b"a/", before), quoted(b"b/", change.path))
+    yield Line("heading", name)
+    if change.type is ChangeType.ADDED:
+        yield Line("heading", b"new file mode %o" % _git_mode(change.new))
+    elif change.type is ChangeType.REMOVED:
+        yield Line("heading", b"deleted file mode %o" % _git_mode(change.old))
+    elif mode_change(change) is not None:
+        yield Line("heading", b"old mode %o" % _git_mode(change.old))
+        yield Line("heading", b"new mode %o" % _git_mode(change.new))
+    if change.old_path is not None:
+        yield Line("heading", b"similarity index 100%")
+        yield Line("heading", b"rename from " + quoted(b"", change.old_path))
+        yield Line("heading", b"rename to " + quoted(b"", change.path))
+
+
+def _git_mode(entry: Entry | None) -> int:
+    if isinstance(entry, FileEntry):
+        return _FILE_MODE | entry.mode
+    assert not isinstance(entry, DirectoryEntry)
+    return _LINK_MODE
+
+
+def _sides(change: Change) -> tuple[bytes, bytes]:
+    before = change.old_path or change.path
+    return (
+        b"/dev/null" if change.old is None else quoted(b"a/", before),
+        b"/dev/null" if change.new is None else quoted(b"b/", change.path),
+    )
+
+
+def quoted(prefix: bytes, path: bytes) -> bytes:
+    """A path as git writes it: in quotes, with escapes, when it holds anything unusual."""
+    path = prefix + path
+    if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in path):
+        return path
+    written = bytearray(b'"')
+    for byte in path:
+        if byte in b'"\\':
+            written += b"\\" + bytes([byte])
+        elif byte in _QUOTED:
+            written += b"\\" + _QUOTED[byte]
+        elif 0x20 <= byte < 0x7F:
+            written.append(byte)
+        else:
+            written += b"\\%03o" % byte
+    return bytes(written + b'"')

@@ -1,0 +1,141 @@
+"""One run of a command: its arguments, its workspace and session, and where it answers."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.errors import NotFound, UsageError, WorkspaceRefused
+from holdfast.domain.ids import SessionId, session_id
+from holdfast.interfaces.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.interfaces.cli.progress_bar import ProgressBar
+
+
+class Invocation:
+    """What a command's `run` is given."""
+
+    def __init__(
+        self, verb: str, options: argparse.Namespace, literal: Sequence[str], terminal: Terminal
+    ) -> None:
+        self.verb = verb
+        self.options = options
+        self.words: list[str] = list(options.words)
+        self.literal = list(literal)
+        self.terminal = terminal
+        self.json: bool = options.json
+        self._begun = time.perf_counter()
+
+    @property
+    def all_words(self) -> list[str]:
+        """The words of the command, those behind `--` included."""
+        return self.words + self.literal
+
+    @property
+    def elapsed_ms(self) -> float:
+        return round((time.perf_counter() - self._begun) * 1000, 3)
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def at_most(self, number: int, *names: str) -> list[str]:
+        """The words, when there are no more of them than the command takes."""
+        words = self.all_words
+        if len(words) > number:
+            takes = " and ".join(names) if names else "no argument"
+            raise UsageError(
+                f"unexpected argument {words[number]!r}: {self.verb} takes {takes}",
+                hint=f"see: holdfast {self.verb} --help",
+            )
+        return words
+
+    @property
+    def directory(self) -> Path:
+        """Where the command was asked to work; paths are relative to it."""
+        if self.options.directory is not None:
+            return Path(self.options.directory)
+        try:
+            return Path.cwd()
+        except OSError:
+            raise WorkspaceRefused(
+                "the current directory does not exist any more",
+                hint="change to another one, or name one with -C DIR",
+            ) from None
+
+    def open(self, *, create: bool = False, exact: bool = False) -> OpenWorkspace:
+        """The workspace that the directory belongs to; `exact`: that directory and no other."""
+        from holdfast.bootstrap import nearest_workspace, open_workspace
+
+        directory = self.directory
+        known = None if exact else nearest_workspace(directory)
+        opened = open_workspace(
+            known or directory,
+            create=create,
+            force=self.options.force,
+            purpose=f"holdfast {self.verb}",
+        )
+        if opened.store.read_journal() is not None:
+            self.terminal.note("a restore was interrupted earlier; finishing that first")
+        return opened
+
+    def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:
+        """The session that was asked for, or the workspace's current one, made if `create`."""
+        if create and self.options.session is None:
+            return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
+        if create:
+            return session_id(self.options.session)
+        found = self.session_or_none(opened)
+        if found is None:
+            raise self._no_session(opened, "the command line has no session here yet")
+        return found
+
+    def session_or_none(self, opened: OpenWorkspace) -> SessionId | None:
+        """The same, for commands that can do without."""
+        catalog = opened.engine.vault.catalog
+        if self.options.session is None:
+            return catalog.current_session()
+        wanted = session_id(self.options.session)
+        if catalog.session(wanted) is None:
+            raise self._no_session(opened, f"the workspace has no session {wanted!r}")
+        return wanted
+
+    def paths(self, typed: Sequence[str], workspace: Path) -> list[bytes]:
+        from holdfast.interfaces.cli.path_arguments import workspace_paths
+
+        return workspace_paths(typed, self.directory, workspace)
+
+    def busy(self, title: str) -> AbstractContextManager[ProgressBar]:
+        """Shows that the work goes on, when it takes long and somebody is looking."""
+        from holdfast.interfaces.cli.progress_bar import shown
+
+        live = self.terminal.err_is_live and not self.json
+        return shown(self.terminal, title, live=live)
+
+    def emit(self, value: Any) -> None:
+        from holdfast.interfaces.cli.json_output import dumps
+
+        self.terminal.line(dumps(value, indent=self.terminal.for_people))
+
+    def _fresh_id(self, opened: OpenWorkspace) -> SessionId:
+        base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
+        taken = {session.id for session in opened.engine.vault.catalog.sessions()}
+        number, name = 1, base
+        while name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        return session_id(name)
+
+    @staticmethod
+    def _no_session(opened: OpenWorkspace, message: str) -> NotFound:
+        known = [session.id for session in opened.engine.vault.catalog.sessions()]
+        if known:
+            return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
+        return NotFound(message, hint='make one: holdfast checkpoint "why"')

@@ -1,0 +1,132 @@
+"""What `--json` prints: the shapes that scripts rely on.
+
+Paths that are not UTF-8 become text with surrogate escapes, written in ASCII: `os.fsencode` of the
+parsed text gives the bytes back, and the same text is accepted as an argument. Times are ISO 8601
+in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.paths import to_text
+from holdfast.interfaces.cli.wording import iso
+
+if TYPE_CHECKING:
+    from holdfast.domain.changes import Change
+    from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.outcomes import PathProblem, RestoreOutcome, SaveOutcome
+    from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step
+
+
+def dumps(value: Any, *, indent: bool = False) -> str:
+    return json.dumps(value, indent=2 if indent else None)
+
+
+def checkpoint(found: Checkpoint) -> dict[str, Any]:
+    """What every listing of a checkpoint begins with."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "session_id": found.session_id,
+        "kind": found.kind.value,
+        "created_at": iso(found.created_at),
+        "parent": found.parent,
+        "confidence": found.intent.confidence,
+        "files": found.files,
+        "bytes": found.size_bytes,
+        "changed": found.changed.to_dict(),
+    }
+
+
+def checkpoint_with_intent(found: Checkpoint, *, is_head: bool) -> dict[str, Any]:
+    """A checkpoint as `log` and `show` tell it."""
+    intent = found.intent
+    return checkpoint(found) | {
+        "reasoning": intent.reasoning,
+        "goal_id": intent.goal_id,
+        "task_id": intent.task_id,
+        "tags": list(intent.tags),
+        "partial": found.partial,
+        "restores_from": found.restores_from,
+        "is_head": is_head,
+    }
+
+
+def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
+    return checkpoint(outcome.checkpoint) | {
+        "skipped": skipped(outcome.skipped),
+        # A checkpoint that somebody asks for is always made, even of an unchanged tree.
+        "deduplicated": False,
+        "elapsed_ms": elapsed_ms,
+        "warnings": list(outcome.warnings),
+        "partial": outcome.checkpoint.partial,
+    }
+
+
+def skipped(paths: Iterable[Skipped]) -> list[dict[str, str]]:
+    return [
+        {"path": to_text(s.path), "reason": s.reason.value}
+        | ({"detail": s.detail} if s.detail else {})
+        for s in paths
+    ]
+
+
+def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
+    return {
+        "restored_to": outcome.restored_to,
+        "safety_checkpoint": outcome.safety,
+        **_steps(outcome.steps),
+        "skipped": _problems(outcome.skipped),
+        "conflicts": _problems(outcome.conflicts),
+        "verified": outcome.verified,
+        "elapsed_ms": elapsed_ms,
+        "kept": _problems(outcome.kept),
+        "warnings": list(outcome.warnings),
+        "dry_run": False,
+    }
+
+
+def planned(
+    target: Checkpoint, plan: RestorePlan, elapsed_ms: float, *, best_effort: bool
+) -> dict[str, Any]:
+    """The same for a restore that did not happen."""
+    blocked = _problems(plan.blocked)
+    return {
+        "restored_to": target.id,
+        "safety_checkpoint": None,
+        **_steps(plan.steps),
+        "skipped": blocked if best_effort else [],
+        "conflicts": [] if best_effort else blocked,
+        "verified": None,
+        "elapsed_ms": elapsed_ms,
+        "kept": _problems(plan.kept),
+        "warnings": list(plan.warnings),
+        "dry_run": True,
+    }
+
+
+def _steps(steps: Iterable[Step]) -> dict[str, Any]:
+    from holdfast.interfaces.cli.step_counts import count_steps
+
+    steps = list(steps)
+    counts = count_steps(steps)
+    return {
+        "operations": [{"type": step.type.value, "path": to_text(step.path)} for step in steps],
+        "created": counts.created,
+        "restored": counts.restored,
+        "deleted": counts.deleted,
+    }
+
+
+def _problems(problems: Iterable[PathProblem | Kept | Blocked]) -> list[dict[str, str]]:
+    return [{"path": to_text(p.path), "reason": p.reason} for p in problems]
+
+
+def change(found: Change) -> dict[str, Any]:
+    described = {"path": to_text(found.path), "change": found.type.value}
+    if found.old_path is not None:
+        described["old_path"] = to_text(found.old_path)
+    return described

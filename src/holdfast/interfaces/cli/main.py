@@ -1,0 +1,130 @@
+"""The entry of the command line: find the verb, run it, turn errors into exit statuses.
+
+Guarantees: an error leaves standard output empty and says on standard error what, why and the way
+out; Ctrl-C and SIGTERM unwind the running operation, which takes back what it had not finished; a
+closed pipe ends quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from holdfast import __version__
+from holdfast.interfaces.cli.failures import BROKEN_PIPE, as_known, wants_traceback
+from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.verbs import overview
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    terminal = Terminal()
+    try:
+        with _ending_like_ctrl_c():
+            status = _dispatch(tokens, terminal)
+            terminal.flush()
+            return status
+    except SystemExit as stop:  # argparse, after printing a help page
+        return stop.code if isinstance(stop.code, int) else 0
+    except BrokenPipeError:
+        _discard_output()
+        return BROKEN_PIPE
+    except BaseException as error:
+        return _report(error, tokens, terminal)
+
+
+def _dispatch(tokens: list[str], terminal: Terminal) -> int:
+    from holdfast.interfaces.cli.arguments import has_flag, require_verb, split_verb
+
+    verb, rest = split_verb(tokens)
+    if verb == "help":
+        verb, rest = split_verb(rest)
+        rest = ["--help"]
+    if verb is not None:
+        return _run_verb(require_verb(verb), rest, terminal)
+    if has_flag(tokens, "--version"):
+        terminal.line(f"holdfast {__version__}")
+        return 0
+    if has_flag(rest, "-h", "--help"):
+        terminal.out.write(overview())
+        return 0
+    if tokens:
+        from holdfast.domain.errors import UsageError
+
+        raise UsageError("the command is missing", hint="see all commands: holdfast --help")
+    terminal.err.write(overview())
+    return 2
+
+
+def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
+    from importlib import import_module
+
+    from holdfast.interfaces.cli.arguments import has_flag, parse
+
+    if has_flag(tokens, "--version"):
+        terminal.line(f"holdfast {__version__}")
+        return 0
+    module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
+    options, literal = parse(verb, module.configure, tokens)
+    from holdfast.interfaces.cli.invocation import Invocation
+
+    status: int = module.run(Invocation(verb, options, literal, terminal))
+    return status
+
+
+def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
+    known = as_known(error)
+    if wants_traceback(known, os.environ):
+        import traceback
+
+        traceback.print_exception(error, file=terminal.err)
+    try:
+        from holdfast.interfaces.cli.arguments import has_flag
+
+        if has_flag(tokens, "--json"):
+            import json
+
+            terminal.err.write(json.dumps({"error": known.to_dict()}) + "\n")
+        else:
+            terminal.fail(known.message, known.hint)
+        terminal.flush()
+    except OSError:
+        _discard_output()
+    return known.exit_status
+
+
+@contextmanager
+def _ending_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM unwinds like Ctrl-C, unless somebody else already decided what it does."""
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _discard_output() -> None:
+    """Nobody reads any more: what is still buffered must not complain when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            try:
+                os.dup2(nowhere, stream.fileno())
+            except (OSError, ValueError):
+                continue
+    os.close(nowhere)

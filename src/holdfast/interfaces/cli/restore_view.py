@@ -1,0 +1,111 @@
+"""A restore, planned or done, as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.ids import short
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step, StepType
+from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.interfaces.cli.step_counts import count_steps
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Terminal,
+    visible,
+    visible_bytes,
+)
+from holdfast.interfaces.cli.wording import count, duration, size
+
+_MOST_LINES = 20
+# What was done, and the command that takes it back.
+_WORDS = {
+    OperationKind.RESTORE: ("Restored to", "undo"),
+    OperationKind.UNDO: ("Undone, back to", "redo"),
+    OperationKind.REDO: ("Redone, on to", "undo"),
+}
+_COLOURS = {
+    StepType.CREATE: GREEN,
+    StepType.MKDIR: GREEN,
+    StepType.DELETE: RED,
+    StepType.RMDIR: RED,
+    StepType.RESTORE: YELLOW,
+    StepType.RELINK: YELLOW,
+    StepType.CHMOD: YELLOW,
+}
+
+
+def target_words(target: Checkpoint) -> str:
+    name = f"{visible(target.name)} " if target.name else ""
+    return f"{name}({short(target.id)})" if name else short(target.id)
+
+
+def summary(steps: Sequence[Step]) -> str:
+    """`6 files (3 created, 2 rewritten, 1 deleted)`, or `3 files created`."""
+    counts = count_steps(steps)
+    named = {"created": counts.created, "rewritten": counts.restored, "deleted": counts.deleted}
+    parts = [f"{number:,} {word}" for word, number in named.items() if number]
+    if not parts:
+        return f"{count(len(steps), 'step')} on directories" if steps else "no file changed"
+    total = count(counts.total, "file")
+    if len(parts) == 1:
+        return f"{total} {parts[0].split()[1]}"
+    return f"{total} ({', '.join(parts)})"
+
+
+def show_plan(terminal: Terminal, target: Checkpoint, plan: RestorePlan) -> None:
+    terminal.line(f"Restoring {target_words(target)} would change this:")
+    show_steps(terminal, plan.steps)
+    written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
+    terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
+    show_problems(terminal, "stays", plan.kept)
+    show_problems(terminal, "in the way", plan.blocked)
+
+
+def show_steps(terminal: Terminal, steps: Sequence[Step], *, most: int | None = None) -> None:
+    limit = len(steps) if most is None else most
+    for step in steps[:limit]:
+        word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
+        terminal.line(f"  {word} {visible_bytes(step.path)}")
+    if len(steps) > limit:
+        terminal.line(terminal.paint(f"  … and {len(steps) - limit:,} more", DIM))
+
+
+def show_outcome(
+    terminal: Terminal, request: RestoreRequest, outcome: RestoreOutcome, elapsed_ms: float
+) -> None:
+    show_steps(terminal, outcome.steps, most=_MOST_LINES if terminal.for_people else None)
+    mark = terminal.paint("✓", GREEN) if outcome.verified else terminal.paint("✗", RED)
+    checked = "verified" if outcome.verified else "NOT verified"
+    where = terminal.paint(target_words(request.target), CYAN)
+    done, back = _WORDS[request.kind]
+    terminal.line(
+        f"{mark} {done} {where}: {summary(outcome.steps)}, {checked}, {duration(elapsed_ms)}"
+    )
+    show_problems(terminal, "stays", outcome.kept)
+    show_problems(terminal, "not restored", outcome.skipped)
+    show_problems(terminal, "changed meanwhile", outcome.conflicts)
+    saved = short(outcome.safety) if terminal.for_people else outcome.safety
+    terminal.line(
+        terminal.paint(f"  what was there before is saved as {saved}; back: holdfast {back}", DIM)
+    )
+
+
+def show_problems(
+    terminal: Terminal, title: str, problems: Sequence[PathProblem | Kept | Blocked]
+) -> None:
+    if not problems:
+        return
+    limit = _MOST_LINES if terminal.for_people else len(problems)
+    for problem in problems[:limit]:
+        label = terminal.paint(f"{title}:", YELLOW)
+        terminal.line(f"  {label} {visible_bytes(problem.path)} ({visible(problem.reason)})")
+    if len(problems) > limit:
+        terminal.line(terminal.paint(f"  … and {count(len(problems) - limit, 'more path')}", DIM))

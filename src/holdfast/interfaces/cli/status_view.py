@@ -1,0 +1,149 @@
+"""Where the work stands: as data, and on a screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from holdfast.domain.changes import Change, ChangeType
+from holdfast.domain.checkpoints import Checkpoint, Skipped
+from holdfast.domain.ids import SessionId
+from holdfast.interfaces.cli import json_output
+from holdfast.interfaces.cli.checkpoint_view import (
+    identifier,
+    left_out_words,
+    list_skipped,
+    moment,
+    title,
+)
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Terminal,
+    visible,
+    visible_bytes,
+)
+from holdfast.interfaces.cli.wording import count, percent, size
+
+_MOST_LINES = 20
+_NEARLY_FULL = 0.8
+_COLOURS = {
+    ChangeType.ADDED: GREEN,
+    ChangeType.REMOVED: RED,
+    ChangeType.MODIFIED: YELLOW,
+    ChangeType.RENAMED: YELLOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that `status` tells."""
+
+    workspace: Path
+    store: Path
+    store_bytes: int
+    budget_bytes: int
+    session: SessionId | None
+    sessions: tuple[SessionId, ...]
+    checkpoints: int
+    head: Checkpoint | None
+    changes: Sequence[Change]
+    skipped: Sequence[Skipped]
+    files: int
+
+    def change_counts(self) -> dict[str, int]:
+        found = Counter(change.type for change in self.changes)
+        return {kind.value: found[kind] for kind in ChangeType}
+
+
+def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "workspace": str(status.workspace),
+        "store": str(status.store),
+        "store_bytes": status.store_bytes,
+        "budget_bytes": status.budget_bytes,
+        "session_id": status.session,
+        "sessions": list(status.sessions),
+        "checkpoints": status.checkpoints,
+        "head": (
+            json_output.checkpoint_with_intent(status.head, is_head=True) if status.head else None
+        ),
+        "files": status.files,
+        "changed": status.change_counts(),
+        "changes": [json_output.change(change) for change in status.changes],
+        "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
+    }
+    if listed:
+        described["skipped"] = json_output.skipped(status.skipped)
+    return described
+
+
+def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
+    _fact(terminal, "workspace", visible(str(status.workspace)))
+    share = status.store_bytes / status.budget_bytes
+    used = f"{size(status.store_bytes)} of {size(status.budget_bytes)} ({percent(share)})"
+    if share >= _NEARLY_FULL:
+        used = terminal.paint(used, YELLOW)
+    _fact(terminal, "store", f"{visible(str(status.store))}, {used}")
+    _show_session(terminal, status)
+    _show_head(terminal, status, now)
+    words = left_out_words(status.skipped)
+    how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
+    _fact(terminal, "left out", (words or "nothing") + how)
+    if listed:
+        list_skipped(terminal, status.skipped)
+
+
+def _show_session(terminal: Terminal, status: Status) -> None:
+    others = len([name for name in status.sessions if name != status.session])
+    more = terminal.paint(f"  ({count(others, 'other session')})", DIM) if others else ""
+    if status.session is None:
+        _fact(terminal, "session", f"none of the command line yet{more}")
+        return
+    words = count(status.checkpoints, "checkpoint")
+    _fact(terminal, "session", f"{visible(status.session)}, {words}{more}")
+
+
+def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
+    if status.head is None:
+        _fact(terminal, "HEAD", 'no checkpoint yet; make one: holdfast checkpoint "why"')
+        return
+    when = moment(terminal, status.head, now)
+    _fact(terminal, "HEAD", f"{identifier(terminal, status.head)}, {when}: {title(status.head)}")
+    if not status.changes:
+        unchanged = terminal.paint("none since HEAD", GREEN)
+        _fact(terminal, "changes", f"{unchanged}, {count(status.files, 'file')}")
+        return
+    words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
+    _fact(terminal, "changes", terminal.paint(words, BOLD))
+    show_changes(terminal, status.changes)
+
+
+def show_changes(terminal: Terminal, changes: Sequence[Change]) -> None:
+    """One line a path, on a terminal not more than fit on it."""
+    limit = _MOST_LINES if terminal.for_people else len(changes)
+    for change in changes[:limit]:
+        terminal.line(f"  {change_line(terminal, change)}")
+    if len(changes) > limit:
+        more = f"  … and {len(changes) - limit:,} more (all of them: holdfast diff --name-only)"
+        terminal.line(terminal.paint(more, DIM))
+
+
+def change_line(terminal: Terminal, change: Change) -> str:
+    word = terminal.paint(f"{change.type.value:<8}", _COLOURS[change.type])
+    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+    if change.old_path is not None:
+        return f"{word} {visible_bytes(change.old_path)} -> {path}"
+    note = terminal.paint("  (mode)", DIM) if change.mode_only else ""
+    return f"{word} {path}{note}"
+
+
+def _fact(terminal: Terminal, label: str, value: str) -> None:
+    terminal.line(f"{terminal.paint(f'{label:<9}', DIM)} {value}")

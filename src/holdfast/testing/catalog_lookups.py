@@ -1,0 +1,160 @@
+"""How every catalog must find things: the reading half of `CatalogContract`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.operations import OperationKind
+from holdfast.ports.catalog import CatalogCounts
+from holdfast.testing.catalog_samples import (
+    ONE,
+    TWO,
+    CatalogOpening,
+    checkpoint_id,
+    new_checkpoint,
+    new_operation,
+)
+
+_BEYOND_64_BITS = 1 << 70
+
+
+class CatalogLookups(CatalogOpening):
+    """Tests of histories, references, sessions' walls and counts."""
+
+    def test_history_is_newest_first_without_records_unless_asked(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1),
+                new_checkpoint(2, kind=Kind.SAFETY),
+                new_checkpoint(3, kind=Kind.RESTORE),
+                new_checkpoint(4, TWO),
+                new_checkpoint(5, kind=Kind.TOOL),
+            )
+            shown = [c.id for c in catalog.history(ONE)]
+            assert shown == [checkpoint_id(5), checkpoint_id(1)]
+            everything = [c.id for c in catalog.history(ONE, records=True)]
+            assert everything == [checkpoint_id(n) for n in (5, 3, 2, 1)]
+
+    def test_history_can_be_read_page_by_page(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, *(new_checkpoint(number) for number in range(1, 8)))
+            whole = list(catalog.history(ONE))
+            pages = list(catalog.history(ONE, limit=3))
+            while page := catalog.history(ONE, limit=3, before=pages[-1].sequence):
+                pages += page
+            assert pages == whole
+            assert list(catalog.history(ONE, limit=0)) == []
+
+    def test_order_is_the_sequence_and_not_the_clock(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1, created_at_ns=300),
+                new_checkpoint(2, created_at_ns=100),
+                new_checkpoint(3, created_at_ns=200),
+            )
+            assert [c.id for c in catalog.history(ONE)] == [checkpoint_id(n) for n in (3, 2, 1)]
+            assert [c.id for c in catalog.roots()] == [checkpoint_id(n) for n in (1, 2, 3)]
+            first = catalog.first_checkpoint(ONE)
+            assert first is not None
+            assert first.id == checkpoint_id(1)
+
+    def test_the_first_checkpoint_is_not_a_record(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1, kind=Kind.SAFETY), new_checkpoint(2, TWO))
+            assert catalog.first_checkpoint(ONE) is None
+            self.fill(catalog, new_checkpoint(3), new_checkpoint(4))
+            first = catalog.first_checkpoint(ONE)
+            assert first is not None
+            assert first.id == checkpoint_id(3)
+
+    def test_a_moment_finds_the_newest_checkpoint_that_is_not_younger(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1, created_at_ns=100),
+                new_checkpoint(2, created_at_ns=200),
+                new_checkpoint(3, created_at_ns=200),
+                new_checkpoint(4, created_at_ns=250, kind=Kind.RESTORE),
+                new_checkpoint(5, TWO, created_at_ns=150),
+            )
+            for at_ns, number in ((99, None), (100, 1), (199, 1), (200, 3), (10**18, 3)):
+                found = catalog.checkpoint_at(ONE, at_ns)
+                expected = None if number is None else checkpoint_id(number)
+                assert (found.id if found else None) == expected, at_ns
+
+    def test_a_moment_outside_all_history_is_answered_too(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            (added,) = self.fill(catalog, new_checkpoint(1))
+            assert catalog.checkpoint_at(ONE, -_BEYOND_64_BITS) is None
+            assert catalog.checkpoint_at(ONE, _BEYOND_64_BITS) == added
+
+    def test_a_prefix_finds_the_ids_that_begin_with_it(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(0x1230),
+                new_checkpoint(0x1231),
+                new_checkpoint(0x1240),
+                new_checkpoint(0x1232, TWO),
+            )
+
+            def found(prefix: str, limit: int = 9) -> list[str]:
+                return [c.id for c in catalog.checkpoints_with_prefix(ONE, prefix, limit)]
+
+            assert found("123") == [checkpoint_id(0x1231), checkpoint_id(0x1230)]
+            assert found("123", limit=1) == [checkpoint_id(0x1231)]
+            assert found(checkpoint_id(0x1240)) == [checkpoint_id(0x1240)]
+            assert found(checkpoint_id(0x1240) + "0") == []
+            assert found("ffff") == []
+            assert len(found("")) == 3
+
+    def test_text_that_no_id_or_name_can_have_finds_nothing(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1, name="a"))
+            for text in ("%", "_", "*", "a\0", "\0", "'; --", "\udcff", "\U0010ffff", "1" * 10_000):
+                assert catalog.checkpoint(ONE, text) is None
+                assert catalog.checkpoint_named(ONE, text) is None
+                assert list(catalog.checkpoints_with_prefix(ONE, text, 5)) == []
+
+    def test_a_session_does_not_see_what_belongs_to_another(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1, name="secret"))
+            with catalog.transaction() as transaction:
+                transaction.add_operation(new_operation(2, kind=OperationKind.RESTORE))
+            assert catalog.checkpoint(TWO, checkpoint_id(1)) is None
+            assert catalog.checkpoint_named(TWO, "secret") is None
+            assert list(catalog.checkpoints_with_prefix(TWO, checkpoint_id(1), 5)) == []
+            assert list(catalog.history(TWO, records=True)) == []
+            assert catalog.first_checkpoint(TWO) is None
+            assert catalog.checkpoint_at(TWO, 10**18) is None
+            assert list(catalog.operations(TWO)) == []
+            assert catalog.counts(TWO) == CatalogCounts(0, 0, 0)
+
+    def test_counts_tell_checkpoints_records_and_restores_apart(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1),
+                new_checkpoint(2, kind=Kind.SAFETY),
+                new_checkpoint(3, kind=Kind.RESTORE),
+                new_checkpoint(4, TWO),
+            )
+            kinds = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+            with catalog.transaction() as transaction:
+                for number, kind in enumerate((*kinds, OperationKind.DELETE), start=10):
+                    transaction.add_operation(new_operation(number, kind=kind))
+            assert catalog.counts(ONE) == CatalogCounts(checkpoints=1, records=2, restores=3)
+            assert catalog.counts(TWO) == CatalogCounts(checkpoints=1, records=0, restores=0)
+            assert catalog.counts() == CatalogCounts(checkpoints=2, records=2, restores=3)
+
+    def test_operations_are_listed_oldest_first(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog)
+            for at_ns in (30, 10, 20):
+                with catalog.transaction() as transaction:
+                    transaction.add_operation(new_operation(at_ns))
+            assert [operation.at_ns for operation in catalog.operations(ONE)] == [30, 10, 20]

@@ -1,0 +1,251 @@
+"""Somebody works in the tree while a restore runs: nothing of theirs is lost (RB-6).
+
+The other writer acts at one exact call of the restore, so each moment is met on every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.engine.content import read_content
+from holdfast.engine.listing import list_files
+from tests.support.composition import SESSION, Composed, composed
+from tests.support.hostile_trees import fill
+from tests.support.tree_hash import debris, describe
+from tests.support.watched_filesystem import Call, WatchedFilesystem, once
+
+pytestmark = pytest.mark.requirement("RB-6")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    fill(workspace / "edited", b"old")
+    fill(workspace / "deleted", b"old")
+    fill(workspace / "dir/kept", b"same")
+    return workspace
+
+
+def _writing(path: Path, content: bytes, mode: int | None = None) -> Callable[[], None]:
+    """Somebody who writes a file when asked to."""
+
+    def write() -> None:
+        fill(path, content, mode)
+
+    return write
+
+
+def _before_first_change(action: Callable[[], None]) -> Callable[[Call], None]:
+    """When everything is staged and the first path is about to be moved."""
+    return once(lambda call: call.member in ("exchange", "rename_new"), action)
+
+
+def _safety_content(opened: Composed, safety: str, path: bytes) -> bytes:
+    checkpoint = opened.engine.resolve(SESSION, safety)
+    entries = dict(list_files(opened.engine.vault.load_tree, checkpoint.tree))
+    return b"".join(read_content(opened.engine.vault.objects, entries[path]))
+
+
+@pytest.mark.parametrize("best_effort", [False, True])
+def test_a_file_changed_before_it_is_replaced_is_saved_reported_and_undoable(
+    workspace: Path, best_effort: bool
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "edited", b"by the agent")
+        fs.before = _before_first_change(_writing(workspace / "edited", b"by a person"))
+        outcome = opened.restore(first.id, best_effort=best_effort)
+        assert (workspace / "edited").read_bytes() == b"old"
+        assert [conflict.path for conflict in outcome.conflicts] == [b"edited"]
+        assert _safety_content(opened, outcome.safety, b"edited") == b"by a person"
+        opened.undo()
+    assert (workspace / "edited").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+def test_a_file_changed_before_it_is_deleted_is_saved_reported_and_undoable(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "new", b"by the agent")
+        at = once(
+            lambda call: call.member == "rename" and b"new" in call.names(),
+            _writing(workspace / "new", b"by a person", 0o600),
+        )
+        fs.before = at
+        outcome = opened.restore(first.id)
+        assert not (workspace / "new").exists()
+        assert [conflict.path for conflict in outcome.conflicts] == [b"new"]
+        opened.undo()
+    assert (workspace / "new").read_bytes() == b"by a person"
+    assert (workspace / "new").stat().st_mode & 0o7777 == 0o600
+
+
+def test_a_file_created_where_one_is_to_return_is_saved_reported_and_undoable(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        (workspace / "deleted").unlink()
+        fs.before = _before_first_change(
+            _writing(workspace / "deleted", b"by a person")
+        )
+        outcome = opened.restore(first.id)
+        assert (workspace / "deleted").read_bytes() == b"old"
+        assert [conflict.path for conflict in outcome.conflicts] == [b"deleted"]
+        opened.undo()
+    assert (workspace / "deleted").read_bytes() == b"by a person"
+
+
+def test_a_link_created_where_a_file_is_to_return_is_saved_reported_and_undoable(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        (workspace / "deleted").unlink()
+        fs.before = _before_first_change(lambda: (workspace / "deleted").symlink_to("dir/kept"))
+        outcome = opened.restore(first.id)
+        assert (workspace / "deleted").read_bytes() == b"old"
+        assert (workspace / "dir/kept").read_bytes() == b"same"
+        assert [conflict.path for conflict in outcome.conflicts] == [b"deleted"]
+        opened.undo()
+    assert os.readlink(workspace / "deleted") == "dir/kept"
+
+
+def test_a_file_created_in_a_directory_that_is_to_go_stays_and_is_reported(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "made/by/agent", b"x")
+        fs.before = once(
+            lambda call: call.member == "rmdir" and b"by" in call.names(),
+            _writing(workspace / "made/by/person", b"mine"),
+        )
+        outcome = opened.restore(first.id)
+        assert (workspace / "made/by/person").read_bytes() == b"mine"
+        assert not (workspace / "made/by/agent").exists()
+        assert b"made/by" in [problem.path for problem in outcome.skipped]
+        opened.undo()
+        assert (workspace / "made/by/agent").read_bytes() == b"x"
+        opened.engine.restore(opened.engine.redo_request(SESSION))
+    assert (workspace / "made/by/person").read_bytes() == b"mine"
+
+
+def test_a_directory_that_appears_where_a_file_is_to_return_stops_the_restore_whole(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        (workspace / "deleted").unlink()
+        fill(workspace / "edited", b"by the agent")
+        fs.before = _before_first_change(
+            _writing(workspace / "deleted/mine", b"by a person")
+        )
+        with pytest.raises(HoldfastError):
+            opened.restore(first.id)
+        assert (workspace / "edited").read_bytes() == b"by the agent"
+        assert (workspace / "deleted/mine").read_bytes() == b"by a person"
+        assert debris(workspace) == []
+        fs.before = lambda call: None
+        opened.restore(first.id)
+        assert (workspace / "deleted").read_bytes() == b"old"
+        opened.undo()
+    assert (workspace / "deleted/mine").read_bytes() == b"by a person"
+
+
+@pytest.mark.requirement("RB-4")
+def test_a_file_changed_after_it_was_replaced_is_not_lost_when_the_restore_is_taken_back(
+    workspace: Path,
+) -> None:
+    """Verification finds the person's bytes; taking the restore back must not throw them away."""
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "edited", b"by the agent")
+        fs.after = once(
+            lambda call: call.member == "exchange",
+            _writing(workspace / "edited", b"by a person"),
+        )
+        try:
+            opened.restore(first.id)
+        except HoldfastError:
+            pass
+        on_disk = (workspace / "edited").read_bytes()
+        stored = {
+            _safety_content(opened, checkpoint.id, b"edited")
+            for checkpoint in opened.engine.vault.catalog.history(SESSION, records=True)
+        }
+    assert b"by a person" in stored | {on_disk}
+    assert b"by the agent" in stored | {on_disk}
+    assert debris(workspace) == []
+
+
+@pytest.mark.requirement("RB-4")
+def test_a_file_that_appears_while_a_restore_is_taken_back_is_not_lost(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "a-new", b"by the agent")
+        (workspace / "deleted").unlink()
+
+        def fail(call: Call) -> None:
+            if call.member == "rename_new" and b"deleted" in call.names():
+                fs.before = lambda call: None
+                fill(workspace / "a-new", b"by a person")
+                raise OSError(5, "Input/output error")
+
+        fs.before = fail
+        with pytest.raises(HoldfastError):
+            opened.restore(first.id)
+        stored = set()
+        for checkpoint in opened.engine.vault.catalog.history(SESSION, records=True):
+            try:
+                stored.add(_safety_content(opened, checkpoint.id, b"a-new"))
+            except KeyError:
+                continue
+    with composed(workspace) as opened:
+        opened.engine.recover()
+        everything = stored | {p.read_bytes() for p in workspace.glob("*") if p.is_file()}
+    assert b"by a person" in everything
+    assert b"by the agent" in everything
+    assert debris(workspace) == []
+
+
+@pytest.mark.requirement("RB-5")
+def test_a_change_of_mode_alone_is_no_conflict_and_undo_keeps_the_bytes(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "edited", b"by the agent")
+        fs.before = _before_first_change(lambda: (workspace / "edited").chmod(0o600))
+        opened.restore(first.id)
+        opened.undo()
+    assert (workspace / "edited").read_bytes() == b"by the agent"
+
+
+def test_an_unrelated_file_written_meanwhile_is_left_alone(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        before = describe(workspace)
+        fill(workspace / "edited", b"by the agent")
+        fs.before = _before_first_change(_writing(workspace / "mine", b"by a person"))
+        outcome = opened.restore(first.id)
+    assert outcome.verified
+    assert (workspace / "mine").read_bytes() == b"by a person"
+    after = describe(workspace)
+    del after[b"mine"]
+    assert after == before
