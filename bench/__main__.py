@@ -15,12 +15,13 @@ from pathlib import Path
 
 from bench import growth, memory, report, rows, table, trees
 from bench.command_line import CommandLine
-from bench.operations import LARGE, MAIN, OPERATIONS, Effort, Trial
+from bench.operations import MAIN, OPERATIONS, Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE
 from bench.peers.contract import PeerKind
 from bench.processes import plain_surroundings, remove
 
 SIZES = (1_000, 10_000, 100_000)
+LARGE = 50_000
 LONG_HISTORY = 1_000
 SHORT_HISTORY = 200
 QUICK_HISTORY = 50
@@ -42,7 +43,7 @@ class Plan:
 
     def effort(self, files: int) -> Effort:
         """Rounds by size: enough for a p95 at 1,000 files, fewer where one round takes minutes."""
-        usual = 40 if files <= 1_000 else 7 if files < LARGE else 3
+        usual = 40 if files <= 1_000 else 5 if files < LARGE else 3
         rounds = self.rounds or (min(usual, 5) if self.quick else usual)
         first = 1 if self.quick or files >= LARGE else 3
         return Effort(rounds, first, patience_s=5.0 if self.quick else 12.0)
@@ -99,7 +100,7 @@ def measure(plan: Plan, work: Path) -> list[rows.Row]:
         lines += _trial(plan, work, base, label, files)
         if HOLDFAST in plan.kinds and files < LARGE:
             lines += _processes(plan, work, base, label, files)
-        if files == min(plan.sizes):
+        if files == min(plan.sizes) and files < LARGE:
             lines += _growth(plan, work, base, label, SHORT_HISTORY, promised=False)
         remove(base)
     if plan.real:

@@ -47,7 +47,6 @@ FLOOR = "floor"
 CHECKOUT = "git checkout -f, clean"
 FILES_CHANGED = 5
 SHARE_CHANGED = 0.05
-LARGE = 50_000
 
 
 @dataclass(frozen=True, slots=True)

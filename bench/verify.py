@@ -44,7 +44,7 @@ def file_entry(content: bytes, mode: int) -> Entry:
 
 
 def blob_name(content: bytes) -> bytes:
-    """The digest of a file, taken the way git names blobs, so that git's listings can be compared."""
+    """The digest of a file, as git names blobs, so that git's listings can be compared."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 

@@ -19,6 +19,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
 from holdfast.store.system import RandomIds, SystemClock
 
+_ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
 _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
@@ -38,12 +39,23 @@ def holdfast_home(environment: Mapping[str, str]) -> Path:
 
 
 class OpenWorkspace:
-    """A workspace with its store open. Close it, or use it as a context."""
+    """A workspace with its store open. Close it, or use it as a context.
 
-    def __init__(self, engine: Engine, store: LocalStore, origins: Mapping[str, str]) -> None:
+    `recovered` tells that an interrupted restore was put right on the way.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: LocalStore,
+        origins: Mapping[str, str],
+        *,
+        recovered: bool = False,
+    ) -> None:
         self.engine = engine
         self.store = store
         self.setting_origins = origins
+        self.recovered = recovered
 
     def close(self) -> None:
         self.store.close()
@@ -99,7 +111,9 @@ def open_workspace(
             ids,
             settings,
         )
-        return OpenWorkspace(Engine(vault, file_filter=file_filter), store, origins)
+        engine = Engine(vault, file_filter=file_filter)
+        recovered = engine.recover_if_free()
+        return OpenWorkspace(engine, store, origins, recovered=recovered)
     except BaseException:
         store.close()
         raise
@@ -149,6 +163,10 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
         raise WorkspaceRefused(
             f"the workspace {directory} is not a directory",
             hint=f"did you mean {directory.parent}?",
+        )
+    if not os.access(directory, os.R_OK | os.X_OK, effective_ids=_ASK_AS_EFFECTIVE_USER):
+        raise WorkspaceRefused(
+            f"the workspace {directory} cannot be read", hint="check its owner and permissions"
         )
     store_home = Path(os.path.realpath(home))
     if directory == store_home or store_home in directory.parents:

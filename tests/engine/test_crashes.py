@@ -14,10 +14,11 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
-from tests.support.composition import SESSION, composed
-from tests.support.crash_server import Answer, CrashServer, Request
+from tests.support.composition import SESSION
+from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
-from tests.support.tree_hash import Node, debris, describe, differences
+from tests.support.tree_hash import debris, describe, differences
+from tests.support.wrecked_workspace import Story
 
 MOST_CALLS = 2_000
 
@@ -26,63 +27,6 @@ MOST_CALLS = 2_000
 def server() -> Iterator[CrashServer]:
     with CrashServer() as server:
         yield server
-
-
-def _build(workspace: Path) -> None:
-    fill(workspace / "edited", b"old", 0o640)
-    fill(workspace / "deleted", b"old")
-    fill(workspace / "swapped/inner", b"old")
-    fill(workspace / "locked/file", b"old")
-    (workspace / "link").symlink_to("old")
-    (workspace / "empty").mkdir()
-    (workspace / "locked").chmod(0o555)
-
-
-def _wreck(workspace: Path) -> None:
-    fill(workspace / "edited", b"new", 0o600)
-    (workspace / "deleted").unlink()
-    (workspace / "swapped/inner").unlink()
-    (workspace / "swapped").rmdir()
-    fill(workspace / "locked/file", b"new")
-    (workspace / "link").unlink()
-    (workspace / "link").symlink_to("new")
-    (workspace / "empty").rmdir()
-    fill(workspace / "made/by/agent", b"new")
-
-
-class Story:
-    """A workspace with a state worth going back to, and the wreck it is in."""
-
-    def __init__(self, workspace: Path) -> None:
-        self.workspace = workspace
-        workspace.mkdir()
-        _build(workspace)
-        self.old = describe(workspace)
-        with composed(workspace) as opened:
-            self.good = opened.save("good").id
-            _wreck(workspace)
-            self.new = describe(workspace)
-            self.bad = opened.save("bad").id
-
-    def ask(self, server: CrashServer, action: str, *, at: int, **options: object) -> Answer:
-        return server.ask(Request(str(self.workspace), action, at=at, **options))  # type: ignore[arg-type]
-
-    def recover(self) -> dict[bytes, Node]:
-        """The tree after the next process has opened the workspace and done something."""
-        with composed(self.workspace) as opened:
-            opened.engine.recover()
-        assert debris(self.workspace) == []
-        return describe(self.workspace)
-
-    def check(self) -> None:
-        """Every byte of every object, and what the catalog says of itself."""
-        with composed(self.workspace) as opened:
-            assert list(opened.engine.vault.objects.check(data=True)) == []
-            assert list(opened.engine.vault.catalog.check()) == []
-
-    def go_to(self, reference: str) -> None:
-        with composed(self.workspace) as opened:
-            opened.restore(reference)
 
 
 @pytest.fixture
@@ -115,6 +59,19 @@ def test_a_restore_killed_at_any_call_is_finished_or_taken_back(
         outcomes.add(whole)
     story.check()
     assert outcomes == {"old", "new"}
+
+
+@pytest.mark.requirement("RB-3")
+def test_a_restore_that_swaps_kinds_killed_at_any_call_is_finished_or_taken_back(
+    server: CrashServer, tmp_path: Path
+) -> None:
+    story = Story(tmp_path / "project", swapped=True)
+    calls = _calls_of(server, story, "restore", story.good)
+    for at in range(1, calls + 1, 3):
+        story.go_to(story.bad)
+        story.ask(server, "restore", at=at, argument=story.good)
+        found = story.recover()
+        assert found in (story.old, story.new), (at, differences(found, story.old))
 
 
 @pytest.mark.requirement("RB-3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,10 +81,8 @@ def test_times_and_modes_are_set_on_a_link_itself_or_not_at_all(
     (tmp_path / "link").symlink_to("target")
     fs.set_times(b"link", 1_000_000_007, dir_fd=directory)
     assert (tmp_path / "link").lstat().st_mtime_ns == 1_000_000_007
-    try:
+    with contextlib.suppress(OSError):  # some kernels refuse; all that matters is the target
         fs.set_mode(b"link", 0o777, dir_fd=directory)
-    except OSError:
-        pass  # some kernels refuse; all that matters is the target
     assert target.stat().st_mtime_ns == 5
     assert target.stat().st_mode & 0o7777 == 0o640
 

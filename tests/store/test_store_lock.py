@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import Busy
+from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
 
@@ -62,6 +62,16 @@ with StoreLock(Path(sys.argv[1]), SystemClock(), purpose="next").hold(0):
     print("free")
 os.close(from_parent)
 os.waitpid(child, 0)
+"""
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from holdfast.store.store_lock import StoreLock
+from holdfast.store.system import SystemClock
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with StoreLock(Path(sys.argv[1]), SystemClock(), purpose="no room").hold(0):
+    sys.exit(7)
 """
 
 
@@ -212,6 +222,11 @@ def test_threads_and_processes_together_never_overlap(tmp_path: Path) -> None:
     assert counter.read_text() == str(7 * 50)
 
 
+def test_a_disk_without_room_for_the_holders_name_can_still_be_locked(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert subprocess.run([sys.executable, "-c", FULL_DISK, str(path)], check=False).returncode == 7
+
+
 @pytest.mark.requirement("ST-6")
 def test_the_lock_file_is_private_and_never_followed_elsewhere(tmp_path: Path) -> None:
     previous = os.umask(0)
@@ -222,6 +237,6 @@ def test_the_lock_file_is_private_and_never_followed_elsewhere(tmp_path: Path) -
         os.umask(previous)
     (tmp_path / "elsewhere").write_bytes(b"")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="link"), make_lock(tmp_path / "link").hold(0):
+    with pytest.raises(StoreDamaged), make_lock(tmp_path / "link").hold(0):
         raise AssertionError
     assert (tmp_path / "elsewhere").read_bytes() == b""

@@ -189,6 +189,11 @@ def descended(root: Path, levels: int, *, create: bool) -> Iterator[int]:
         os.close(fd)
 
 
+def remove_deep(directory: Path) -> None:
+    """What the standard library's own removal cannot do: it recurses."""
+    subprocess.run(["rm", "-rf", "--", directory], check=True)
+
+
 def write_at(fd: int, name: bytes, content: bytes) -> None:
     file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=fd)
     try:

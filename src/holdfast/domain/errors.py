@@ -10,6 +10,7 @@
     │   └── NothingToUndo         exit 4   the undo or redo list is empty
     ├── Refused                   exit 5   a guard said no; the hint says how to go on
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
+    │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
     │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
     │   ├── RestoreFailed         exit 5   a step failed; everything was put back
@@ -88,6 +89,10 @@ class Refused(HoldfastError):
 
 class WorkspaceRefused(Refused):
     code = "workspace_refused"
+
+
+class WorkspaceTrouble(Refused):
+    code = "workspace_trouble"
 
 
 class NeedsConfirmation(Refused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 
 from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged, WorkspaceTrouble
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -27,7 +28,7 @@ from holdfast.engine.restore.planning import (
     read_report,
     require_paths,
 )
-from holdfast.engine.restore.recovery import recover
+from holdfast.engine.restore.recovery import needs_recovery, recover
 from holdfast.engine.restore.restore import RestoreRequest, restore
 from holdfast.engine.save import add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -49,13 +50,28 @@ class Engine:
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         with self.vault.access.exclusive():
-            recover(self.vault, self._scanner)
-            yield
+            try:
+                recover(self.vault, self._scanner)
+                yield
+            except OSError as error:
+                raise WorkspaceTrouble(
+                    f"the workspace {self.vault.workspace} failed: {error.strerror or error}",
+                    hint="put the cause right and try again; nothing was lost",
+                ) from error
 
     def recover(self) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one."""
         with self._exclusive():
             return
+
+    def recover_if_free(self) -> bool:
+        """The same on opening, unless somebody is at work: then what there is, is theirs."""
+        if not needs_recovery(self.vault):
+            return False
+        with contextlib.suppress(Busy), self.vault.access.exclusive(wait=False):
+            self.recover()
+            return True
+        return False
 
     def save(
         self, session_id: SessionId, intent: SnapshotIntent, *, kind: Kind = Kind.MANUAL
@@ -140,6 +156,7 @@ class Engine:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         with self._exclusive():
             session = self.vault.catalog.session(session_id)
+            checkpoint = resolve(self.vault, session_id, checkpoint.id)
             with self.vault.catalog.transaction() as transaction:
                 transaction.add_operation(
                     NewOperation(

@@ -97,6 +97,11 @@ class Filesystem(Protocol):
         aside first, so that no bytes can be lost, only briefly be absent."""
         ...
 
+    def is_open_for_writing(self, fd: int) -> bool | None:
+        """Whether anybody can write to this file right now through a handle or a mapping; None
+        when the system does not tell."""
+        ...
+
     def list_xattrs(self, fd: int) -> list[str]:
         """Names of extended attributes that a copy of the bytes would not carry."""
         ...

@@ -7,8 +7,9 @@ from typing import Protocol
 
 
 class StoreAccess(Protocol):
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only writer of the store; `Busy`, naming the holder, after the configured wait.
+    def exclusive(self, *, wait: bool = ...) -> AbstractContextManager[None]:
+        """Be the only writer of the store; `Busy`, naming the holder, after the configured wait
+        (or at once without `wait`).
 
         Re-entrant. What another process left unfinished in the store is put right on entry.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from holdfast.ports.filesystem import Filesystem
@@ -28,13 +29,34 @@ def sync_directory(fs: Filesystem, path: bytes) -> None:
 def atomic_write(fs: Filesystem, path: bytes, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Durable when it returns: content, name and the removal of the old content."""
     directory, _, name = path.rpartition(b"/")
-    temporary = directory + b"/." + name + b".new"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = fs.open(temporary, flags, mode)
+    fd = fs.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        write_all(fs, fd, data)
-        fs.fsync(fd)
+        atomic_write_in(fs, fd, name, data, mode=mode)
     finally:
         fs.close(fd)
-    fs.rename(temporary, path)
-    sync_directory(fs, directory)
+
+
+def atomic_write_in(
+    fs: Filesystem, directory_fd: int, name: bytes, data: bytes, *, mode: int = FILE_MODE
+) -> None:
+    """Like `atomic_write`, in a directory that is open: nothing leads elsewhere meanwhile.
+
+    One writer at a time for a name: the temporary file of a killed one is taken away first.
+    """
+    temporary = b"." + name + b".new"
+    with contextlib.suppress(FileNotFoundError):
+        fs.unlink(temporary, dir_fd=directory_fd)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = fs.open(temporary, flags, mode, dir_fd=directory_fd)
+    try:
+        try:
+            write_all(fs, fd, data)
+            fs.fsync(fd)
+        finally:
+            fs.close(fd)
+        fs.rename(temporary, name, src_dir_fd=directory_fd, dst_dir_fd=directory_fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fs.unlink(temporary, dir_fd=directory_fd)
+        raise
+    fs.fsync(directory_fd)

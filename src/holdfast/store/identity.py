@@ -1,36 +1,51 @@
 """Which store belongs to which directory: a marker in the workspace, and the path as second best.
 
 A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
-the marker of its original and gets a store of its own.
+the marker of its original and gets a store of its own. Processes that open a new workspace at the
+same time agree on one store. What lies in a workspace is not to be trusted: it is read through
+handles, never through a link, and only a little of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
-from holdfast.ports.clock import IdSource
+from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store.atomic_write import atomic_write
+from holdfast.store.atomic_write import atomic_write, atomic_write_in
 from holdfast.store.layout import StoreLayout, make_private_directory
+from holdfast.store.store_lock import StoreLock
+from holdfast.store.system import SystemClock
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"
 _SELF_IGNORING = b"# Made by holdfast; not part of the project.\n*\n"
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MARKER_BYTES = 4096
+_LOCK_TIMEOUT_S = 30.0
 
 
 class WorkspaceIdentity:
     """Finds, makes and keeps the tie between a directory and its store."""
 
-    def __init__(self, fs: Filesystem, home: Path, ids: IdSource) -> None:
+    def __init__(
+        self, fs: Filesystem, home: Path, ids: IdSource, clock: Clock | None = None
+    ) -> None:
         self._fs = fs
         self._home = home
         self._ids = ids
+        self._lock = StoreLock(home / "lock", clock or SystemClock(), purpose="finding a store")
 
     def find(self, workspace: Path) -> StoreLayout | None:
         """The store of a workspace, if it has one; changes nothing."""
@@ -43,28 +58,46 @@ class WorkspaceIdentity:
                 return None
         known = self._read_path_record(workspace)
         if known is not None and self.layout(known).exists():
-            return self.layout(known)
+            layout = self.layout(known)
+            # A workspace that has moved away since leaves its record behind, not its store.
+            return layout if layout.read_description()["workspace"] == workspace else None
         return None
 
     def find_or_create(self, workspace: Path) -> StoreLayout:
         layout = self.find(workspace)
         if layout is None:
-            layout = self.layout(WorkspaceId(self._ids.new_id()))
-            layout.create(self._fs, workspace)
+            make_private_directory(self._fs, self._home)
+            with self._lock.hold(_LOCK_TIMEOUT_S):
+                layout = self.find(workspace)  # another process may have been quicker
+                if layout is None:
+                    layout = self.layout(WorkspaceId(self._ids.new_id()))
+                    layout.create(self._fs, workspace)
+                self.tie(workspace, layout)
         self.tie(workspace, layout)
         return layout
 
     def tie(self, workspace: Path, layout: StoreLayout) -> None:
         """Make marker, path record and store agree."""
+        if self._is_tied(workspace, layout):
+            return
         identifier = WorkspaceId(layout.directory.name)
-        if self._read_path_record(workspace) != identifier:
-            record = self._path_record(workspace)
-            make_private_directory(self._fs, record.parent)
-            atomic_write(self._fs, os.fsencode(record), identifier.encode())
-        if layout.read_description()["workspace"] != workspace:
-            layout.describe(self._fs, workspace)
-        if self._read_marker(workspace) != identifier:
-            self._write_marker(workspace, identifier)
+        with self._lock.hold(_LOCK_TIMEOUT_S):
+            if layout.read_description()["workspace"] != workspace:
+                layout.describe(self._fs, workspace)
+            if self._read_path_record(workspace) != identifier:
+                record = self._path_record(workspace)
+                make_private_directory(self._fs, record.parent)
+                atomic_write(self._fs, os.fsencode(record), identifier.encode())
+            if self._read_marker(workspace) != identifier:
+                self._write_marker(workspace, identifier)
+
+    def _is_tied(self, workspace: Path, layout: StoreLayout) -> bool:
+        identifier = WorkspaceId(layout.directory.name)
+        return (
+            layout.read_description()["workspace"] == workspace
+            and self._read_path_record(workspace) == identifier
+            and self._read_marker(workspace) == identifier
+        )
 
     def layout(self, identifier: WorkspaceId) -> StoreLayout:
         return StoreLayout(self._home / "stores" / identifier)
@@ -89,24 +122,40 @@ class WorkspaceIdentity:
             return None
         return WorkspaceId(text) if _ID.match(text) else None
 
-    def _read_marker(self, workspace: Path) -> WorkspaceId | None:
-        path = workspace / os.fsdecode(MARKER_DIRECTORY) / MARKER_NAME
+    @contextmanager
+    def _marker_directory(self, workspace: Path) -> Iterator[int]:
+        path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
+        fd = self._fs.open(path, _DIRECTORY_FLAGS)
         try:
-            identifier = json.loads(path.read_bytes())["id"]
-        except (OSError, ValueError, KeyError, TypeError):
+            yield fd
+        finally:
+            self._fs.close(fd)
+
+    def _read_marker(self, workspace: Path) -> WorkspaceId | None:
+        try:
+            with self._marker_directory(workspace) as directory:
+                fd = self._fs.open(MARKER_NAME.encode(), _FILE_FLAGS, dir_fd=directory)
+                try:
+                    regular = stat.S_ISREG(self._fs.fstat(fd).st_mode)
+                    data = self._fs.read(fd, _MARKER_BYTES + 1) if regular else b""
+                finally:
+                    self._fs.close(fd)
+            identifier = json.loads(data)["id"] if len(data) <= _MARKER_BYTES else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        valid = isinstance(identifier, str) and _ID.match(identifier)
-        return WorkspaceId(identifier) if valid else None
+        if not isinstance(identifier, str) or not _ID.match(identifier):
+            return None
+        return WorkspaceId(identifier)
 
     def _write_marker(self, workspace: Path, identifier: WorkspaceId) -> None:
         """A workspace that cannot be written to is found by its path alone."""
-        directory = workspace / os.fsdecode(MARKER_DIRECTORY)
+        data = json.dumps({"id": identifier}).encode()
         try:
-            directory.mkdir(exist_ok=True)
-            ignore = directory / ".gitignore"
-            if not ignore.exists():
-                atomic_write(self._fs, os.fsencode(ignore), _SELF_IGNORING, mode=0o644)
-            data = json.dumps({"id": identifier}).encode()
-            atomic_write(self._fs, os.fsencode(directory / MARKER_NAME), data, mode=0o644)
+            with contextlib.suppress(FileExistsError):
+                self._fs.mkdir(os.fsencode(workspace) + b"/" + MARKER_DIRECTORY)
+            with self._marker_directory(workspace) as directory:
+                if b".gitignore" not in self._fs.list_names(directory):
+                    atomic_write_in(self._fs, directory, b".gitignore", _SELF_IGNORING, mode=0o644)
+                atomic_write_in(self._fs, directory, MARKER_NAME.encode(), data, mode=0o644)
         except OSError:
             return

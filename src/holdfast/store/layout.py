@@ -1,6 +1,7 @@
 """Where the parts of a store lie, and which format it has.
 
 $HOLDFAST_HOME/
+  lock                          one process at a time ties a workspace to its store
   by-path/<digest of path>      the id of the workspace last seen there
   stores/<workspace id>/
     store.json                  format version and the workspace's last path
@@ -72,27 +73,31 @@ class StoreLayout:
     def read_description(self) -> dict[str, Any]:
         """Refuses a store of another format or another owner without touching anything."""
         status = self.directory.stat()
-        if status.st_uid not in (os.geteuid(), 0) or (status.st_uid == 0 != os.geteuid()):
+        if status.st_uid != os.geteuid():
             raise WorkspaceRefused(
                 f"the store {self.directory} belongs to another user (uid {status.st_uid})",
                 hint="set HOLDFAST_HOME to a directory of your own",
             )
-        if status.st_mode & _OTHERS:
-            self.directory.chmod(DIRECTORY_MODE)
         try:
             described = json.loads(self.description.read_bytes())
             version = described["format"]
-            described["workspace"] = Path(os.fsdecode(bytes.fromhex(described["workspace"])))
-        except (ValueError, KeyError, TypeError):
+            if type(version) is not int or version < 1:
+                raise ValueError("no format")
+            if version > FORMAT:  # before anything else: a later format may say the rest otherwise
+                raise NewerStore(
+                    f"the store has format {version}; this Holdfast knows up to {FORMAT}",
+                    hint="upgrade Holdfast; the store was not touched",
+                )
+            workspace = bytes.fromhex(described["workspace"])
+            if b"\0" in workspace:
+                raise ValueError("no path")
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise StoreDamaged(
                 f"{self.description} cannot be read", hint="run: holdfast check"
             ) from None
-        if not isinstance(version, int) or version > FORMAT:
-            raise NewerStore(
-                f"the store has format {version}; this version of Holdfast knows up to {FORMAT}",
-                hint="upgrade Holdfast; the store was not touched",
-            )
-        return dict(described)
+        if status.st_mode & _OTHERS:
+            self.directory.chmod(DIRECTORY_MODE)
+        return {"format": version, "workspace": Path(os.fsdecode(workspace))}
 
 
 def make_private_directory(fs: Filesystem, path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import signal
 import sys
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
@@ -108,6 +110,22 @@ class LocalFilesystem:
         os.rename(other, aside, src_dir_fd=dst_dir_fd, dst_dir_fd=src_dir_fd)
         cls.rename_new(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         os.rename(aside, one, src_dir_fd=src_dir_fd, dst_dir_fd=src_dir_fd)
+
+    @staticmethod
+    def is_open_for_writing(fd: int) -> bool | None:
+        """A read lease is granted only while there is no writer. It is given back at once; should
+        somebody open the file in between, the signal that tells us is one that is ignored."""
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except BlockingIOError:
+            return True
+        except OSError:  # someone else's file, or a file system without leases
+            return None
+        return False
 
     @staticmethod
     def list_xattrs(fd: int) -> list[str]:

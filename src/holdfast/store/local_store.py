@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.domain.errors import StoreDamaged
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write
@@ -33,20 +32,17 @@ class LocalStore:
         self._lock = StoreLock(layout.lock, clock, purpose=purpose)
         self._ready = False
         self.lock_timeout_s = 30.0
-        self.catalog = SqliteCatalog(layout.catalog)
-        try:
+        with contextlib.ExitStack() as opened, store_trouble("being opened"):
+            self.catalog = SqliteCatalog(layout.catalog)
+            opened.callback(self.catalog.close)
             self.objects = LocalObjectStore(fs, layout.objects)
+            opened.callback(self.objects.close)
             self.stat_cache = SqliteStatCache(layout.stat_cache)
-        except OSError as error:
-            self.catalog.close()
-            raise StoreDamaged(
-                f"the store {layout.directory} cannot be opened: {error.strerror}",
-                hint="run: holdfast check",
-            ) from None
+            opened.pop_all()
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        with self._lock.hold(self.lock_timeout_s):
+    def exclusive(self, *, wait: bool = True) -> Iterator[None]:
+        with self._lock.hold(self.lock_timeout_s if wait else 0.0):
             if not self._ready:
                 self.catalog.migrate()
                 self.objects.catch_up()

@@ -14,14 +14,16 @@ import apsw
 
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.store.atomic_write import FILE_MODE
+from holdfast.store.faults import store_trouble
 
 _FOLD_AT_PAGES = 1000
 
 
 def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> apsw.Connection:
     """Open, creating the file private to its owner before SQLite sees it."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
-    os.close(fd)
+    with store_trouble(f"opening {path.name}"):
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        os.close(fd)
     connection = apsw.Connection(
         str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
     )

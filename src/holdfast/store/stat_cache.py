@@ -14,7 +14,7 @@ import apsw
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.sqlite_connection import connect, fold_log, translate
+from holdfast.store.sqlite_connection import connect, fold_log
 
 _CHECKSUM_BYTES = 8
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
@@ -43,22 +43,22 @@ class SqliteStatCache:
             rows: list[tuple[Any, ...]] = self._db.execute(
                 "SELECT path, entry FROM directories"
             ).fetchall()
-        except apsw.Error:
+            return {
+                path: entry[_CHECKSUM_BYTES:]
+                for path, entry in rows
+                if _checksum(path, entry[_CHECKSUM_BYTES:]) == entry[:_CHECKSUM_BYTES]
+            }
+        except (apsw.Error, UnicodeDecodeError, TypeError):  # damaged bytes can change their type
             self._start_anew()
             return {}
-        return {
-            path: entry[_CHECKSUM_BYTES:]
-            for path, entry in rows
-            if _checksum(path, entry[_CHECKSUM_BYTES:]) == entry[:_CHECKSUM_BYTES]
-        }
 
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         try:
             self._write(generation, changed)
-        except (apsw.CorruptError, apsw.NotADBError):
+        except (apsw.FullError, apsw.IOError, apsw.BusyError):
+            return  # what is not remembered is read again: no reason to fail a finished save
+        except (apsw.Error, UnicodeDecodeError):
             self._start_anew()
-        except apsw.Error as error:
-            raise translate(error, self._path) from error
 
     def _write(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         with self._db:
@@ -66,7 +66,9 @@ class SqliteStatCache:
                 self._db.execute("DELETE FROM directories; DELETE FROM generation")
                 self._db.execute("INSERT INTO generation VALUES (?)", (generation,))
             for path, entry in changed:
-                if entry is None:
+                if entry is None and not path:
+                    self._db.execute("DELETE FROM directories")
+                elif entry is None:
                     # Everything below a directory sorts between "directory/" and "directory0".
                     ends = (path, path + b"/", path + b"0")
                     self._db.execute(_FORGET, ends)

@@ -6,6 +6,7 @@ also tells who holds it, for the message that others get when waiting takes too 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -17,9 +18,13 @@ from pathlib import Path
 from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
 from holdfast.store.atomic_write import FILE_MODE
+from holdfast.store.faults import store_trouble
 
 _FIRST_WAIT_S = 0.001
 _LONGEST_WAIT_S = 0.05
+_DESCRIPTION_BYTES = 256
+_PURPOSE_LENGTH = 40
+"""Of four bytes at most each, so that the description always fits."""
 
 
 class StoreLock:
@@ -57,7 +62,8 @@ class StoreLock:
 
     def _acquire_file(self, deadline_ns: int, timeout_s: float) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(self._path, flags, FILE_MODE)
+        with store_trouble("being locked"):
+            fd = os.open(self._path, flags, FILE_MODE)
         wait_s = _FIRST_WAIT_S
         try:
             while True:
@@ -69,7 +75,8 @@ class StoreLock:
                         raise self._busy(fd, timeout_s) from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-            os.pwrite(fd, self._description(), 0)
+            with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
+                os.pwrite(fd, self._description(), 0)
         except BaseException:
             os.close(fd)
             raise
@@ -77,15 +84,19 @@ class StoreLock:
 
     def _release_file(self) -> None:
         fd, self._fd = self._fd, -1
+        # Unlocked by name, not only by closing: a process forked meanwhile has the file open too.
+        fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
     def _description(self) -> bytes:
-        said = {"pid": os.getpid(), "purpose": self._purpose, "since_ns": self._clock.now_ns()}
-        return json.dumps(said).encode().ljust(256)
+        purpose = self._purpose[:_PURPOSE_LENGTH]
+        said = {"pid": os.getpid(), "purpose": purpose, "since_ns": self._clock.now_ns()}
+        text = json.dumps(said, ensure_ascii=False)
+        return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
 
     def _busy(self, fd: int, timeout_s: float) -> Busy:
         try:
-            holder = json.loads(os.pread(fd, 256, 0))
+            holder = json.loads(os.pread(fd, _DESCRIPTION_BYTES, 0))
             who = f"process {holder['pid']} ({holder['purpose']})"
             hint = f"wait for it, or end it if it hangs: kill {holder['pid']}"
         except (ValueError, KeyError, TypeError):

@@ -34,6 +34,6 @@ def incompressible(label: str, size_bytes: int) -> bytes:
 
 def compressible(label: str, size_bytes: int) -> bytes:
     """Text in numbered lines, the same on every run and different for every label."""
-    line_count = size_bytes // 20 + 1
+    line_count = size_bytes // 15 + 1  # the number alone, with its words, is that long
     text = "".join(f"{label} line {number:08d}\n" for number in range(line_count))
     return text.encode()[:size_bytes]

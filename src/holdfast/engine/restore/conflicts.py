@@ -13,53 +13,76 @@ from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.restore.executor import Displaced
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
 
 
 def find_unsaved(
-    vault: Vault, displaced: Iterable[Displaced], *, only_unknown: bool = False
+    vault: Vault, displaced: Iterable[Displaced]
 ) -> dict[bytes, FileEntry | SymlinkEntry]:
-    """Displaced things that are not what the plan expected, by path, with content made durable.
+    """Displaced things that are not what the plan expected, by path, with content made durable."""
+    found: list[Displaced] = []
+    links: dict[bytes, FileEntry | SymlinkEntry] = {}
+    for item in displaced:
+        status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            target = vault.fs.readlink(item.slot, dir_fd=item.area)
+            link = SymlinkEntry(item.slot, target, status.st_mtime_ns)
+            if not link.same_state(item.expected):
+                links[item.path] = link
+        elif stat.S_ISREG(status.st_mode):
+            digest = digest_of_file(vault.fs, item.area, item.slot)
+            if not isinstance(item.expected, FileEntry) or digest != item.expected.digest:
+                found.append(item)
+    return links | _capture(vault, found)
 
-    With `only_unknown`, where it is not known what was expected: those whose content the store
-    does not have at all.
-    """
+
+def find_unknown(vault: Vault, journal: Journal) -> dict[bytes, FileEntry | SymlinkEntry]:
+    """Files in the staging slots of a restore whose content the store does not have at all."""
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        found: list[Displaced] = []
+        for directory in journal.staging:
+            try:
+                area = handles.open(directory)
+            except FileNotFoundError:
+                continue
+            for slot in vault.fs.list_names(area):
+                path = journal.slots.get(int(slot)) if slot.isdigit() else None
+                status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
+                if path is None or not stat.S_ISREG(status.st_mode):
+                    continue
+                if not vault.objects.contains(Digest(digest_of_file(vault.fs, area, slot))):
+                    found.append(Displaced(path, area, slot, None))
+        return _capture(vault, found)
+
+
+def _capture(vault: Vault, items: list[Displaced]) -> dict[bytes, FileEntry | SymlinkEntry]:
+    if not items:
+        return {}
     writer = vault.objects.writer()
-    capture = FileCapture(vault.fs, writer)
-    unsaved: dict[bytes, FileEntry | SymlinkEntry] = {}
+    capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
+    captured: dict[bytes, FileEntry | SymlinkEntry] = {}
     try:
-        for item in displaced:
+        for item in items:
             status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
-            if stat.S_ISLNK(status.st_mode):
-                target = vault.fs.readlink(item.slot, dir_fd=item.area)
-                found = SymlinkEntry(item.slot, target, status.st_mtime_ns)
-                if not found.same_state(item.expected):
-                    unsaved[item.path] = found
-            elif stat.S_ISREG(status.st_mode) and not _is_saved(vault, item, only_unknown):
-                read = capture.capture(item.area, item.slot, status.st_size, None)
-                unsaved[item.path] = FileEntry(
-                    item.slot,
-                    status.st_mode & MODE_MASK,
-                    read.content.size,
-                    status.st_mtime_ns,
-                    read.content.digest,
-                    read.content.chunks,
-                    is_sparse(read.status),
-                )
+            read = capture.capture(item.area, item.slot, status.st_size, None)
+            captured[item.path] = FileEntry(
+                item.slot,
+                status.st_mode & MODE_MASK,
+                read.content.size,
+                status.st_mtime_ns,
+                read.content.digest,
+                read.content.chunks,
+                is_sparse(read.status),
+            )
         writer.commit()
     except BaseException:
         writer.abandon()
         raise
-    return unsaved
-
-
-def _is_saved(vault: Vault, item: Displaced, only_unknown: bool) -> bool:
-    digest = Digest(digest_of_file(vault.fs, item.area, item.slot))
-    if only_unknown:
-        return vault.objects.contains(digest)
-    return isinstance(item.expected, FileEntry) and digest == item.expected.digest
+    return captured
 
 
 def amended_tree(vault: Vault, safety_tree: Digest, changes: Mapping[bytes, Replacement]) -> Digest:

@@ -10,18 +10,21 @@ back in reverse order.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.entries import MODE_MASK, DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.staging import Staging
 from holdfast.ports.filesystem import Filesystem
+
+_NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class StepFailed(Exception):
@@ -161,17 +164,9 @@ class Executor:
             self._refuse_directory(path, dir_fd, name)
             fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
             self._displaced(step, area, slot)
-            self.done.undo.append(
-                lambda: fs.exchange(
-                    slot, name, src_dir_fd=area, dst_dir_fd=self._handles.open(parent(path))
-                )
-            )
+            self.done.undo.append(lambda: self._move_back(slot, path, area))
         else:
-            self.done.undo.append(
-                lambda: fs.rename(
-                    name, slot, src_dir_fd=self._handles.open(parent(path)), dst_dir_fd=area
-                )
-            )
+            self.done.undo.append(lambda: self._move_away(path, slot, area))
 
     def _take_out(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
         slot, fs, path = _slot(number), self._fs, step.path
@@ -181,11 +176,23 @@ class Executor:
         except FileNotFoundError:
             return  # someone deleted it meanwhile: it is as it should be
         self._displaced(step, area, slot)
-        self.done.undo.append(
-            lambda: fs.rename_new(
-                slot, name, src_dir_fd=area, dst_dir_fd=self._handles.open(parent(path))
-            )
-        )
+        self.done.undo.append(lambda: self._move_back(slot, path, area))
+
+    def _move_back(self, slot: bytes, path: bytes, area: int) -> None:
+        """Undo: what was displaced returns; whatever stands there goes into its slot."""
+        dir_fd, name = self._handles.open(parent(path)), basename(path)
+        try:
+            self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        except FileExistsError:
+            self._refuse_directory(path, dir_fd, name)
+            self._fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+
+    def _move_away(self, path: bytes, slot: bytes, area: int) -> None:
+        """Undo: what was put in goes back into its slot."""
+        dir_fd, name = self._handles.open(parent(path)), basename(path)
+        with contextlib.suppress(FileNotFoundError):
+            self._refuse_directory(path, dir_fd, name)
+            self._fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
         expected = step.before if not isinstance(step.before, DirectoryEntry) else None
@@ -204,8 +211,8 @@ class Executor:
         except FileExistsError:
             fs.close(fs.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))  # a directory, or an error
         else:
-            self._adopt_owner(dir_fd, path)
             self.done.undo.append(lambda: self._remove_made(path))
+            self._adopt_owner(dir_fd, path)
         self._late_modes[path] = step.after.mode
 
     def _adopt_owner(self, dir_fd: int, path: bytes) -> None:
@@ -258,6 +265,18 @@ class Executor:
         dir_fd = self._handles.open(parent(path))
         self._fs.set_mode(basename(path), mode, dir_fd=dir_fd)
 
+    def closed_directories(self, steps: tuple[Step, ...]) -> dict[bytes, int]:
+        """Directories that these steps will have to open up, with the modes they have now."""
+        closed: dict[bytes, int] = {}
+        for path in {parent(step.path) for step in steps if step.type is not StepType.CHMOD}:
+            try:
+                mode = self._fs.fstat(self._handles.open(path)).st_mode & MODE_MASK
+            except OSError:
+                continue  # made by an earlier step, or about to be opened up from above
+            if mode & OWNER_ALL != OWNER_ALL:
+                closed[path] = mode
+        return closed
+
     def finish_modes(self) -> None:
         """Directories get their final modes last: those the plan says, and for the others that
         had to be opened up, the ones they had."""
@@ -272,8 +291,9 @@ class Executor:
         for path in self.done.directories:
             try:
                 self._fs.fsync(self._handles.open(path))
-            except FileNotFoundError:
-                continue  # removed by a later step
+            except OSError as error:
+                if error.errno not in _NO_DIRECTORY:  # it was removed by a later step
+                    raise
 
     def undo_all(self) -> None:
         """Move everything back, newest first. Directories closed to their owner are opened up on
@@ -282,8 +302,9 @@ class Executor:
         for path in sorted(touched, key=lambda p: p.count(b"/")):
             try:
                 self._handles.open_for_change(path)
-            except FileNotFoundError:
-                continue
+            except OSError as error:
+                if error.errno not in _NO_DIRECTORY:
+                    raise
         while self.done.undo:
             self.done.undo.pop()()
         self.sync_directories()

@@ -12,7 +12,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.ports.filesystem import Filesystem
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_OWNER_ALL = 0o700
+OWNER_ALL = 0o700
 _MOST_OPEN = 200
 
 
@@ -61,10 +61,10 @@ class DirectoryHandles:
         except PermissionError:
             above, name = self.open_for_change(parent(path)), basename(path)
             mode = self._fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
-            self._fs.set_mode(name, mode | _OWNER_ALL, dir_fd=above)
+            self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
             fd = self.open(path)
-        if mode & _OWNER_ALL != _OWNER_ALL:
-            self._fs.fchmod(fd, mode | _OWNER_ALL)
+        if mode & OWNER_ALL != OWNER_ALL:
+            self._fs.fchmod(fd, mode | OWNER_ALL)
             self.original_modes.setdefault(path, mode)
         return fd
 

@@ -1,19 +1,26 @@
 """The note, durable before the first change, from which a restore is finished or taken back.
 
-Plans are computed from trees, so the note needs only what the plan was computed from, and which
-staging slot belongs to which path.
+Plans are computed from trees, so the note needs only what the plan was computed from, which
+staging slot belongs to which path, and the modes of directories that have to be opened up.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.paths import (
+    STAGING_PREFIX,
+    basename,
+    from_text,
+    require_safe_path,
+    to_text,
+)
 
 _VERSION = 1
 
@@ -31,6 +38,7 @@ class Journal:
     best_effort: bool
     staging: tuple[bytes, ...]
     slots: dict[int, bytes]
+    modes: dict[bytes, int]
     backwards: bool = False
 
     def turned_back(self) -> Journal:
@@ -55,6 +63,7 @@ def encode_journal(journal: Journal) -> bytes:
             "best_effort": journal.best_effort,
             "staging": [to_text(path) for path in journal.staging],
             "slots": {str(number): to_text(path) for number, path in journal.slots.items()},
+            "modes": {to_text(path): mode for path, mode in journal.modes.items()},
             "backwards": journal.backwards,
         }
     ).encode()
@@ -68,11 +77,22 @@ def decode_journal(data: bytes) -> Journal:
         raise StoreDamaged(
             "the journal of an unfinished restore is damaged", hint="run: holdfast check"
         )
-    fields = json.loads(body)
-    if fields["version"] != _VERSION:
+    try:
+        fields = json.loads(body)
+        if fields["version"] != _VERSION:
+            raise StoreDamaged(
+                "a later version of Holdfast left a restore unfinished", hint="upgrade Holdfast"
+            )
+        return _from_fields(fields)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreDamaged(
-            "a later version of Holdfast left a restore unfinished", hint="upgrade Holdfast"
-        )
+            f"the journal of an unfinished restore cannot be used: {error}",
+            hint="run: holdfast check",
+        ) from None
+
+
+def _from_fields(fields: dict[str, Any]) -> Journal:
+    """Every path is checked here, before any of them comes near the workspace."""
     return Journal(
         token=fields["token"],
         kind=OperationKind(fields["kind"]),
@@ -81,9 +101,22 @@ def decode_journal(data: bytes) -> Journal:
         safety=CheckpointId(fields["safety"]),
         head_before=fields["head_before"],
         reverses=fields["reverses"],
-        paths=tuple(from_text(path) for path in fields["paths"]),
+        paths=tuple(_safe(path) for path in fields["paths"]),
         best_effort=fields["best_effort"],
-        staging=tuple(from_text(path) for path in fields["staging"]),
-        slots={int(number): from_text(path) for number, path in fields["slots"].items()},
+        staging=tuple(_staging(path) for path in fields["staging"]),
+        slots={int(number): _safe(path) for number, path in fields["slots"].items()},
+        modes={_safe(path) if path else b"": mode for path, mode in fields["modes"].items()},
         backwards=fields["backwards"],
     )
+
+
+def _safe(text: str) -> bytes:
+    return require_safe_path(from_text(text))
+
+
+def _staging(text: str) -> bytes:
+    """Recovery empties staging directories, so only what is named like one passes."""
+    path = _safe(text)
+    if not basename(path).startswith(STAGING_PREFIX):
+        raise ValueError(f"{text!r} is not a staging directory")
+    return path

@@ -10,19 +10,17 @@ Restoring again starts from a new scan, so it does not matter how far the first 
 
 from __future__ import annotations
 
-import stat
+import contextlib
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, basename, join, parent
-from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
-from holdfast.engine.restore.executor import Displaced
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
-from holdfast.engine.restore.restore import RestoreRequest, add_safety_row, carry_out
+from holdfast.engine.restore.restore import RestoreRequest, carry_out, rescue
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.save import save_tree
 from holdfast.engine.scan.scanner import Scanner
@@ -43,9 +41,18 @@ def recover(vault: Vault, scanner: Scanner) -> bool:
     return True
 
 
+def needs_recovery(vault: Vault) -> bool:
+    """Whether a restore was left unfinished, or is being done by someone else right now."""
+    if vault.access.read_journal() is not None:
+        return True
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        return bool(_leftovers(vault, handles))
+
+
 def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
     safety = _checkpoint(vault, journal.session_id, journal.safety)
-    safety = _rescue(vault, journal, safety)
+    safety = rescue(vault, journal, safety)
+    _put_modes_back(vault, journal.modes)
     journal = _with_safety(vault, journal, safety)
     _remove_leftovers(vault, journal.staging)
     if not journal.backwards:
@@ -84,25 +91,12 @@ def _restore_again(
     )
 
 
-def _rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
-    """Staging may hold the only copy of a file that was changed while the restore ran."""
-    found: list[Displaced] = []
+def _put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:
+    """Directories that the crash left opened up; what the restore wants of them comes after."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        for directory in journal.staging:
-            try:
-                area = handles.open(directory)
-            except FileNotFoundError:
-                continue
-            for slot in vault.fs.list_names(area):
-                status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
-                path = journal.slots.get(int(slot)) if slot.isdigit() else None
-                if path is not None and stat.S_ISREG(status.st_mode):
-                    found.append(Displaced(path, area, slot, None))
-        unsaved = find_unsaved(vault, found, only_unknown=True)
-    if not unsaved:
-        return safety
-    tree = amended_tree(vault, safety.tree, unsaved)
-    return add_safety_row(vault, safety, tree)
+        for path in sorted(modes, key=lambda p: -p.count(b"/")):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                handles.set_modes({path: modes[path]})
 
 
 def _with_safety(vault: Vault, journal: Journal, safety: Checkpoint) -> Journal:
@@ -125,15 +119,7 @@ def _checkpoint(vault: Vault, session_id: SessionId, wanted: CheckpointId) -> Ch
 
 def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None:
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        leftovers = set(directories)
-        try:
-            marker_fd = handles.open(MARKER_DIRECTORY)
-        except OSError:
-            pass
-        else:
-            names = vault.fs.list_names(marker_fd)
-            leftovers |= {join(MARKER_DIRECTORY, n) for n in names if n.startswith(STAGING_PREFIX)}
-        for path in sorted(leftovers):
+        for path in sorted({*directories, *_leftovers(vault, handles)}):
             try:
                 above = handles.open(parent(path))
                 fd = vault.fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
@@ -144,3 +130,13 @@ def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None
             finally:
                 vault.fs.close(fd)
             vault.fs.rmdir(basename(path), dir_fd=above)
+
+
+def _leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
+    """Staging directories in their usual place."""
+    try:
+        marker_fd = handles.open(MARKER_DIRECTORY)
+    except OSError:
+        return []
+    names = vault.fs.list_names(marker_fd)
+    return [join(MARKER_DIRECTORY, name) for name in names if name.startswith(STAGING_PREFIX)]

@@ -24,7 +24,7 @@ from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
-from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
+from holdfast.engine.restore.conflicts import amended_tree, find_unknown, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
@@ -75,10 +75,14 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             safety = _add_safety(vault, saved, request, at_head)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
-            return carry_out(vault, scanner, request, plan, safety, token=token, head_before=head)
+            outcome = carry_out(
+                vault, scanner, request, plan, safety, token=token, head_before=head
+            )
         except BaseException:
             unlocked.put_back()
             raise
+        unlocked.put_back(but={step.path for step in plan.steps})
+        return outcome
 
 
 def _save_and_plan(
@@ -124,6 +128,7 @@ def carry_out(
         best_effort=request.best_effort,
         staging=(),
         slots={number: step.path for number, step in enumerate(plan.steps)},
+        modes={},
     )
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
@@ -133,7 +138,11 @@ def carry_out(
             vault.fs, handles, staging, setid_mask=mode_mask, best_effort=request.best_effort
         )
         _stage(executor, staging, plan)
-        journal = replace(journal, staging=tuple(staging.directories))
+        journal = replace(
+            journal,
+            staging=tuple(staging.directories),
+            modes=executor.closed_directories(plan.steps),
+        )
         vault.access.write_journal(encode_journal(journal))
         try:
             executor.apply(plan.steps)
@@ -146,7 +155,7 @@ def carry_out(
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
             result = _resulting_tree(vault, scanner, request)
         except BaseException as error:
-            _take_back(vault, journal, executor, staging)
+            _take_back(vault, journal, safety, executor, staging)
             raise _failure(error) from error
         record, final_safety = _record(vault, request, safety, tree, result, token, head_before)
         staging.remove()
@@ -177,10 +186,13 @@ def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
         raise _failure(error) from error
 
 
-def _take_back(vault: Vault, journal: Journal, executor: Executor, staging: Staging) -> None:
+def _take_back(
+    vault: Vault, journal: Journal, safety: Checkpoint, executor: Executor, staging: Staging
+) -> None:
     """Undo what was done. If even that fails, the journal says which way recovery has to go."""
     vault.access.write_journal(encode_journal(journal.turned_back()))
     executor.undo_all()
+    rescue(vault, journal, safety)
     staging.remove()
     vault.access.remove_journal()
 
@@ -297,6 +309,15 @@ def _record(
         )
         transaction.set_head(request.session_id, record.id)
     return added, safety.id
+
+
+def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
+    """Staging may hold the only copy of a file that was changed while the restore ran; then a
+    safety checkpoint that has it, else the one there is."""
+    unsaved = find_unknown(vault, journal)
+    if not unsaved:
+        return safety
+    return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))
 
 
 def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint:

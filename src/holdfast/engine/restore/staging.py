@@ -7,6 +7,7 @@ Until the restore is recorded, everything it replaced or deleted still lies here
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 
@@ -59,12 +60,21 @@ class Staging:
             if device != self._root_device:
                 where = self._top_of_device(directory, device)
             else:
-                self._make_directory(self._handles.open(b""), MARKER_DIRECTORY)
+                self._make_own_directory()
             path = join(where, self._name)
             self._make_directory(self._handles.open_for_change(where), self._name)
             fd = self._fs.open(self._name, DIRECTORY_FLAGS, dir_fd=self._handles.open(where))
             self._areas[device] = (fd, path)
         return self._areas[device][0]
+
+    def _make_own_directory(self) -> None:
+        self._make_directory(self._handles.open_for_change(b""), MARKER_DIRECTORY)
+        try:
+            self._handles.open(MARKER_DIRECTORY)
+        except NotADirectoryError:
+            raise NotADirectoryError(
+                errno.ENOTDIR, ".holdfast is not a directory; move it away"
+            ) from None
 
     def _make_directory(self, dir_fd: int, name: bytes) -> None:
         with contextlib.suppress(FileExistsError):

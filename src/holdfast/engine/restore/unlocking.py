@@ -6,8 +6,9 @@ into the safety checkpoint, and is put back when the restore does not happen.
 
 from __future__ import annotations
 
+import contextlib
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.entries import MODE_MASK
@@ -45,15 +46,19 @@ class Unlocked:
                 self._unlock(handles, path)
         return len(self.modes) > known
 
-    def put_back(self) -> None:
-        """Deepest first: a directory is closed after what it holds."""
+    def put_back(self, *, but: Collection[bytes] = ()) -> None:
+        """Old modes again, except where a restore has set others. Deepest first: a directory is
+        closed after what it holds."""
+        if not self.modes:
+            return
         with (
             self._vault.open_root() as root_fd,
             DirectoryHandles(self._vault.fs, root_fd) as handles,
         ):
-            for path in sorted(self.modes, key=lambda p: -p.count(b"/")):
-                dir_fd = handles.open(parent(path))
-                self._vault.fs.set_mode(basename(path), self.modes[path], dir_fd=dir_fd)
+            for path in sorted(self.modes.keys() - but, key=lambda p: -p.count(b"/")):
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    dir_fd = handles.open(parent(path))
+                    self._vault.fs.set_mode(basename(path), self.modes[path], dir_fd=dir_fd)
         self.modes.clear()
 
     def _unlock(self, handles: DirectoryHandles, path: bytes) -> None:

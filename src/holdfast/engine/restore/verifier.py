@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -16,6 +17,8 @@ from holdfast.ports.filesystem import Filesystem
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""A directory that became a file or a link holds nothing any more."""
 
 
 def verify(
@@ -27,10 +30,11 @@ def verify(
     for path, step in final.items():
         try:
             wrong = _difference(fs, handles, path, step.after, mode_mask)
-        except FileNotFoundError:
-            wrong = None if step.after is None else "it is missing"
         except OSError as error:
-            wrong = f"it cannot be read back: {error.strerror}"
+            if error.errno in _ABSENT:
+                wrong = None if step.after is None else "it is missing"
+            else:
+                wrong = f"it cannot be read back: {error.strerror}"
         if wrong is not None:
             problems.append(PathProblem(path, wrong))
     return problems

@@ -7,7 +7,9 @@ and a small edit stores a small difference. Memory stays flat: one piece at a ti
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from blake3 import blake3
 
@@ -25,6 +27,8 @@ _PIECE_LARGEST_BYTES = 256 << 10
 _READ_BYTES = 4 << 20
 _SECTOR_BYTES = 512
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedContent:
@@ -36,24 +40,28 @@ class CapturedContent:
 class FileCapture:
     """Stores content through one writer; `previous` is a hint at what the new bytes resemble."""
 
-    def __init__(self, fs: Filesystem, writer: ObjectWriter) -> None:
+    def __init__(self, fs: Filesystem, writer: ObjectWriter, started_ns: int) -> None:
         self._fs = fs
         self._writer = writer
+        self._started_ns = started_ns
 
     def capture(
         self, dir_fd: int, name: bytes, size: int, previous: Digest | None
     ) -> StableRead[CapturedContent]:
         if size > CHUNK_ABOVE_BYTES:
-            return read_stably(self._fs, dir_fd, name, self._store_in_pieces)
-        read = read_stably(self._fs, dir_fd, name, self._read_small)
+            return self._read(dir_fd, name, self._store_in_pieces)
+        read = self._read(dir_fd, name, self._read_small)
         data = read.content
         if data is None:  # it outgrew the threshold between stat and read
-            return read_stably(self._fs, dir_fd, name, self._store_in_pieces)
+            return self._read(dir_fd, name, self._store_in_pieces)
         digest = digest_of(data)
         self._writer.add(digest, data, similar_to=previous)
         return StableRead(
             CapturedContent(digest, None, len(data)), read.status, read.stable, read.xattrs
         )
+
+    def _read(self, dir_fd: int, name: bytes, consume: Callable[[int, int], T]) -> StableRead[T]:
+        return read_stably(self._fs, dir_fd, name, consume, started_ns=self._started_ns)
 
     def _read_small(self, fd: int, size: int) -> bytes | None:
         return None if size > CHUNK_ABOVE_BYTES else read_whole(self._fs, fd, size)

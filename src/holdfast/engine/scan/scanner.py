@@ -72,7 +72,7 @@ class Scanner:
         self._use_generation(generation)
         walker = Walker(
             self._fs,
-            FileCapture(self._fs, writer),
+            FileCapture(self._fs, writer, started_ns),
             policy,
             self._remembered,
             started_ns,

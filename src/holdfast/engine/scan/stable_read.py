@@ -1,9 +1,16 @@
 """Reading a file that others may be writing.
 
-    open without following links → fstat → read → fstat again → equal: done, else again, else say so
+    open without following links → fstat → is there a writer? → read → fstat again
+    → nothing changed and nobody was writing: done, else again, else say so
 
-Guarantee: content reported as stable was not modified between the two fstats by any writer that
-goes through the kernel's file calls. Special files are never opened for reading.
+A change of times alone does not tell: one long write sets the time when it begins and can still be
+copying when both looks are done. So for a file that changed a moment ago the system is asked
+whether anybody has it open for writing; where it does not tell, two reads must agree.
+
+Guarantee: content reported as stable is one state of the file. Special files are never opened for
+reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a
+close that all happen within the tick of the previous change, while we read; such a file is read
+again by the next scan.
 """
 
 from __future__ import annotations
@@ -18,6 +25,8 @@ from holdfast.ports.filesystem import Filesystem
 
 _ATTEMPTS = 3
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_A_MOMENT_NS = 1_000_000_000
+_SLOWEST_WRITE_NS_PER_BYTE = 20
 
 T = TypeVar("T")
 
@@ -28,7 +37,7 @@ class NotARegularFile(OSError):
 
 @dataclass(frozen=True, slots=True)
 class StableRead(Generic[T]):
-    """What was read, the status it belongs to, and whether nobody wrote meanwhile."""
+    """What was read, the status it belongs to, and whether it is one state of the file."""
 
     content: T
     status: os.stat_result
@@ -37,24 +46,53 @@ class StableRead(Generic[T]):
 
 
 def read_stably(
-    fs: Filesystem, dir_fd: int, name: bytes, consume: Callable[[int, int], T]
+    fs: Filesystem,
+    dir_fd: int,
+    name: bytes,
+    consume: Callable[[int, int], T],
+    *,
+    started_ns: int,
 ) -> StableRead[T]:
-    """Read `name` with `consume(fd, size)`; after several changed attempts the last one counts."""
+    """Read `name` with `consume(fd, size)`; after several doubtful attempts the last one counts.
+
+    `started_ns` is when the scan began: a file that changed shortly before is looked at closely.
+    """
     fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
     try:
         before = fs.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise NotARegularFile(f"{name!r} is not a regular file")
-        content, after = consume(fd, before.st_size), fs.fstat(fd)
+        content, after, stable = _attempt(fs, fd, before, consume, started_ns)
         for _ in range(_ATTEMPTS - 1):
-            if _unchanged(before, after):
+            if stable:
                 break
-            before = after
             fs.lseek(fd, 0, os.SEEK_SET)
-            content, after = consume(fd, before.st_size), fs.fstat(fd)
-        return StableRead(content, after, _unchanged(before, after), tuple(fs.list_xattrs(fd)))
+            content, after, stable = _attempt(fs, fd, fs.fstat(fd), consume, started_ns)
+        return StableRead(content, after, stable, tuple(fs.list_xattrs(fd)))
     finally:
         fs.close(fd)
+
+
+def _attempt(
+    fs: Filesystem,
+    fd: int,
+    before: os.stat_result,
+    consume: Callable[[int, int], T],
+    started_ns: int,
+) -> tuple[T, os.stat_result, bool]:
+    window_ns = _A_MOMENT_NS + before.st_size * _SLOWEST_WRITE_NS_PER_BYTE
+    if before.st_ctime_ns < started_ns - window_ns:
+        content = consume(fd, before.st_size)
+        after = fs.fstat(fd)
+        return content, after, _unchanged(before, after)
+    writer = fs.is_open_for_writing(fd)
+    content = consume(fd, before.st_size)
+    stable = writer is False
+    if writer is None:
+        fs.lseek(fd, 0, os.SEEK_SET)
+        stable = consume(fd, before.st_size) == content
+    after = fs.fstat(fd)
+    return content, after, stable and _unchanged(before, after)
 
 
 def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
@@ -29,6 +30,8 @@ from holdfast.ports.filesystem import Filesystem
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 800
+_DEEP = 100
+_DEEP_RECURSION = 8 * DEEPEST
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000
 _WHOLE_SECOND_NS = 1_000_000_000
@@ -80,6 +83,8 @@ class Walker:
     ) -> DirectoryState | Skipped:
         """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
         below = join(path, name)
+        if depth == _DEEP:
+            _allow_deep_recursion()
         if depth >= DEEPEST:
             return Skipped(below, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
         child_wanted = wanted.below(name) if wanted is not None else None
@@ -181,6 +186,8 @@ class Walker:
         depth: int,
     ) -> DirectoryState | Skipped:
         """Like `visit`, without putting the rules together while nothing asks for them."""
+        if depth == _DEEP:
+            _allow_deep_recursion()
         if depth > DEEPEST:
             return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
         state = known if type(known) is DirectoryState else self._remembered(path)
@@ -234,6 +241,14 @@ class Walker:
             if st.st_ino != link.inode or st.st_ctime_ns != link.ctime_ns:
                 return False
         return True
+
+
+def _allow_deep_recursion() -> None:
+    """Very deep trees need more frames than Python allows by default. Frames of Python functions
+    lie on the heap, so the higher limit costs nothing; it is never lowered again, because another
+    thread may be deep down as well."""
+    if sys.getrecursionlimit() < _DEEP_RECURSION:
+        sys.setrecursionlimit(_DEEP_RECURSION)
 
 
 def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> bool:

@@ -66,8 +66,11 @@ def require_verb(verb: str) -> str:
         return verb
     from difflib import get_close_matches
 
-    meant = OTHER_WORDS.get(verb) or next(iter(get_close_matches(verb, VERBS, 1)), None)
-    hint = f"did you mean: holdfast {meant}" if meant else "see all commands: holdfast --help"
+    other = OTHER_WORDS.get(verb)
+    meant = [
+        f"holdfast {name}" for name in ([other] if other else get_close_matches(verb, VERBS, 2))
+    ]
+    hint = f"did you mean: {' or '.join(meant)}" if meant else "see all commands: holdfast --help"
     raise UsageError(f"there is no command {verb!r}", hint=hint)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from holdfast.interfaces.cli.progress_bar import ProgressBar
 
 
+_RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
+
+
 class Invocation:
     """What a command's `run` is given."""
 
@@ -82,8 +85,8 @@ class Invocation:
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
         )
-        if opened.store.read_journal() is not None:
-            self.terminal.note("a restore was interrupted earlier; finishing that first")
+        if opened.recovered and not self.json:
+            self.terminal.note(_RECOVERED)
         return opened
 
     def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:

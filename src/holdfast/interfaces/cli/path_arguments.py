@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.domain.errors import UsageError
+from holdfast.domain.paths import GIT_DIRECTORY
 
 
 def workspace_paths(typed: Sequence[str], base: Path, workspace: Path) -> list[bytes]:
@@ -33,6 +34,11 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
         raise UsageError(
             f"{text!r} lies outside the workspace {workspace}",
             hint="name paths inside it, relative to the current directory",
+        )
+    if GIT_DIRECTORY in relative.split(b"/"):
+        raise UsageError(
+            f"{text!r} is git's own data, which checkpoints do not hold",
+            hint="name working files; use git itself for its data",
         )
     return relative
 

@@ -53,7 +53,7 @@ class ProgressBar:
             return f"{self._title} {bar} {self._done:,} of {self._total:,}, {elapsed_s:.1f} s"
         # The block runs to the end and back.
         way = _CELLS - _BLOCK
-        position = int(elapsed_s / _EVERY_S) % (2 * way)
+        position = round(elapsed_s / _EVERY_S) % (2 * way)
         before = position if position <= way else 2 * way - position
         bar = "─" * before + "━" * _BLOCK + "─" * (way - before)
         return f"{self._title} {bar} {elapsed_s:.1f} s"

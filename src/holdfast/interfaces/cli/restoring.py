@@ -56,9 +56,10 @@ def _confirm(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequ
     if len(plan.affected_files) <= 1 or (plan.blocked and not request.best_effort):
         return
     if not invocation.json and can_ask(invocation):
-        show_plan(invocation.terminal, request.target, plan)
+        aside = invocation.terminal.aside()
+        show_plan(aside, request.target, plan)
         for warning in plan.warnings:
-            invocation.terminal.warn(warning)
+            aside.warn(warning)
     require_confirmation(
         invocation,
         f"going back to {target_words(request.target)} changes {summary(plan.steps)} "

@@ -86,6 +86,15 @@ class Terminal:
     def width(self) -> int:
         return max(shutil.get_terminal_size((100, 24)).columns, 40)
 
+    @property
+    def has_light_background(self) -> bool:
+        """As far as the terminal says so; most say nothing and are dark."""
+        return self._environment.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+
+    def aside(self) -> Terminal:
+        """The same with everything on standard error, for what is not the answer itself."""
+        return Terminal(self.err, self.err, self._environment)
+
     def paint(self, text: str, *codes: str) -> str:
         """The text in these colours, if standard output can show them."""
         return _painted(text, codes) if self.out_colour and text else text

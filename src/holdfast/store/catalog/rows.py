@@ -62,7 +62,7 @@ def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
     sequence, identifier, session_id, parent, kind, created_at_ns, tree = row[:7]
     reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
     files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:]
-    if len(tree) != DIGEST_BYTES:
+    if not isinstance(tree, bytes) or len(tree) != DIGEST_BYTES:
         raise ValueError(f"checkpoint {identifier} names no tree")
     return Checkpoint(
         sequence=sequence,

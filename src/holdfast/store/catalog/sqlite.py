@@ -7,10 +7,10 @@ store's lock around every transaction; readers do not.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -41,6 +41,8 @@ _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KIN
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
 _LARGEST_INTEGER = (1 << 63) - 1
 
+T = TypeVar("T")
+
 
 class SqliteCatalog:
     """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
@@ -63,11 +65,16 @@ class SqliteCatalog:
             raise
 
     def is_migrated(self) -> bool:
-        return len(applied_migrations(self._db)) == len(MIGRATIONS)
+        try:
+            with self._lock:
+                return len(applied_migrations(self._db)) == len(MIGRATIONS)
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
 
     def migrate(self) -> None:
         try:
-            migrate(self._db)
+            with self._lock:
+                migrate(self._db)
         except apsw.Error as error:
             raise translate(error, self._path) from error
 
@@ -83,11 +90,12 @@ class SqliteCatalog:
 
     def sessions(self) -> Sequence[Session]:
         query = f"SELECT {SESSION_COLUMNS} FROM sessions ORDER BY created_at_ns, id"
-        return [session_from_row(row) for row in self._rows(query)]
+        return self._values(session_from_row, query)
 
     def session(self, session_id: SessionId) -> Session | None:
-        rows = self._rows(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id=?", session_id)
-        return session_from_row(rows[0]) if rows else None
+        query = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id=?"
+        found = self._values(session_from_row, query, session_id)
+        return found[0] if found else None
 
     def current_session(self) -> SessionId | None:
         rows = self._rows("SELECT value FROM facts WHERE key='current_session'")
@@ -135,11 +143,12 @@ class SqliteCatalog:
 
     def operations(self, session_id: SessionId) -> Sequence[Operation]:
         query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE session_id=? ORDER BY sequence"
-        return [operation_from_row(row) for row in self._rows(query, session_id)]
+        return self._values(operation_from_row, query, session_id)
 
     def operation_with_token(self, token: str) -> Operation | None:
-        rows = self._rows(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE token=?", token)
-        return operation_from_row(rows[0]) if rows else None
+        query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE token=?"
+        found = self._values(operation_from_row, query, token)
+        return found[0] if found else None
 
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
         where, values = ("", ()) if session_id is None else ("WHERE session_id=?", (session_id,))
@@ -199,10 +208,14 @@ class SqliteCatalog:
         return found[0] if found else None
 
     def _many(self, query: str, *values: Any) -> list[Checkpoint]:
+        return self._values(checkpoint_from_row, query, *values)
+
+    def _values(
+        self, from_row: Callable[[tuple[Any, ...]], T], query: str, *values: Any
+    ) -> list[T]:
         try:
-            return [checkpoint_from_row(row) for row in self._rows(query, *values)]
-        except (ValueError, KeyError, TypeError) as error:
+            return [from_row(row) for row in self._rows(query, *values)]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreDamaged(
-                f"a checkpoint row of the catalog cannot be read: {error}",
-                hint="run: holdfast check",
+                f"a row of the catalog cannot be read: {error}", hint="run: holdfast check"
             ) from error

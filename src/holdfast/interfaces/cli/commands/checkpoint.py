@@ -118,7 +118,7 @@ def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
         f"{change_words(made.changed)}, {duration(invocation.elapsed_ms)}"
     )
     if outcome.failures:
-        terminal.line(f"{count(len(outcome.failures), 'path')} could not be saved as they should:")
+        terminal.line(f"{count(len(outcome.failures), 'path')} could not be read properly:")
         list_skipped(terminal, outcome.failures)
     other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
     if other:

@@ -51,8 +51,7 @@ def run(invocation: Invocation) -> int:
         )
     if action in ("set", "unset"):
         _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
-        return _print_one(invocation, words[0]) if invocation.json else 0
-    return _print_one(invocation, words[0]) if action == "get" else _print_all(invocation)
+    return _print_all(invocation) if action == "list" else _print_one(invocation, words[0])
 
 
 def _change(invocation: Invocation, key: str, value: Any) -> None:

@@ -34,8 +34,9 @@ def run(invocation: Invocation) -> int:
         session = invocation.session(opened)
         found = opened.engine.resolve(session, words[0])
         if not invocation.options.yes and not invocation.json and can_ask(invocation):
-            when = moment(terminal, found, invocation.now)
-            terminal.line(f"{identifier(terminal, found)}, {when}: {title(found)}")
+            aside = terminal.aside()
+            when = moment(aside, found, invocation.now)
+            aside.line(f"{identifier(aside, found)}, {when}: {title(found)}")
         require_confirmation(
             invocation,
             f"deleting {target_words(found)} cannot be undone and needs confirmation",

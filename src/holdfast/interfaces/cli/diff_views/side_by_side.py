@@ -38,8 +38,14 @@ class Look(NamedTuple):
     background: str
 
 
-_REMOVED = Look("-", "red", "on #3b1419")
-_ADDED = Look("+", "green", "on #12331c")
+class Theme(NamedTuple):
+    syntax: str
+    removed: Look
+    added: Look
+
+
+_DARK = Theme("ansi_dark", Look("-", "red", "on #3b1419"), Look("+", "green", "on #12331c"))
+_LIGHT = Theme("ansi_light", Look("-", "red", "on #ffd7d7"), Look("+", "green", "on #d7ffd7"))
 
 
 class Side(NamedTuple):
@@ -52,6 +58,7 @@ class Side(NamedTuple):
 
 def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
     console = rich_console(terminal)
+    theme = _LIGHT if terminal.has_light_background else _DARK
     for change in one_kind_each(difference.changes):
         _heading(console, change)
         content = difference.content(change)
@@ -64,7 +71,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         name = visible_bytes(change.path)
         for caption, hunk in _captioned(content):
             console.print(Text(caption, style="cyan"))
-            console.print(_table(hunk, name, terminal.width))
+            console.print(_table(hunk, name, terminal.width, theme))
 
 
 def _heading(console: Console, change: Change) -> None:
@@ -89,7 +96,7 @@ def _captioned(content: ContentDiff) -> Iterator[tuple[str, Hunk]]:
             yield f"cell {(index or 0) + 1} ({cell.cell_type}) {words}", hunk
 
 
-def _table(hunk: Hunk, name: str, width: int) -> Table:
+def _table(hunk: Hunk, name: str, width: int, theme: Theme) -> Table:
     last = max(hunk.old_start + hunk.old_count, hunk.new_start + hunk.new_count)
     digits = max(len(str(last)), 2)
     column = max((width - 2 * (digits + 3) - 1) // 2, 10)
@@ -97,8 +104,10 @@ def _table(hunk: Hunk, name: str, width: int) -> Table:
     for _ in range(2):
         table.add_column(width=digits + 1, no_wrap=True)
         table.add_column(width=column, overflow="fold")
-    for old, new in _pairs(hunk, name):
-        table.add_row(*_cells(old, _REMOVED, digits, column), *_cells(new, _ADDED, digits, column))
+    for old, new in _pairs(hunk, name, theme.syntax):
+        table.add_row(
+            *_cells(old, theme.removed, digits, column), *_cells(new, theme.added, digits, column)
+        )
     return table
 
 
@@ -113,10 +122,10 @@ def _cells(side: Side | None, look: Look, digits: int, width: int) -> tuple[Text
     return Text(f"{side.number:>{digits}}{look.sign}", style=look.colour), text
 
 
-def _pairs(hunk: Hunk, name: str) -> Iterator[tuple[Side | None, Side | None]]:
+def _pairs(hunk: Hunk, name: str, syntax: str) -> Iterator[tuple[Side | None, Side | None]]:
     """Lines that stand next to each other: kept ones twice, changed ones in the order they come."""
-    old = _sides(hunk, "-", hunk.old_start, name)
-    new = _sides(hunk, "+", hunk.new_start, name)
+    old = _sides(hunk, "-", hunk.old_start, name, syntax)
+    new = _sides(hunk, "+", hunk.new_start, name, syntax)
     removed: list[Side] = []
     added: list[Side] = []
     for line in hunk.lines:
@@ -131,21 +140,21 @@ def _pairs(hunk: Hunk, name: str) -> Iterator[tuple[Side | None, Side | None]]:
     yield from zip_longest(removed, added)
 
 
-def _sides(hunk: Hunk, kind: str, start: int, name: str) -> Iterator[Side]:
+def _sides(hunk: Hunk, kind: str, start: int, name: str, syntax: str) -> Iterator[Side]:
     lines = [line for line in hunk.lines if line.kind in (" ", kind)]
-    texts = _coloured([visible_line(line.text) for line in lines], name)
+    texts = _coloured([visible_line(line.text) for line in lines], name, syntax)
     for number, (line, text) in enumerate(zip(lines, texts, strict=True), start):
         yield Side(number, text, line.kind == kind)
 
 
-def _coloured(lines: Sequence[str], name: str) -> list[Text]:
+def _coloured(lines: Sequence[str], name: str, theme: str) -> list[Text]:
     """The lines in the colours of their language; coloured together, so that texts and comments
     over several lines come out right."""
     if len(lines) > _LONGEST_COLOURED_HUNK:
         return [Text(line) for line in lines]
     code = "\n".join(lines)
     lexer = Syntax.guess_lexer(name, code)
-    syntax = Syntax("", lexer, theme="ansi_dark", background_color="default")
+    syntax = Syntax("", lexer, theme=theme, background_color="default")
     coloured = syntax.highlight(code).split("\n", allow_blank=True)
     # A lexer may drop or add lines at the end; then colours are not worth a wrong text.
     if [text.plain for text in coloured[: len(lines)]] != list(lines):

@@ -1,0 +1,177 @@
+"""Changes that hide: the same size in the same clock tick, and writers that never stop (RL-5)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.checkpoints import SkipReason
+from tests.support.composition import composed
+from tests.support.hostile_trees import fill
+from tests.support.watched_filesystem import Call, WatchedFilesystem
+
+pytestmark = pytest.mark.requirement("RL-5")
+
+REWRITES = 250
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return workspace
+
+
+def _content(session: SessionCheckpointer, checkpoint: str, path: str = "file") -> bytes:
+    return session.get(checkpoint).artifact(path).read_bytes()
+
+
+def test_a_rewrite_of_the_same_size_right_after_a_save_is_never_missed(workspace: Path) -> None:
+    file = fill(workspace / "file", b"%06d" % 0)
+    fill(workspace / "other", b"never changes")
+    with SessionCheckpointer(workspace, "s") as session:
+        missed = []
+        for number in range(REWRITES):
+            with file.open("r+b") as opened:
+                opened.write(b"%06d" % number)
+            if _content(session, session.checkpoint("why")) != b"%06d" % number:
+                missed.append(number)
+    assert missed == []
+
+
+def test_a_rewrite_with_its_old_times_put_back_is_never_missed(workspace: Path) -> None:
+    file = fill(workspace / "file", b"%06d" % 0)
+    os.utime(file, ns=(10**18, 10**18))
+    with SessionCheckpointer(workspace, "s") as session:
+        missed = []
+        for number in range(REWRITES):
+            with file.open("r+b") as opened:
+                opened.write(b"%06d" % number)
+            os.utime(file, ns=(10**18, 10**18))
+            if _content(session, session.checkpoint("why")) != b"%06d" % number:
+                missed.append(number)
+    assert missed == []
+
+
+def test_a_file_replaced_by_another_of_the_same_size_is_never_missed(workspace: Path) -> None:
+    fill(workspace / "dir/file", b"%06d" % 0)
+    with SessionCheckpointer(workspace, "s") as session:
+        missed = []
+        for number in range(REWRITES // 2):
+            fill(workspace / "dir/new", b"%06d" % number).rename(workspace / "dir/file")
+            if _content(session, session.checkpoint("why"), "dir/file") != b"%06d" % number:
+                missed.append(number)
+    assert missed == []
+
+
+def test_a_file_added_in_the_tick_of_a_save_is_never_missed(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        for number in range(REWRITES // 2):
+            fill(workspace / f"dir/{number}", b"")
+            assert session.save_checkpoint("why").checkpoint.files == number + 1
+
+
+def test_a_rewrite_is_found_by_a_process_that_knows_only_the_cache(workspace: Path) -> None:
+    file = fill(workspace / "file", b"%06d" % 0)
+    for number in range(40):
+        with SessionCheckpointer(workspace, "s") as session:
+            session.checkpoint("why")
+        with file.open("r+b") as opened:
+            opened.write(b"%06d" % number)
+        with SessionCheckpointer(workspace, "s") as session:
+            assert _content(session, session.checkpoint("why")) == b"%06d" % number
+
+
+def test_a_file_rewritten_all_the_time_is_stored_as_one_version_or_marked(workspace: Path) -> None:
+    size = 300_000
+    file = fill(workspace / "file", b"a" * size)
+    stop = threading.Event()
+
+    def rewrite() -> None:
+        with file.open("r+b", buffering=0) as opened:
+            while not stop.is_set():
+                for letter in b"abcdefgh":
+                    opened.seek(0)
+                    opened.write(bytes([letter]) * size)
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        with SessionCheckpointer(workspace, "s") as session:
+            for _ in range(40):
+                outcome = session.save_checkpoint("why")
+                content = _content(session, outcome.checkpoint.id)
+                unstable = [s for s in outcome.skipped if s.reason is SkipReason.UNSTABLE]
+                assert len(set(content)) == 1 or unstable
+                assert bool(unstable) == outcome.checkpoint.partial
+    finally:
+        stop.set()
+        writer.join()
+
+
+@pytest.mark.parametrize(("times", "stable"), [(1, True), (2, True), (3, False), (50, False)])
+def test_a_file_that_changes_while_it_is_read_is_read_again_and_then_marked(
+    workspace: Path, times: int, stable: bool
+) -> None:
+    file = fill(workspace / "file", b"version 00")
+    written = 0
+
+    def write(call: Call) -> None:
+        nonlocal written
+        if call.member == "read" and written < times:
+            written += 1
+            file.write_bytes(b"version %02d" % written)
+            os.utime(file, ns=(written, written))
+
+    fs = WatchedFilesystem(after=write)
+    with composed(workspace, fs=fs.as_port()) as opened:
+        checkpoint = opened.save()
+        reasons = [s.reason for s in opened.engine.skipped(checkpoint)]
+    assert (SkipReason.UNSTABLE not in reasons) == stable
+    assert checkpoint.partial != stable
+
+
+def test_a_file_that_grows_past_the_threshold_while_it_is_read_is_kept_whole(
+    workspace: Path,
+) -> None:
+    file = fill(workspace / "file", b"small")
+    large = os.urandom(3_000_000)
+    grown = False
+
+    def grow(call: Call) -> None:
+        nonlocal grown
+        if call.member == "open" and b"file" in call.names() and not grown:
+            grown = True
+            file.write_bytes(large)
+
+    fs = WatchedFilesystem(after=grow)
+    with composed(workspace, fs=fs.as_port()) as opened:
+        made = opened.save()
+    file.unlink()
+    with SessionCheckpointer(workspace, "s") as session:
+        session.restore(made.id)
+    assert file.read_bytes() == large
+
+
+def test_a_directory_that_becomes_a_file_during_the_scan_is_taken_as_one_of_them(
+    workspace: Path,
+) -> None:
+    fill(workspace / "thing/inner", b"below")
+    swapped = False
+
+    def swap(call: Call) -> None:
+        nonlocal swapped
+        if call.member == "stat" and b"thing" in call.names() and not swapped:
+            swapped = True
+            (workspace / "thing").rename(workspace / "aside")
+            fill(workspace / "thing", b"a file now")
+
+    fs = WatchedFilesystem(after=swap)
+    with composed(workspace, fs=fs.as_port()) as opened:
+        made = opened.save()
+    with SessionCheckpointer(workspace, "s") as session:
+        assert ("thing" in dict(session.get(made.id).manifest)) or made.partial

@@ -1,0 +1,231 @@
+"""Plans, records, undo and redo: a restore is part of history and can be taken back (RB-1, RB-2, RB-7)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import NotFound, NothingToUndo, UsageError
+from holdfast.domain.restore_plans import StepType
+from tests.support.hostile_trees import fill
+from tests.support.tree_hash import debris, describe, differences
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"0")
+    return workspace
+
+
+@pytest.mark.requirement("RB-2")
+def test_undo_and_redo_walk_back_and_forth_through_all_restores(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        states = []
+        for number in range(4):
+            fill(workspace / "file", str(number).encode())
+            states.append(session.checkpoint(f"{number}"))
+        fill(workspace / "unsaved", b"never checkpointed")
+        walked = [describe(workspace)]
+        for target in (states[0], states[2], states[1]):
+            session.restore(target)
+            walked.append(describe(workspace))
+        for expected in walked[-2::-1]:
+            session.undo()
+            assert differences(describe(workspace), expected) == []
+        with pytest.raises(NothingToUndo):
+            session.undo()
+        for expected in walked[1:]:
+            session.redo()
+            assert differences(describe(workspace), expected) == []
+        with pytest.raises(NothingToUndo):
+            session.redo()
+        session.undo()
+        session.undo()
+        assert describe(workspace) == walked[1]
+    assert debris(workspace) == []
+
+
+@pytest.mark.requirement("RB-2")
+def test_edits_between_a_restore_and_its_undo_are_saved_too(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        session.restore(first)
+        fill(workspace / "file", b"edited after the restore")
+        edited = describe(workspace)
+        session.undo()
+        assert (workspace / "file").read_bytes() == b"1"
+        session.redo()
+        assert describe(workspace) == edited
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_new_restore_ends_what_could_be_redone(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        second = session.checkpoint("second")
+        session.restore(first)
+        session.undo()
+        session.restore(second)
+        with pytest.raises(NothingToUndo):
+            session.redo()
+
+
+@pytest.mark.requirement("RB-2")
+def test_history_is_never_rewritten(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        session.checkpoint("second")
+        seen: list[str] = []
+        for act in (lambda: session.restore(first), session.undo, session.redo, session.undo):
+            before = [s.id for s in session.history(None, records=True)]
+            act()
+            after = [s.id for s in session.history(None, records=True)]
+            assert after[len(after) - len(before) :] == before
+            assert len(after) == len(before) + 2
+            seen.append(after[0])
+        outcome = session.restore_checkpoint(first)
+        record = session.get(outcome.record)
+        assert record.parent == first
+        assert record.manifest == session.get(first).manifest
+        assert session.head == outcome.record
+        safety = session.get(outcome.safety)
+        assert safety.artifact("file").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("RB-1")
+def test_a_plan_says_what_a_restore_then_does(workspace: Path) -> None:
+    fill(workspace / "deleted", b"x")
+    fill(workspace / "modes", b"x")
+    fill(workspace / "old-dir/inner", b"x")
+    (workspace / "link").symlink_to("a")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        (workspace / "deleted").unlink()
+        (workspace / "modes").chmod(0o600)
+        (workspace / "old-dir/inner").unlink()
+        (workspace / "old-dir").rmdir()
+        (workspace / "link").unlink()
+        (workspace / "link").symlink_to("b")
+        fill(workspace / "new-dir/inner", b"x")
+        before = describe(workspace, mtimes=True)
+        head, count = session.head, session.stats
+        plan = session.plan_restore(first)
+        assert describe(workspace, mtimes=True) == before
+        assert (session.head, session.stats) == (head, count)
+        assert {(step.type, step.path) for step in plan.steps} == {
+            (StepType.CREATE, b"deleted"),
+            (StepType.RESTORE, b"file"),
+            (StepType.CHMOD, b"modes"),
+            (StepType.MKDIR, b"old-dir"),
+            (StepType.CREATE, b"old-dir/inner"),
+            (StepType.RELINK, b"link"),
+            (StepType.DELETE, b"new-dir/inner"),
+            (StepType.RMDIR, b"new-dir"),
+        }
+        assert plan.bytes_to_write == 3
+        assert len(plan.affected_files) == 6
+        assert any("changed since" in warning for warning in plan.warnings)
+        outcome = session.restore_checkpoint(first)
+    assert set(outcome.steps) == set(plan.steps)
+
+
+@pytest.mark.requirement("RB-1")
+def test_a_plan_from_a_saved_state_has_nothing_to_warn_about(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        session.checkpoint("second")
+        assert session.plan_restore(first).warnings == ()
+        assert session.plan_restore(session.head).steps == ()
+
+
+@pytest.mark.requirement("RB-7")
+def test_only_selected_paths_come_back(workspace: Path) -> None:
+    fill(workspace / "dir/a", b"0")
+    fill(workspace / "dir/sub/b", b"0")
+    fill(workspace / "other", b"0")
+    original = describe(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "dir/a", b"1")
+        (workspace / "dir/sub/b").unlink()
+        (workspace / "dir/sub").rmdir()
+        fill(workspace / "dir/new", b"1")
+        fill(workspace / "other", b"1")
+        fill(workspace / "file", b"1")
+        wrecked = describe(workspace)
+        second = session.checkpoint("second")
+        outcome = session.restore_checkpoint(first, ["dir/", "other"])
+        expected = {p: n for p, n in original.items() if p != b"file"}
+        expected[b"file"] = wrecked[b"file"]
+        assert differences(describe(workspace), expected) == []
+        assert outcome.restored_to == first
+        assert session.standing_on == second
+        assert session.get("HEAD").manifest != session.get(first).manifest
+        session.undo()
+        assert differences(describe(workspace), wrecked) == []
+        session.restore_checkpoint(first, ["dir/sub/b"])
+        assert (workspace / "dir/sub/b").read_bytes() == b"0"
+        assert (workspace / "dir/new").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("RB-7")
+def test_a_selected_name_of_a_hardlinked_file_comes_back_with_its_own_content(
+    workspace: Path,
+) -> None:
+    fill(workspace / "a", b"shared")
+    os.link(workspace / "a", workspace / "b")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("linked")
+        for name in ("a", "b"):
+            (workspace / name).unlink()
+            fill(workspace / name, b"changed " + name.encode())
+        session.restore_checkpoint(first, ["b"])
+        assert (workspace / "b").read_bytes() == b"shared"
+        assert (workspace / "a").read_bytes() == b"changed a"
+        (workspace / "a").unlink()
+        (workspace / "b").unlink()
+        session.restore_checkpoint(first, ["b"])
+        assert (workspace / "b").read_bytes() == b"shared"
+        assert not (workspace / "a").exists()
+
+
+@pytest.mark.requirement("RB-7")
+@pytest.mark.parametrize(
+    "path", ["../outside", "/etc/passwd", "a/../../b", "", ".", "..", ".git/config", "a//b", "a\0b"]
+)
+def test_a_path_outside_the_workspace_is_refused(workspace: Path, path: str) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        with pytest.raises(UsageError):
+            session.restore_checkpoint(first, [path])
+    assert (workspace / "file").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("RB-7")
+def test_a_path_that_nobody_knows_is_said_to_be_unknown(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        with pytest.raises(NotFound, match="missing"):
+            session.restore_checkpoint(first, ["missing"])
+        with pytest.raises(NotFound, match="missing"):
+            session.restore_checkpoint(first, ["file", "missing"])
+    assert (workspace / "file").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("RB-5")
+def test_a_finished_restore_says_that_it_was_verified(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"1")
+        assert session.restore_checkpoint(first).verified

@@ -1,0 +1,197 @@
+"""`holdfast checkpoint`: what it stores, what it answers, what it refuses."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+KEYS = [
+    "id",
+    "name",
+    "session_id",
+    "kind",
+    "created_at",
+    "parent",
+    "confidence",
+    "files",
+    "bytes",
+    "changed",
+    "skipped",
+    "deduplicated",
+    "elapsed_ms",
+    "warnings",
+    "partial",
+]
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_json_of_a_checkpoint_has_the_promised_shape(cli: CommandLine) -> None:
+    made = cli.json("checkpoint", "it works", "--name", "works", "--confidence", "0.95")
+    assert list(made) == KEYS
+    assert made["name"] == "works"
+    assert made["kind"] == "manual"
+    assert made["confidence"] == 0.95
+    assert made["parent"] is None
+    assert made["files"] == 6
+    assert made["bytes"] == sum(
+        path.stat().st_size
+        for path in cli.workspace.rglob("*")
+        if path.is_file()
+        and not path.is_symlink()
+        and path.name != ".env"
+        and ".holdfast" not in path.parts
+    )
+    assert made["changed"] == {"added": 6, "modified": 0, "removed": 0}
+    assert made["deduplicated"] is False
+    assert made["partial"] is False
+    moment = datetime.fromisoformat(made["created_at"])
+    assert moment.tzinfo == UTC
+    assert {"path": ".env", "reason": "ignored", "detail": ".gitignore:1: .env"} in made["skipped"]
+
+
+def test_a_second_checkpoint_follows_the_first_and_counts_what_changed(cli: CommandLine) -> None:
+    first = cli.save()
+    (cli.workspace / "README.md").write_text("changed\n")
+    (cli.workspace / "new.txt").write_text("new\n")
+    (cli.workspace / "run.sh").unlink()
+    second = cli.json("checkpoint", "more")
+    assert second["parent"] == first
+    assert second["changed"] == {"added": 1, "modified": 1, "removed": 1}
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_whole_intent_is_kept(cli: CommandLine) -> None:
+    reason = "first line\n\nthe long story"
+    options = ["--goal", "G-1", "--task", "T-2", "--tag", "ui", "--tag", "risky"]
+    cli.save(reason, *options)
+    shown = cli.json("show")
+    assert shown["reasoning"] == reason
+    assert (shown["goal_id"], shown["task_id"], shown["tags"]) == ("G-1", "T-2", ["ui", "risky"])
+
+
+def test_the_reason_can_come_from_standard_input(cli: CommandLine) -> None:
+    assert cli("checkpoint", "-", stdin="from a pipe\n").status == 0
+    assert cli.json("show")["reasoning"] == "from a pipe"
+
+
+def test_a_confidence_may_be_a_percentage(cli: CommandLine) -> None:
+    assert cli.json("checkpoint", "sure", "--confidence", "95%")["confidence"] == 0.95
+
+
+def test_a_reason_that_begins_with_a_dash_stands_behind_two(cli: CommandLine) -> None:
+    assert cli("checkpoint", "--not-an-option").status == 2
+    cli.json("checkpoint", "--", "--not-an-option")
+    assert cli.json("show")["reasoning"] == "--not-an-option"
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], "usage", "the reason is missing"),
+        ([""], "invalid_intent", "the reasoning is empty"),
+        ([" \n"], "invalid_intent", "the reasoning is empty"),
+        (["two", "words"], "usage", "one reason is expected, and 2 words were given"),
+        (["x" * 1_000_000], "invalid_intent", "the reasoning has 1000000 characters"),
+        (["x", "--confidence", "1.5"], "invalid_intent", "outside 0.0 to 1.0"),
+        (["x", "--confidence", "nan"], "invalid_intent", "outside 0.0 to 1.0"),
+        (["x", "--confidence", "very"], "usage", "'very' is not a number"),
+        (["x", "--name", "taken"], "invalid_intent", "already has a checkpoint named 'taken'"),
+        (["x", "--name", "n" * 129], "invalid_intent", "has 129 characters"),
+        (["x", "--name", "HEAD~1"], "invalid_intent", "a meaning of its own"),
+        (["x", "--name", "a\x1b[31mb"], "invalid_intent", "control characters"),
+        (["x", "--tag", "a\nb"], "invalid_intent", "control characters"),
+        (["x", "--session", "a\nb"], "usage", "control characters"),
+    ],
+)
+def test_a_refused_request_says_why_and_stores_nothing(
+    cli: CommandLine, arguments: list[str], code: str, said: str
+) -> None:
+    cli.save("before", "--name", "taken")
+    before = cli.json("log")
+    answer = cli("checkpoint", *arguments, "--json")
+    assert answer.status == 2
+    assert answer.error["code"] == code
+    assert said in answer.error["message"]
+    assert cli.json("log") == before
+
+
+def test_a_megabyte_of_reason_on_standard_input_is_refused(cli: CommandLine) -> None:
+    answer = cli("checkpoint", "-", stdin="x" * 1_000_000)
+    assert answer.status == 2
+    assert "at most 100000 fit" in answer.err
+
+
+@pytest.mark.requirement("CL-3")
+def test_an_unreadable_file_makes_it_done_in_part_and_is_listed(
+    cli: CommandLine, ordinary_permissions: None
+) -> None:
+    (cli.workspace / "secret").touch(0o000)
+    answer = cli("checkpoint", "x", "--json")
+    assert answer.status == 3
+    assert answer.json["partial"] is True
+    unread = [skip for skip in answer.json["skipped"] if skip["path"] == "secret"]
+    assert [skip["reason"] for skip in unread] == ["unreadable"]
+    plain = cli("checkpoint", "x")
+    assert plain.status == 3
+    assert "1 path could not be read properly:\n  secret: unreadable" in plain.out
+
+
+def test_the_plain_answer_has_the_whole_id_and_what_was_left_out(cli: CommandLine) -> None:
+    answer = cli("checkpoint", "x")
+    made = cli.json("log")[0]["id"]
+    first, second = answer.out.splitlines()
+    assert first.startswith(f"✓ Saved {made}: 6 files, 6 added, ")
+    assert second == "  left out: 1 ignored (list: holdfast status --skipped)"
+    assert answer.err == ""
+
+
+@pytest.mark.requirement("CL-1")
+def test_without_a_session_the_first_use_makes_one_and_later_ones_use_it(cli: CommandLine) -> None:
+    first = cli.json("checkpoint", "x")["session_id"]
+    assert first.startswith("cli-2")
+    assert cli.json("checkpoint", "y")["session_id"] == first
+
+
+def test_a_named_session_is_apart_from_the_current_one(cli: CommandLine) -> None:
+    cli.save("in the current one")
+    cli.save("in another", "--session", "other")
+    assert [one["reasoning"] for one in cli.json("log")] == ["in the current one"]
+    assert [one["reasoning"] for one in cli.json("log", "--session", "other")] == ["in another"]
+
+
+def test_a_command_below_the_workspace_works_on_the_workspace(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "src" / "more.py").write_text("more\n")
+    below = CommandLine(cli.workspace / "src")
+    made = below.json("checkpoint", "from below")
+    assert made["changed"] == {"added": 1, "modified": 0, "removed": 0}
+    assert below.json("status")["workspace"] == str(cli.workspace)
+
+
+def test_a_directory_that_nobody_knows_is_a_workspace_of_its_own(cli: CommandLine) -> None:
+    below = CommandLine(cli.workspace / "src")
+    assert below.json("checkpoint", "only this")["files"] == 1
+
+
+def test_the_home_directory_that_somebody_insisted_on_does_not_take_over_what_is_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "home" / "project"
+    project.mkdir(parents=True)
+    (project / "file").write_text("x")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "stores"))
+    CommandLine(tmp_path / "home").json("checkpoint", "all of it", "--force")
+    CommandLine(project).json("checkpoint", "only this")
+    assert CommandLine(project).json("status")["workspace"] == str(project)
+
+
+def test_a_reason_that_is_not_utf_8_is_stored_readably(cli: CommandLine) -> None:
+    cli.save(os.fsdecode(b"caf\xe9"))
+    assert cli.json("show")["reasoning"] == "caf\\udce9"

@@ -1,0 +1,222 @@
+"""`holdfast diff`: which sides, which paths, and each of its forms."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine, run
+
+
+def _paths(answer: Any) -> dict[str, str]:
+    return {change["path"]: change["change"] for change in answer["changes"]}
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_sides_are_head_and_workspace_or_what_is_named(cli: CommandLine) -> None:
+    readme = cli.workspace / "README.md"
+    first = cli.save("first")
+    (cli.workspace / "second.txt").write_text("2\n")
+    second = cli.save("second")
+    readme.unlink()
+    assert cli.json("diff") == {
+        "from": second,
+        "to": "workspace",
+        "changes": [{"path": "README.md", "change": "removed"}],
+    }
+    assert _paths(cli.json("diff", "HEAD~1")) == {"README.md": "removed", "second.txt": "added"}
+    between = cli.json("diff", first[:8], "HEAD")
+    assert (between["from"], between["to"]) == (first, second)
+    assert _paths(between) == {"second.txt": "added"}
+    assert _paths(cli.json("diff", "HEAD", first)) == {"second.txt": "removed"}
+
+
+@pytest.mark.requirement("CL-1")
+def test_renames_are_found_and_name_both_paths(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "data.bin").rename(cli.workspace / "src" / "data.bin")
+    assert cli.json("diff")["changes"] == [
+        {"path": "src/data.bin", "change": "renamed", "old_path": "data.bin"}
+    ]
+    assert cli("diff").out == "renamed data.bin → src/data.bin (content unchanged)\n"
+
+
+def test_paths_behind_two_dashes_limit_it(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.save()
+    for name in ("README.md", "src/app.py", "run.sh"):
+        (cli.workspace / name).write_text("changed\n")
+    monkeypatch.chdir(cli.workspace / "src")
+    assert _paths(run("diff", "--json", "--", ".").json) == {"src/app.py": "modified"}
+    assert _paths(run("diff", "HEAD", "--json", "--", "../run.sh").json) == {"run.sh": "modified"}
+    assert len(run("diff", "--json", "--", "..").json["changes"]) == 3
+    assert run("diff", "--", "/etc").status == 2
+
+
+@pytest.mark.requirement("CL-2")
+def test_for_people_it_is_words_and_lines(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "src" / "app.py").write_text("def main():\n    return 2\n")
+    (cli.workspace / "src" / "app.py").chmod(0o600)
+    (cli.workspace / "data.bin").write_bytes(b"\0" * 2000)
+    (cli.workspace / "run.sh").chmod(0o644)
+    (cli.workspace / "empty").rmdir()
+    (cli.workspace / "link").unlink()
+    (cli.workspace / "link").write_text("now a file\n")
+    assert cli("diff").out == (
+        "modified data.bin\n"
+        "  binary, 256 B → 2.0 kB\n"
+        "removed empty/ (directory)\n"
+        "removed link (symbolic link)\n"
+        "@@ -1 +0,0 @@\n"
+        "-README.md\n"
+        "\\ No newline at end of file\n"
+        "added link\n"
+        "@@ -0,0 +1 @@\n"
+        "+now a file\n"
+        "modified run.sh (mode 0755 → 0644)\n"
+        "modified src/app.py (mode 0644 → 0600)\n"
+        "@@ -1,2 +1,2 @@\n"
+        " def main():\n"
+        "-    return 1\n"
+        "+    return 2\n"
+    )
+    assert cli("diff", "-U0", "--", "src").out.endswith(
+        "@@ -2 +2 @@ def main():\n-    return 1\n+    return 2\n"
+    )
+
+
+def test_notebooks_are_told_by_cell(cli: CommandLine) -> None:
+    book = cli.workspace / "book.ipynb"
+    book.write_text(_notebook("x = 1", "y = 2"))
+    cli.save()
+    book.write_text(_notebook("x = 1", "y = 3"))
+    assert cli("diff").out == (
+        "modified book.ipynb\n"
+        "@@ cell 2 (code) modified @@\n"
+        "-y = 2\n"
+        "\\ No newline at end of file\n"
+        "+y = 3\n"
+        "\\ No newline at end of file\n"
+    )
+    told = cli.json("diff", "--patch")["changes"][0]
+    assert told["content"] == "notebook"
+    assert [(cell["new_index"], cell["change"]) for cell in told["cells"]] == [(1, "modified")]
+    assert "cell 2 (code) modified" in cli("diff", "--side-by-side").out
+
+
+def _notebook(*sources: str) -> str:
+    cells = [
+        {"cell_type": "code", "id": str(n), "metadata": {}, "outputs": [], "source": source}
+        for n, source in enumerate(sources)
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+@pytest.mark.requirement("CL-1")
+def test_hunks_are_in_the_json_only_when_asked_for(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "README.md").write_bytes(b"hello\nworld \xff")
+    assert cli.json("diff")["changes"] == [{"path": "README.md", "change": "modified"}]
+    told = cli.json("diff", "--patch")["changes"]
+    assert told == [
+        {
+            "path": "README.md",
+            "change": "modified",
+            "content": "text",
+            "hunks": [
+                {
+                    "old_start": 1,
+                    "old_lines": 1,
+                    "new_start": 1,
+                    "new_lines": 2,
+                    "heading": "",
+                    "lines": [" hello", "+world \udcff", "\\ No newline at end of file"],
+                }
+            ],
+        }
+    ]
+
+
+@pytest.mark.requirement("CL-2")
+def test_stat_counts_lines(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "README.md").write_text("one\ntwo\n")
+    (cli.workspace / "run.sh").chmod(0o700)
+    (cli.workspace / "data.bin").unlink()
+    assert cli("diff", "--stat").out == (
+        " README.md |     3 ++-\n"
+        " data.bin  | binary, 256 B\n"
+        " run.sh    | mode 0755 → 0700\n"
+        " 3 paths changed, 2 lines added, 1 line removed\n"
+    )
+
+
+def test_names_only_are_one_a_line(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "README.md").unlink()
+    (cli.workspace / "a\nb").write_text("x")
+    assert cli("diff", "--name-only").out == "README.md\na\\nb\n"
+
+
+def test_no_difference_is_no_output(cli: CommandLine) -> None:
+    cli.save()
+    for form in ([], ["--patch"], ["--name-only"], ["--side-by-side"]):
+        assert cli("diff", *form).out == ""
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    "arguments", [["a", "b", "c"], ["-U", "x"], ["-U-1"], ["--stat", "--patch"], ["-U", "99999999"]]
+)
+def test_wrong_arguments_are_usage_errors(cli: CommandLine, arguments: list[str]) -> None:
+    cli.save()
+    answer = cli("diff", *arguments, "--json")
+    assert answer.status == 2
+    assert answer.error["code"] == "usage"
+
+
+def test_a_patch_in_a_pipe_is_exact_and_git_takes_it(cli: CommandLine, tmp_path: Path) -> None:
+    odd = os.path.join(os.fsencode(cli.workspace), b"t\xc3\xa4b\there \xff.txt")
+    with open(odd, "wb") as file:
+        file.write(b"\x1b[31m\tred\r\nlast \xff")
+    (cli.workspace / "gone.txt").write_text("gone\n")
+    (cli.workspace / "moved.txt").write_text("moved\n" * 5)
+    cli.save("old", "--name", "old")
+    before = tmp_path / "before"
+    subprocess.run(["cp", "-a", cli.workspace, before], check=True)
+    with open(odd, "ab") as file:
+        file.write(b"\nmore\n")
+    (cli.workspace / "gone.txt").unlink()
+    (cli.workspace / "new.sh").write_text("#!/bin/sh\n")
+    (cli.workspace / "new.sh").chmod(0o755)
+    (cli.workspace / "moved.txt").rename(cli.workspace / "src" / "moved.txt")
+    (cli.workspace / "link").unlink()
+    (cli.workspace / "link").symlink_to("src/app.py")
+    (cli.workspace / "run.sh").chmod(0o644)
+    (cli.workspace / "blank").touch()
+    patch = cli.process("diff", "--patch").out.encode("utf-8", "surrogateescape")
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=before, input=patch, check=True)
+    subprocess.run(
+        ["diff", "-r", "--no-dereference", "-x.holdfast", before, cli.workspace], check=True
+    )
+    assert os.stat(before / "new.sh").st_mode & 0o100
+    assert not os.stat(before / "run.sh").st_mode & 0o100
+
+
+@pytest.mark.requirement("CL-2")
+def test_side_by_side_shows_old_and_new_in_one_row(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "src" / "app.py").write_text("def main():\n    return 2\n    # more\n")
+    rows = cli("diff", "--side-by-side").out.splitlines()
+    assert rows[0] == "modified src/app.py"
+    cells = [row.split() for row in rows[2:]]
+    assert cells[0] == ["1", "def", "main():", "1", "def", "main():"]
+    assert cells[1] == ["2-", "return", "1", "2+", "return", "2"]
+    assert cells[2] == ["3+", "#", "more"]

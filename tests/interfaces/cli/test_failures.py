@@ -1,0 +1,289 @@
+"""Everything that can go wrong has its exit status and a message with the way out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine, command, run
+
+# Takes the lock of a store and tells so; whoever stops it holds up everybody else.
+_HOLD_LOCK = """
+import sys
+from pathlib import Path
+from holdfast.bootstrap import open_workspace
+with open_workspace(Path(sys.argv[1]), create=False, purpose="a hung agent") as opened:
+    with opened.store.exclusive():
+        print("held", flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hung(cli: CommandLine) -> Iterator[int]:
+    """A stopped process that holds the store; its id."""
+    cli.save()
+    cli.json("config", "set", "lock_timeout", "0.2")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD_LOCK, str(cli.workspace)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdin
+    assert holder.stdout
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        holder.send_signal(signal.SIGSTOP)
+        yield holder.pid
+    finally:
+        holder.send_signal(signal.SIGCONT)
+        holder.communicate()
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("directory", "said"),
+    [
+        ("missing", "does not exist"),
+        ("README.md", "is not a directory"),
+        ("/", "is the whole file system"),
+        ("/usr", "is a system directory"),
+        ("/proc/self", "is part of the system"),
+    ],
+)
+def test_what_is_no_project_is_refused_and_nothing_is_made(
+    project: Path,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    directory: str,
+    said: str,
+) -> None:
+    monkeypatch.chdir(project)
+    answer = run("checkpoint", "x", "-C", directory, "--json")
+    assert answer.status == 5
+    assert answer.error["code"] == "workspace_refused"
+    assert said in answer.error["message"]
+    assert answer.error["hint"]
+    assert list(holdfast_home.iterdir()) == []
+
+
+@pytest.mark.requirement("CL-3", "ST-3")
+def test_the_home_directory_is_refused_unless_one_insists(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(cli.workspace))
+    answer = cli("checkpoint", "x", "--json")
+    assert answer.status == 5
+    assert "is your home directory" in answer.error["message"]
+    assert "--force" in answer.error["hint"]
+    assert cli("checkpoint", "x", "--force").status == 0
+
+
+@pytest.mark.requirement("CL-3")
+def test_the_store_itself_is_no_workspace_even_with_force(
+    cli: CommandLine, holdfast_home: Path
+) -> None:
+    cli.save()
+    inside = CommandLine(holdfast_home / "stores")
+    assert inside("checkpoint", "x", "--force", "--json").error["code"] == "workspace_refused"
+
+
+@pytest.mark.requirement("CL-3")
+def test_an_unreadable_workspace_is_refused(cli: CommandLine, ordinary_permissions: None) -> None:
+    cli.save()
+    cli.workspace.chmod(0o000)
+    try:
+        answer = cli("checkpoint", "x", "--json")
+        assert answer.status == 5
+        assert answer.error["hint"]
+    finally:
+        cli.workspace.chmod(0o755)
+    assert len(cli.json("log")) == 1
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_store_that_cannot_be_made_is_refused(
+    cli: CommandLine,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ordinary_permissions: None,
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(holdfast_home / "below"))
+    holdfast_home.chmod(0o500)
+    try:
+        answer = cli("checkpoint", "x", "--json")
+        assert answer.status == 5
+        assert "HOLDFAST_HOME" in answer.error["hint"]
+    finally:
+        holdfast_home.chmod(0o700)
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_current_directory_that_is_gone_is_told(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    answer = run("status", "--json")
+    monkeypatch.chdir(project)
+    assert answer.status == 5
+    assert "does not exist any more" in answer.error["message"]
+
+
+@pytest.mark.requirement("CL-3", "ST-3")
+def test_a_budget_that_is_used_up_is_exit_7_and_names_the_setting(cli: CommandLine) -> None:
+    cli.save()
+    cli.json("config", "set", "budget", "1000")
+    answer = cli("checkpoint", "x", "--json")
+    assert answer.status == 7
+    assert answer.error["code"] == "budget_reached"
+    assert "config set budget" in answer.error["hint"]
+    assert len(cli.json("log")) == 1
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_full_disk_under_the_output_is_exit_7(cli: CommandLine) -> None:
+    cli.save()
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("log", "-C", str(cli.workspace)),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 7
+    assert done.stderr.startswith(b"error: no space left on the disk")
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_store_held_by_a_hung_process_is_exit_8_and_names_the_process(
+    cli: CommandLine, hung: int
+) -> None:
+    answer = cli("checkpoint", "x", "--json")
+    assert answer.status == 8
+    assert answer.error["code"] == "busy"
+    assert f"process {hung} (a hung agent)" in answer.error["message"]
+    assert f"kill {hung}" in answer.error["hint"]
+    assert len(cli.json("log")) == 1, "reading needs no lock"
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_an_interrupted_command_ends_with_130_and_a_short_message(
+    cli: CommandLine, hung: int, number: signal.Signals
+) -> None:
+    os.environ.pop("HOLDFAST_DEBUG", None)
+    program = (
+        "import os, sys, threading\n"
+        "from holdfast.interfaces.cli.main import main\n"
+        "from holdfast.store.store_lock import StoreLock\n"
+        "def held(self, *_):\n"  # the moment in which the command begins to wait for the lock
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    threading.Event().wait()\n"
+        "StoreLock._acquire_file = held\n"
+        f"sys.exit(main({['checkpoint', 'x', '-C', str(cli.workspace)]!r}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (130, b"")
+    assert done.stderr == (
+        b"error: interrupted\n"
+        b"hint: what was finished is kept; the next command puts right what was not\n"
+    )
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_reader_that_goes_away_is_not_an_error_message(cli: CommandLine) -> None:
+    cli.save()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command("log", "-C", str(cli.workspace)),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.requirement("CL-3")
+def test_what_nobody_foresaw_is_exit_1_and_says_that_it_is_a_bug(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.save()
+
+    def fail(invocation: object) -> int:
+        raise RuntimeError("the sky fell")
+
+    monkeypatch.setattr("holdfast.interfaces.cli.commands.log.run", fail)
+    answer = cli("log", "--json")
+    assert answer.status == 1
+    assert answer.error["code"] == "bug"
+    assert answer.error["message"] == "unexpected RuntimeError: the sky fell"
+    assert "this is a bug in Holdfast" in answer.error["hint"]
+    assert "Traceback" not in cli("log").err
+    monkeypatch.setenv("HOLDFAST_DEBUG", "1")
+    assert cli("log").err.startswith("Traceback (most recent call last):")
+
+
+@pytest.mark.requirement("CL-3")
+def test_commands_at_the_same_time_all_succeed(cli: CommandLine) -> None:
+    cli.save()
+    answers: list[int] = []
+    threads = [
+        Thread(target=lambda n=n: answers.append(cli.process("checkpoint", f"number {n}").status))
+        for n in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [0, 0, 0, 0]
+    listed = cli.json("log")
+    assert len(listed) == 5
+    assert [one["parent"] for one in listed[:-1]] == [one["id"] for one in listed[1:]]
+
+
+@pytest.mark.requirement("CL-3")
+def test_the_process_itself_answers_with_the_same_statuses(cli: CommandLine) -> None:
+    assert cli.process("checkpoint", "x").status == 0
+    assert cli.process("checkpoint").status == 2
+    assert cli.process("show", "nobody").status == 4
+    assert cli.process("delete", "HEAD").status == 5
+    answer = cli.process("show", "nobody", "--json")
+    assert answer.error["code"] == "unknown_reference"
+
+
+@pytest.mark.requirement("CL-3")
+def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
+    cli: CommandLine,
+) -> None:
+    cli.save("good", "--name", "good")
+    for name in ("README.md", "run.sh"):
+        (cli.workspace / name).write_text("wrecked\n")
+    program = (
+        "import os, signal\n"
+        "from holdfast.engine.restore.executor import Executor\n"
+        "from holdfast.interfaces.cli.main import main\n"
+        # Everything is in place and nothing is recorded yet.
+        "Executor.sync_directories = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"main({['-C', str(cli.workspace), 'restore', 'good', '--yes']!r})\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    answer = cli("log", "--records")
+    assert answer.status == 0
+    assert answer.err.startswith("note: a restore had been interrupted; it was put right first")
+    assert (cli.workspace / "README.md").read_text() == "hello\n"
+    assert cli("log").err == ""
+    assert cli("undo", "--yes").status == 0
+    assert (cli.workspace / "README.md").read_text() == "wrecked\n"

@@ -1,0 +1,116 @@
+"""Before a verb runs: help, global options, wrong words, and what is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import __version__
+from holdfast.interfaces.cli.verbs import OTHER_WORDS, VERBS
+from tests.interfaces.cli.command_line import CommandLine, run
+from tests.project.repository import commands
+
+HEAVY = {"apsw", "blake3", "pygments", "rich", "pyfastcdc", "backports.zstd"}
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_overview_names_every_command_and_every_command_has_a_file() -> None:
+    page = run("--help")
+    assert page.status == 0
+    assert VERBS.keys() == commands().keys()
+    for verb in VERBS:
+        assert f"\n  {verb} " in page.out
+
+
+@pytest.mark.requirement("CL-1")
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_command_has_an_example_and_the_options_of_every_command(verb: str) -> None:
+    page = run(verb, "--help")
+    assert (page.status, page.err) == (0, "")
+    assert page.out.startswith(f"usage: holdfast {verb}")
+    assert f"  $ holdfast {verb}" in page.out
+    for option in ("-C DIR", "--session ID", "--json"):
+        assert option in page.out
+    assert max(len(line) for line in page.out.splitlines()) <= 100
+
+
+def test_help_can_be_asked_for_in_three_ways() -> None:
+    assert run("help", "diff").out == run("diff", "--help").out == run("-h", "diff").out
+    assert run("help").out == run("--help").out
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").out == f"holdfast {__version__}\n"
+
+
+@pytest.mark.requirement("CL-3")
+def test_no_command_at_all_is_a_usage_error_that_shows_the_overview() -> None:
+    answer = run()
+    assert (answer.status, answer.out) == (2, "")
+    assert "usage: holdfast" in answer.err
+    assert run("--json").error["code"] == "usage"
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("chekpoint", "checkpoint"), ("stauts", "status"), *OTHER_WORDS.items()]
+)
+def test_a_wrong_command_gets_a_suggestion(typed: str, meant: str) -> None:
+    answer = run(typed, "--json")
+    assert answer.status == 2
+    assert answer.error["hint"].startswith("did you mean: ")
+    assert f"holdfast {meant}" in answer.error["hint"]
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_options_of_every_command_stand_before_or_after_the_verb(project: Path) -> None:
+    before = run("-C", str(project), "--json", "--session", "one", "checkpoint", "first")
+    after = run("checkpoint", "second", f"-C{project}", "--json", "--session=one")
+    assert before.json["session_id"] == after.json["session_id"] == "one"
+    assert after.json["parent"] == before.json["id"]
+
+
+@pytest.mark.requirement("CL-3")
+def test_an_option_that_does_not_exist_is_a_usage_error_in_both_forms(cli: CommandLine) -> None:
+    plain = cli("log", "--nonsense")
+    assert (plain.status, plain.out) == (2, "")
+    assert plain.err == (
+        "error: unrecognized arguments: --nonsense\nhint: see: holdfast log --help\n"
+    )
+    assert cli("log", "--nonsense", "--json").error["code"] == "usage"
+
+
+@pytest.mark.requirement("PF-7")
+def test_only_the_module_of_the_chosen_verb_is_imported() -> None:
+    loaded = _modules_after("main(['status', '--help'])")
+    chosen = {name for name in loaded if name.startswith("holdfast.interfaces.cli.commands.")}
+    assert chosen == {"holdfast.interfaces.cli.commands.status"}
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.requirement("PF-7")
+def test_plain_output_needs_neither_rich_nor_pygments(project: Path) -> None:
+    where = ["-C", str(project)]
+    calls = [
+        f"main({['checkpoint', 'x', *where]!r})",
+        f"main({['log', *where]!r})",
+        f"main({['status', *where]!r})",
+        f"main({['diff', *where]!r})",
+    ]
+    assert _modules_after("; ".join(calls)) & {"rich", "pygments"} == set()
+
+
+def _modules_after(calls: str) -> set[str]:
+    program = (
+        "import sys\n"
+        "from holdfast.interfaces.cli.main import main\n"
+        f"{calls}\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(child.stderr.split())

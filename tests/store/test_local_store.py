@@ -1,0 +1,133 @@
+"""A store as one thing: opened, locked, made ready, measured, and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.sessions import Session
+from holdfast.store.layout import StoreLayout
+from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.local_store import LocalStore
+from holdfast.store.system import SystemClock
+from holdfast.testing.catalog_samples import ONE, new_checkpoint, new_operation
+from holdfast.testing.expectations import incompressible
+from holdfast.testing.object_store_contract import store_objects
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> StoreLayout:
+    layout = StoreLayout(tmp_path / "home" / "stores" / "0123456789abcdef0123")
+    layout.create(LocalFilesystem(), tmp_path / "workspace")
+    return layout
+
+
+@contextmanager
+def opened(layout: StoreLayout, workspace: Path = Path("/nowhere")) -> Iterator[LocalStore]:
+    store = LocalStore(LocalFilesystem(), layout, workspace, SystemClock(), purpose="test")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def test_a_store_is_ready_after_the_first_opening_and_needs_no_lock_then(
+    layout: StoreLayout,
+) -> None:
+    with opened(layout) as store:
+        assert not store.catalog.is_migrated()
+        store.make_ready()
+        assert store.catalog.is_migrated()
+    with opened(layout) as holder, opened(layout) as reader:
+        reader.lock_timeout_s = 0
+        with holder.exclusive():
+            reader.make_ready()
+            assert list(reader.catalog.sessions()) == []
+            with pytest.raises(Busy), reader.exclusive():
+                raise AssertionError
+
+
+def test_what_a_killed_writer_left_is_taken_in_on_entry(layout: StoreLayout) -> None:
+    with opened(layout) as store, store.exclusive():
+        store_objects(store.objects, [b"first", b"second"])
+    for path in layout.objects.glob("index.db*"):
+        path.unlink()
+    with opened(layout) as store:
+        store.make_ready()
+        assert store.objects.read(digest_of(b"second")) == b"second"
+
+
+def test_the_journal_is_written_read_and_removed(layout: StoreLayout) -> None:
+    with opened(layout) as store:
+        assert store.read_journal() is None
+        store.write_journal(b"one")
+        store.write_journal(b"two")
+    with opened(layout) as store:
+        assert store.read_journal() == b"two"
+        store.remove_journal()
+        store.remove_journal()
+        assert store.read_journal() is None
+
+
+def test_the_size_is_that_of_every_file(layout: StoreLayout) -> None:
+    with opened(layout) as store:
+        with store.exclusive():
+            store_objects(store.objects, [incompressible("content", 100_000)])
+        files = [path for path in layout.directory.rglob("*") if path.is_file()]
+        assert store.size_bytes() == sum(path.stat().st_size for path in files) > 100_000
+        assert store.free_bytes() > 0
+
+
+def test_a_store_inside_the_workspace_knows_where_it_is(
+    layout: StoreLayout, tmp_path: Path
+) -> None:
+    with opened(layout, tmp_path) as store:
+        assert store.path_inside_workspace() == b"home"
+    with opened(layout, tmp_path / "elsewhere") as store:
+        assert store.path_inside_workspace() is None
+
+
+@pytest.mark.parametrize("part", ["catalog.db", "objects/index.db", "stat-cache.db"])
+def test_a_part_that_cannot_be_opened_is_trouble_of_the_store(
+    layout: StoreLayout, part: str
+) -> None:
+    (layout.directory / part).mkdir()
+    with pytest.raises(StoreDamaged), opened(layout):
+        raise AssertionError
+
+
+@pytest.mark.requirement("CP-8")
+def test_threads_share_one_store_from_its_first_use(layout: StoreLayout) -> None:
+    with opened(layout) as store:
+        store.make_ready()
+        with store.exclusive(), store.catalog.transaction() as transaction:
+            transaction.add_session(Session(ONE, 1))
+    with opened(layout) as store:
+
+        def write(number: int) -> None:
+            with store.exclusive():
+                store_objects(store.objects, [b"%d" % number])
+                with store.catalog.transaction() as transaction:
+                    transaction.add_checkpoint(new_checkpoint(number))
+                    transaction.add_operation(new_operation(number))
+
+        def read(number: int) -> None:
+            for checkpoint in store.catalog.history(ONE):
+                assert store.objects.contains(digest_of(b"%d" % checkpoint.files))
+            store.objects.missing([digest_of(b"%d" % number)])
+            store.objects.is_behind()
+
+        with ThreadPoolExecutor(8) as pool:
+            work = [pool.submit(task, n) for n in range(40) for task in (write, read, read)]
+            for done in work:
+                done.result()
+        assert store.catalog.counts(ONE).checkpoints == 40
+        assert store.objects.count() == 40
+        assert list(store.catalog.check()) == []
+        assert list(store.objects.check(data=True)) == []

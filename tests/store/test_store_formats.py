@@ -1,0 +1,93 @@
+"""Stores of every format version there has been open, check, and restore byte for byte (ST-8).
+
+The stores were written by `tests/fixtures/make_store.py` when their format was new. One that is
+made now has to pass the same test, so that what is committed and what is written stay the same.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.store.layout import FORMAT
+from tests.fixtures.make_store import SESSION, describe
+
+pytestmark = pytest.mark.requirement("ST-8")
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+STORE_ID = "0123456789abcdef0123"
+STORES = sorted(path.name for path in (FIXTURES / "stores").iterdir())
+
+
+def test_there_is_a_store_of_every_format() -> None:
+    assert [f"format-{version}" for version in range(1, FORMAT + 1)] == STORES
+
+
+@pytest.fixture(params=[*STORES, "made now"])
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param != "made now":
+        return FIXTURES / "stores" / str(request.param)
+    made = tmp_path / "made"
+    root = FIXTURES.parents[1]
+    command = [sys.executable, "-m", "tests.fixtures.make_store", str(made)]
+    subprocess.run(command, check=True, cwd=root)
+    return made
+
+
+@pytest.fixture
+def workspace(golden: Path, tmp_path: Path, holdfast_home: Path) -> Path:
+    """An empty directory that carries the marker of a copy of the store."""
+    shutil.copytree(golden / "store", holdfast_home / "stores" / STORE_ID)
+    workspace = tmp_path / "workspace"
+    (workspace / ".holdfast").mkdir(parents=True)
+    (workspace / ".holdfast" / "workspace.json").write_text(json.dumps({"id": STORE_ID}))
+    return workspace
+
+
+def test_a_store_opens_and_checks(workspace: Path) -> None:
+    with open_workspace(workspace, create=False) as opened:
+        assert list(opened.store.objects.check(data=True)) == []
+        assert list(opened.store.catalog.check()) == []
+
+
+def test_every_checkpoint_restores_byte_for_byte(workspace: Path, golden: Path) -> None:
+    expected: dict[str, Any] = json.loads((golden / "expected.json").read_bytes())
+    with SessionCheckpointer.load(workspace, SESSION) as session:
+        for name in ("first", "second", "third", "first"):
+            session.restore(name)
+            assert describe(workspace) == expected[name], name
+
+
+def test_the_story_of_every_checkpoint_is_still_told(workspace: Path) -> None:
+    with SessionCheckpointer.load(workspace, SESSION) as session:
+        third, second, first = session.summaries()
+        assert [s.name for s in (first, second, third)] == ["first", "second", "third"]
+        assert session.get("initial").id == first.id
+        assert (first.tags, first.confidence) == (("golden",), 0.25)
+        assert second.parent == first.id
+        intent = session.get("second").intent
+        assert intent.tool_calls == ("Bash(make)", {"name": "Edit", "path": "src/module.txt"})
+        assert (intent.goal_id, intent.task_id) == ("goal", "task")
+        records = [s.kind for s in session.summaries(records=True)]
+        assert records == [third.kind, "restore", "safety", second.kind, first.kind]
+        assert session.diff("first", "third")["docs/large"] == "removed"
+
+
+def test_a_store_goes_on_being_used(workspace: Path) -> None:
+    with SessionCheckpointer.load(workspace, SESSION) as session:
+        session.restore("third")
+        (workspace / "new").write_bytes(b"new")
+        saved = session.checkpoint("written by a later version", name="later")
+        session.restore("first")
+        session.restore("later")
+        assert (workspace / "new").read_bytes() == b"new"
+        assert session.get("later").id == saved
+        assert session.undo().restored_to
