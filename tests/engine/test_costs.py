@@ -1,0 +1,253 @@
+"""What saves and restores cost, counted in calls and bytes: never measured in time."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.support.composition import composed
+from tests.support.watched_filesystem import Call, WatchedFilesystem
+
+DIRECTORIES = 20
+FILES_EACH = 10
+FILES = DIRECTORIES * FILES_EACH
+
+
+def _source(rng: random.Random, lines: int) -> bytes:
+    words = ["value", "self", "return", "index", "for", "result", "path", "None", "count"]
+    return "".join(
+        f"    {rng.choice(words)}_{rng.randrange(1000)} = {rng.choice(words)}({rng.random()})\n"
+        for _ in range(lines)
+    ).encode()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, rng: random.Random) -> Path:
+    root = tmp_path / "project"
+    for d in range(DIRECTORIES):
+        directory = root / f"package{d}"
+        directory.mkdir(parents=True)
+        for f in range(FILES_EACH):
+            (directory / f"module{f}.py").write_bytes(_source(rng, 120))
+    _age(root)
+    return root
+
+
+def _age(root: Path) -> None:
+    """Let every change lie behind the tick in which it would have to be read again."""
+    newest = max(path.stat().st_ctime_ns for path in (root, *root.rglob("*")))
+    probe = root.parent / "probe"
+    while True:
+        probe.write_bytes(b"")
+        if probe.stat().st_ctime_ns > newest + 40_000_000:
+            return
+
+
+class Counting:
+    """Counts calls by member and remembers the names that were opened."""
+
+    def __init__(self) -> None:
+        self.members: Counter[str] = Counter()
+        self.opened: list[bytes] = []
+
+    def __call__(self, call: Call) -> None:
+        self.members[call.member] += 1
+        if call.member == "open":
+            self.opened.append(call.arguments[0])
+
+    def reset(self) -> None:
+        self.members.clear()
+        self.opened.clear()
+
+
+def _edit_five(workspace: Path) -> list[bytes]:
+    edited = [workspace / f"package{d}" / "module3.py" for d in range(5)]
+    for path in edited:
+        path.write_bytes(path.read_bytes() + b"# edited\n")
+    return [os.fsencode(path.name) for path in edited]
+
+
+@pytest.mark.requirement("PF-1")
+def test_a_save_after_five_edits_stats_each_file_once_and_opens_only_what_changed(
+    workspace: Path,
+) -> None:
+    count = Counting()
+    with composed(workspace, fs=WatchedFilesystem(before=count).as_port()) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+        _edit_five(workspace)
+        count.reset()
+        opened.save()
+    python_files = [name for name in count.opened if name.endswith(b".py")]
+    assert len(python_files) == 5
+    assert count.members["stat"] <= FILES + 20
+    assert count.members["list_names"] <= 2
+    assert count.members["fsync"] == 1
+
+
+@pytest.mark.requirement("PF-1", "PF-6")
+def test_a_save_with_nothing_changed_reads_and_lists_nothing(workspace: Path) -> None:
+    count = Counting()
+    with composed(workspace, fs=WatchedFilesystem(before=count).as_port()) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+        count.reset()
+        opened.save()
+    assert [name for name in count.opened if name.endswith(b".py")] == []
+    assert count.members["read"] == 0
+
+
+@pytest.mark.requirement("PF-1")
+def test_another_process_starts_from_what_the_last_one_learned(workspace: Path) -> None:
+    with composed(workspace) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+    count = Counting()
+    with composed(workspace, fs=WatchedFilesystem(before=count).as_port()) as opened:
+        count.reset()
+        opened.save()
+    assert [name for name in count.opened if name.endswith(b".py")] == []
+
+
+@pytest.mark.requirement("PF-2")
+def test_a_first_save_opens_each_file_once_and_syncs_once(workspace: Path) -> None:
+    count = Counting()
+    with composed(workspace, fs=WatchedFilesystem(before=count).as_port()) as opened:
+        count.reset()
+        opened.save()
+    python_files = [name for name in count.opened if name.endswith(b".py")]
+    assert len(python_files) == FILES
+    assert count.members["read"] == FILES
+    assert count.members["fsync"] == 2  # the pack, and the directory that got it
+
+
+@pytest.mark.requirement("PF-3")
+def test_a_restore_of_five_files_touches_five_files(workspace: Path) -> None:
+    count = Counting()
+    with composed(workspace, fs=WatchedFilesystem(before=count).as_port()) as opened:
+        first = opened.save()
+        _age(workspace)
+        opened.save()
+        _edit_five(workspace)
+        count.reset()
+        opened.restore(first.id)
+    assert count.members["exchange"] == 5
+    assert count.members["stat"] <= FILES + 60
+    written = [name for name in count.opened if name.endswith(b".py")]
+    assert len(written) <= 10  # read for the safety checkpoint, read back to verify
+
+
+@pytest.mark.requirement("PF-6")
+def test_content_is_synced_before_the_save_is_acknowledged(workspace: Path) -> None:
+    order: list[str] = []
+
+    def note(call: Call) -> None:
+        if call.member in ("write", "fsync"):
+            order.append(call.member)
+
+    with composed(workspace, fs=WatchedFilesystem(after=note).as_port()) as opened:
+        opened.save()
+        order.clear()
+        _edit_five(workspace)
+        opened.save()
+        (level,) = opened.store.catalog._db.execute("PRAGMA synchronous").fetchall()[0]
+    assert order == ["write", "fsync"]
+    assert level == 2  # FULL: a commit returns after its own fsync
+
+
+@pytest.mark.requirement("PF-4", "ST-1")
+def test_a_long_history_of_edits_takes_half_the_space_of_a_shadow_repository(
+    workspace: Path, tmp_path: Path, rng: random.Random
+) -> None:
+    git = {
+        **os.environ,
+        "GIT_DIR": str(tmp_path / "shadow.git"),
+        "GIT_WORK_TREE": str(workspace),
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@example.org",
+    }
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], env=git, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    run("init", "-q")
+    (tmp_path / "shadow.git" / "info" / "exclude").write_text(".holdfast/\n")
+    with SessionCheckpointer(workspace, "s") as session:
+        for number in range(60):
+            for _ in range(rng.randint(1, 3)):
+                target = workspace / f"package{rng.randrange(DIRECTORIES)}" / "module1.py"
+                lines = target.read_bytes().splitlines(keepends=True)
+                lines[rng.randrange(len(lines))] = _source(rng, 1)
+                target.write_bytes(b"".join(lines))
+            session.checkpoint(f"edit {number}")
+            run("add", "-A")
+            run("commit-tree", run("write-tree"), "-m", "edit")
+        packs = session.save() / "objects" / "packs"
+        ours = sum(path.stat().st_blocks * 512 for path in packs.iterdir())
+    shadow = sum(
+        path.stat().st_blocks * 512 for path in (tmp_path / "shadow.git").rglob("*") if path.is_file()
+    )
+    assert ours <= 0.5 * shadow
+
+
+_MEASURE = """
+import resource, sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+session = SessionCheckpointer(Path(sys.argv[1]), "s")
+Path(sys.argv[1], "small").write_bytes(b"x")
+session.checkpoint("warm up")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+Path(sys.argv[2]).rename(Path(sys.argv[1], "arrived"))
+session.checkpoint("measured")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def _growth_kib(workspace: Path, arriving: Path) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURE, str(workspace), str(arriving)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HOLDFAST_HOME": str(workspace.parent / "home")},
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.requirement("PF-5")
+def test_a_save_of_a_thousand_files_grows_memory_by_less_than_50_mb(
+    tmp_path: Path, rng: random.Random
+) -> None:
+    (tmp_path / "project").mkdir()
+    arriving = tmp_path / "arriving"
+    for d in range(100):
+        (arriving / f"d{d}").mkdir(parents=True)
+        for f in range(10):
+            (arriving / f"d{d}" / f"f{f}").write_bytes(_source(rng, 60))
+    assert _growth_kib(tmp_path / "project", arriving) < 50 * 1024
+
+
+@pytest.mark.requirement("PF-5")
+def test_memory_does_not_follow_the_size_of_a_file(tmp_path: Path, rng: random.Random) -> None:
+    (tmp_path / "project").mkdir()
+    arriving = tmp_path / "arriving"
+    block = rng.randbytes(1 << 20)
+    with arriving.open("wb") as file:
+        for number in range(90):
+            file.write(block[number * 11 :] + block[: number * 11])
+    assert _growth_kib(tmp_path / "project", arriving) < 60 * 1024
