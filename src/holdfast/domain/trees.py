@@ -130,6 +130,8 @@ def _decode(data: bytes) -> Tree:
         offset += length
     file_names, directory_names, symlink_names, targets = columns
     _require_sound_names(file_names, directory_names, symlink_names)
+    if b"" in targets:
+        raise ValueError("a link has no target")
 
     def rows(layout: struct.Struct, count: int) -> list[tuple[Any, ...]]:
         nonlocal offset

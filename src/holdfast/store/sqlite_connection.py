@@ -16,7 +16,8 @@ from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import store_trouble
 
-_FOLD_AT_PAGES = 1000
+_FOLD_AT_PAGES = 64
+_BUSY_TIMEOUT_MS = 30_000
 
 
 def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> apsw.Connection:
@@ -28,7 +29,7 @@ def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> aps
         str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
     )
     try:
-        connection.set_busy_timeout(30_000)
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -49,8 +50,16 @@ def fold_log(connection: apsw.Connection, path: Path) -> None:
         pages = log.stat().st_size // 4096
     except FileNotFoundError:
         return
-    if pages >= _FOLD_AT_PAGES:
+    if pages < _FOLD_AT_PAGES:
+        return
+    # A reader in another process may keep part of the log in use; it is not waited for.
+    connection.set_busy_timeout(0)
+    try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return
+    finally:
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
 
 
 def translate(error: apsw.Error, path: Path) -> Exception:

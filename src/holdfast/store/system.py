@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
@@ -21,4 +21,4 @@ class SystemClock:
 class RandomIds:
     @staticmethod
     def new_id() -> str:
-        return secrets.token_hex(CHECKPOINT_ID_LENGTH // 2)
+        return os.urandom(CHECKPOINT_ID_LENGTH // 2).hex()

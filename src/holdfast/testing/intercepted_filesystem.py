@@ -159,6 +159,9 @@ class InterceptedFilesystem:
             lambda: self._inner.exchange(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd),
         )
 
+    def is_open_for_writing(self, fd: int) -> bool | None:
+        return self._pass("is_open_for_writing", fd, lambda: self._inner.is_open_for_writing(fd))
+
     def list_xattrs(self, fd: int) -> list[str]:
         return self._pass("list_xattrs", fd, lambda: self._inner.list_xattrs(fd))
 

@@ -287,3 +287,18 @@ def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
     assert cli("log").err == ""
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "README.md").read_text() == "wrecked\n"
+
+
+@pytest.mark.requirement("CL-3")
+def test_started_without_any_standard_stream_it_still_works_and_harms_nothing(
+    cli: CommandLine,
+) -> None:
+    script = 'exec "$@" <&- >&- 2>&-'
+    for reason in ("one", "two"):
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *command("checkpoint", reason, "-C", str(cli.workspace))],
+            check=False,
+        )
+        assert done.returncode == 0
+    assert [one["reasoning"] for one in cli.json("log")] == ["two", "one"]
+    assert cli.json("check", "--data")["ok"] is True

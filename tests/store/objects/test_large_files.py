@@ -12,6 +12,7 @@ from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, CapturedContent, FileCapture
 from holdfast.ports.objects import ObjectStore, WriteTotals
 from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.system import SystemClock
 from holdfast.testing.expectations import incompressible
 from tests.store.objects.local_stores import opened
 
@@ -24,7 +25,7 @@ def capture(store: ObjectStore, path: Path) -> tuple[CapturedContent, WriteTotal
     writer = store.writer()
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        read = FileCapture(fs, writer).capture(
+        read = FileCapture(fs, writer, SystemClock.now_ns()).capture(
             directory, os.fsencode(path.name), path.stat().st_size, None
         )
     finally:

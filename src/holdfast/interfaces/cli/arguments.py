@@ -13,6 +13,7 @@ from typing import NoReturn
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.verbs import OTHER_WORDS, VERBS
 
+_PAGE_WIDTH = 90
 _WITH_VALUE = ("-C", "--session")
 
 
@@ -75,12 +76,17 @@ def require_verb(verb: str) -> str:
 
 
 def parse(
-    verb: str, configure: Callable[[Parser], None], tokens: Sequence[str]
+    verb: str, configure: Callable[[Parser], None], tokens: Sequence[str], *, width: int
 ) -> tuple[argparse.Namespace, list[str]]:
     """The options of one verb, and the words that stand behind `--`."""
+
+    def page(prog: str) -> Page:
+        # Left to find the width itself, argparse loads shutil, and that the compression modules.
+        return Page(prog, width=min(width, _PAGE_WIDTH) - 2)
+
     parser = Parser(
         prog=f"holdfast {verb}",
-        formatter_class=Page,
+        formatter_class=page,
         allow_abbrev=False,
         add_help=False,
     )

@@ -7,12 +7,13 @@ closed pipe ends quietly.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from holdfast import __version__
@@ -20,8 +21,12 @@ from holdfast.interfaces.cli.failures import BROKEN_PIPE, as_known, wants_traceb
 from holdfast.interfaces.cli.terminal import Terminal
 from holdfast.interfaces.cli.verbs import overview
 
+_GARBAGE_THRESHOLD = 50_000
+
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if argv is None:
+        _settle_in()
     tokens = list(sys.argv[1:] if argv is None else argv)
     terminal = Terminal()
     try:
@@ -36,6 +41,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except BaseException as error:
         return _report(error, tokens, terminal)
+
+
+def _settle_in() -> None:
+    """What is done once, when the process is the command's own."""
+    # It is short: looking for garbage while modules load is wasted time.
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    # Started without them, the next file opened would take their numbers, and what is meant for
+    # a terminal would be written into it.
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _dispatch(tokens: list[str], terminal: Terminal) -> int:
@@ -70,7 +88,7 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
         terminal.line(f"holdfast {__version__}")
         return 0
     module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
-    options, literal = parse(verb, module.configure, tokens)
+    options, literal = parse(verb, module.configure, tokens, width=terminal.width)
     from holdfast.interfaces.cli.invocation import Invocation
 
     status: int = module.run(Invocation(verb, options, literal, terminal))
@@ -120,11 +138,11 @@ def _discard_output() -> None:
     """Nobody reads any more: what is still buffered must not complain when Python ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
         try:
             stream.flush()
         except (OSError, ValueError):
-            try:
+            with suppress(OSError, ValueError):
                 os.dup2(nowhere, stream.fileno())
-            except (OSError, ValueError):
-                continue
     os.close(nowhere)

@@ -10,9 +10,9 @@ Not guaranteed: that what it returns can be turned back; programs read `--json`.
 
 from __future__ import annotations
 
+import io
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -27,6 +27,8 @@ MAGENTA = "35"
 CYAN = "36"
 ORANGE = "38;5;208"
 
+_NARROWEST = 40
+_WITHOUT_TERMINAL = 100
 _RESET = "\x1b[0m"
 # Control characters, line and paragraph separators, marks that turn the direction of writing,
 # and bytes that are not UTF-8 (as lone surrogates).
@@ -70,8 +72,8 @@ class Terminal:
         err: TextIO | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.out = sys.stdout if out is None else out
-        self.err = sys.stderr if err is None else err
+        self.out = out or _standard(sys.stdout)
+        self.err = err or _standard(sys.stderr)
         self._environment = os.environ if environment is None else environment
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
@@ -84,7 +86,14 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        return max(shutil.get_terminal_size((100, 24)).columns, 40)
+        """`COLUMNS`, or what the terminal says, or what fits a page."""
+        asked = self._environment.get("COLUMNS", "")
+        if asked.isascii() and asked.isdigit():
+            return max(int(asked), _NARROWEST)
+        try:
+            return max(os.get_terminal_size(self.out.fileno()).columns, _NARROWEST)
+        except (OSError, ValueError):
+            return _WITHOUT_TERMINAL
 
     @property
     def has_light_background(self) -> bool:
@@ -139,6 +148,11 @@ class Terminal:
         if self._environment.get("NO_COLOR"):
             return False
         return self._forced() or (self._is_terminal(stream) and not self._is_dumb())
+
+
+def _standard(stream: TextIO | None) -> TextIO:
+    """The stream, or one that leads nowhere: a process can be started without."""
+    return io.StringIO() if stream is None else stream
 
 
 def _painted(text: str, codes: tuple[str, ...]) -> str:

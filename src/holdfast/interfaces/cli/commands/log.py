@@ -21,8 +21,8 @@ def configure(parser: Parser) -> None:
 List the checkpoints of the session, newest first. Restores leave records behind: the state before
 (safety) and after (restore); they are listed with --records and can be restored like any other.
 
-On a terminal: a table with relative times and a mark for the confidence, green from 90 %, yellow
-from 70 %, else orange. In a pipe: one line each, with whole ids and times in UTC."""
+On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
+from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5

@@ -1,0 +1,270 @@
+"""Random work against a naive model: edits, saves, restores, undo, redo, deletes, in any order.
+
+After every restore the tree is compared with what the model remembers, by the independent hasher;
+after every save the tree found from what is remembered is compared with one found from nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import NotFound, NothingToUndo, UnknownReference
+from holdfast.domain.ids import SessionId
+from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.save import capture_policy
+from holdfast.engine.scan.scanner import Scanner
+from tests.support.tree_hash import debris, describe, differences
+from tests.support.tree_model import SessionModel, State, with_paths_of
+
+NAMES = [b"a", b"b", b"A", b"\xff\xfe", b"new\nline", b" ", b"-x", b"long" * 30]
+MODES = [0o644, 0o600, 0o755, 0o444, 0o4711, 0o666]
+DIRECTORY_MODES = [0o755, 0o700, 0o555, 0o1777, 0o2750]
+CONTENTS = [b"", b"one", b"two", b"three" * 100, b"\0" * 9000, b"x" * 1_200_000]
+
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(b"/".join)
+
+
+class Work(RuleBasedStateMachine):
+    """One workspace, one session, one model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp(prefix="random-work-"))
+        self.workspace = self.home / "project"
+        self.workspace.mkdir()
+        self.session = SessionCheckpointer(self.workspace, "s")
+        self.model = SessionModel()
+
+    def teardown(self) -> None:
+        self.session.close()
+        for directory, _, _ in os.walk(self.workspace):
+            os.chmod(directory, 0o700)
+        shutil.rmtree(self.home)
+
+    # What an agent does.
+
+    def _at(self, path: bytes) -> bytes:
+        return os.fsencode(self.workspace) + b"/" + path
+
+    def _clear(self, path: bytes) -> bytes:
+        """The absolute path, free, with directories above it in place of whatever is there."""
+        parts = path.split(b"/")
+        for count in range(1, len(parts)):
+            above = self._at(b"/".join(parts[:count]))
+            if not os.path.isdir(above) or os.path.islink(above):
+                _remove(above)
+                os.mkdir(above)
+        target = self._at(path)
+        _remove(target)
+        return target
+
+    @rule(path=paths, content=st.sampled_from(CONTENTS), mode=st.sampled_from(MODES))
+    def write(self, path: bytes, content: bytes, mode: int) -> None:
+        target = self._at(path)
+        if not os.path.isfile(target) or os.path.islink(target):
+            target = self._clear(path)
+        with open(target, "wb") as file:
+            file.write(content)
+        os.chmod(target, mode)
+
+    @rule(path=paths, mode=st.sampled_from(DIRECTORY_MODES))
+    def make_directory(self, path: bytes, mode: int) -> None:
+        target = self._clear(path)
+        os.mkdir(target)
+        os.chmod(target, mode)
+
+    @rule(path=paths, to=st.sampled_from([b"a", b"..", b"/etc/hostname", b"\xff", b"a/b"]))
+    def make_symlink(self, path: bytes, to: bytes) -> None:
+        os.symlink(to, self._clear(path))
+
+    @rule(path=paths)
+    def delete(self, path: bytes) -> None:
+        _remove(self._at(path))
+
+    @rule(source=paths, to=paths)
+    def move(self, source: bytes, to: bytes) -> None:
+        apart = not (to + b"/").startswith(source + b"/")
+        if os.path.lexists(self._at(source)) and apart:
+            aside = os.fsencode(self.home) + b"/aside"
+            os.rename(self._at(source), aside)
+            os.rename(aside, self._clear(to))
+
+    @rule(source=paths, to=paths)
+    def link(self, source: bytes, to: bytes) -> None:
+        old = self._at(source)
+        if os.path.isfile(old) and not os.path.islink(old) and source != to:
+            aside = os.fsencode(self.home) + b"/aside"
+            os.link(old, aside, follow_symlinks=False)
+            os.rename(aside, self._clear(to))
+
+    @rule(path=paths, mode=st.sampled_from([0o644, 0o700, 0o755]))
+    def change_mode(self, path: bytes, mode: int) -> None:
+        target = self._at(path)
+        if os.path.lexists(target) and not os.path.islink(target):
+            os.chmod(target, mode | 0o700 if os.path.isdir(target) else mode)
+
+    @rule(path=paths)
+    def touch(self, path: bytes) -> None:
+        if os.path.lexists(self._at(path)):
+            os.utime(self._at(path), ns=(10**18, 10**18), follow_symlinks=False)
+
+    # What Holdfast does.
+
+    @rule()
+    def save(self) -> None:
+        state = describe(self.workspace)
+        made = self.session.save_checkpoint("why").checkpoint
+        assert describe(self.workspace) == state
+        assert made.tree == self._tree_from_nothing()
+        assert not made.partial
+        self.model.saved(made.id, state)
+
+    def _tree_from_nothing(self) -> bytes:
+        with open_workspace(self.workspace, create=False) as opened:
+            vault = opened.engine.vault
+            with vault.open_root() as root_fd:
+                scan = Scanner(vault.fs, vault.objects, None).scan(
+                    root_fd,
+                    capture_policy(vault),
+                    DiscardingWriter(),
+                    generation="none",
+                    started_ns=vault.clock.now_ns(),
+                )
+        return scan.tree
+
+    @precondition(lambda self: self.model.order)
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        target = data.draw(st.sampled_from(self.model.order))
+        before = describe(self.workspace)
+        outcome = self.session.restore_checkpoint(target)
+        self._expect(self.model.restored(target, outcome.record, before))
+
+    @precondition(
+        lambda self: (
+            len(self.model.line) > 1 and self.model.line[1].checkpoint in self.model.moments
+        )
+    )
+    @rule()
+    def restore_one_step_back(self) -> None:
+        target = self.model.line[1].checkpoint
+        before = describe(self.workspace)
+        outcome = self.session.restore_checkpoint()
+        assert outcome.restored_to == target
+        self._expect(self.model.restored(target, outcome.record, before))
+
+    @precondition(lambda self: self.model.order)
+    @rule(data=st.data())
+    def restore_paths(self, data: st.DataObject) -> None:
+        target = data.draw(st.sampled_from(self.model.order))
+        before, then = describe(self.workspace), self.model.moments[target].state
+        known = sorted(before.keys() | then.keys())
+        linked = any(node.names for node in (*before.values(), *then.values()))
+        if not known or linked:
+            return
+        chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
+        texts = [os.fsdecode(path) for path in chosen]
+        outcome = self.session.restore_checkpoint(target, texts)
+        self.model.restored_paths(outcome.record, before)
+        self._expect(with_paths_of(before, then, chosen))
+
+    @rule()
+    def undo(self) -> None:
+        before = describe(self.workspace)
+        if not self.model.undoable:
+            with pytest.raises(NothingToUndo):
+                self.session.undo()
+            return
+        record = self.session.undo().record
+        self._expect(self.model.undone(record, before))
+
+    @rule()
+    def redo(self) -> None:
+        before = describe(self.workspace)
+        if not self.model.redoable:
+            with pytest.raises(NothingToUndo):
+                self.session.redo()
+            return
+        record = self.session.redo().record
+        self._expect(self.model.redone(record, before))
+
+    @precondition(lambda self: len(self.model.order) > 1)
+    @rule(data=st.data())
+    def delete_checkpoint(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from(self.model.order))
+        with open_workspace(self.workspace, create=False) as opened:
+            session = SessionId("s")
+            opened.engine.delete(session, opened.engine.resolve(session, gone))
+        self.model.deleted(gone)
+        with pytest.raises(NotFound):
+            self.session.get(gone)
+
+    @rule()
+    def open_again(self) -> None:
+        self.session.close()
+        self.session = SessionCheckpointer(self.workspace, "s")
+
+    @rule()
+    def let_the_clock_tick(self) -> None:
+        """Old enough to be trusted from memory: what the next scan looks at is then less."""
+        threading.Event().wait(0.025)
+
+    def _expect(self, state: State) -> None:
+        assert differences(describe(self.workspace), state) == []
+        assert debris(self.workspace) == []
+
+    @invariant()
+    def history_is_as_the_model_says(self) -> None:
+        assert [s.id for s in self.session.summaries()] == self.model.order[::-1]
+        assert self.session.checkpoint_count == len(self.model.order)
+
+    @invariant()
+    def head_and_the_steps_back_from_it_are_as_the_model_says(self) -> None:
+        line = [step.checkpoint for step in self.model.line]
+        assert self.session.standing_on == (line[0] if line else None)
+        for number, checkpoint in enumerate(line[1:], start=1):
+            assert self.session.get(f"HEAD~{number}").id == checkpoint
+        with pytest.raises(UnknownReference):
+            self.session.get(f"HEAD~{max(len(line), 1)}")
+
+
+def _remove(path: bytes) -> None:
+    """Like an agent's `rm -rf`, read-only directories included."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        for directory, _, _ in os.walk(path):
+            os.chmod(directory, 0o700)
+        shutil.rmtree(path)
+    else:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(path)
+
+
+@pytest.mark.requirement("CP-3", "CP-4", "CP-11", "RB-2", "RB-7", "RL-5")
+def test_random_work_is_always_as_the_model_says() -> None:
+    run_state_machine_as_test(Work, settings=settings(stateful_step_count=25, max_examples=40))
+
+
+@pytest.mark.torture
+@pytest.mark.requirement("CP-3", "CP-11", "RB-2", "RB-7")
+def test_much_random_work_is_always_as_the_model_says(torture_seconds: float) -> None:
+    """As many examples as fit into this campaign's time."""
+    rounds = max(1, int(torture_seconds / 12))
+    run_state_machine_as_test(Work, settings=settings(max_examples=40 * rounds))
