@@ -21,6 +21,7 @@ from holdfast.store.system import RandomIds, SystemClock
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
+_MEMORY_DISK = "/dev/shm"
 _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
     " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
@@ -192,7 +193,8 @@ def _not_a_project(directory: Path, store_home: Path) -> str | None:
         return "is your home directory, not a project"
     if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
         return "is a system directory, not a project"
-    if any(str(directory) == t or str(directory).startswith(t + "/") for t in _SYSTEM_TREES):
+    below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
+    if below and not str(directory).startswith(_MEMORY_DISK + "/"):
         return "is part of the system, not a project"
     if directory in store_home.parents:
         return f"holds the store itself ({store_home})"

@@ -7,7 +7,7 @@ something stands. And what nobody saved is never touched (RB-4).
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.paths import is_within, parent
@@ -95,6 +95,7 @@ def plan(
 
 
 @pytest.mark.requirement("RB-1")
+@settings(max_examples=150)
 @given(current=models(), target=models())
 def test_running_the_plan_turns_one_tree_into_the_other(current: Model, target: Model) -> None:
     made = plan(current, target)
@@ -154,6 +155,7 @@ def left_out(draw: st.DrawFn, model: Model) -> set[bytes]:
 
 
 @pytest.mark.requirement("RB-4")
+@settings(max_examples=150)
 @given(data=st.data(), current=models(), target=models())
 def test_what_nobody_saved_is_never_touched_and_the_rest_is_brought_about(
     data: st.DataObject, current: Model, target: Model
@@ -176,6 +178,7 @@ def test_what_nobody_saved_is_never_touched_and_the_rest_is_brought_about(
 
 
 @pytest.mark.requirement("RB-4")
+@settings(max_examples=150)
 @given(data=st.data(), current=models(), target=models())
 def test_what_the_checkpoint_left_out_is_not_deleted_for_being_absent_from_it(
     data: st.DataObject, current: Model, target: Model
@@ -191,6 +194,24 @@ def test_what_the_checkpoint_left_out_is_not_deleted_for_being_absent_from_it(
     extra = disk.nodes.keys() - target.keys()
     assert extra == {entry.path for entry in made.kept}
     assert made.blocked == ()
+
+
+@pytest.mark.requirement("RB-4", "RB-7")
+@settings(max_examples=150)
+@given(data=st.data(), current=models(), target=models())
+def test_chosen_paths_among_unsaved_and_omitted_ones_still_lose_nothing(
+    data: st.DataObject, current: Model, target: Model
+) -> None:
+    unsaved = data.draw(left_out(current), label="unsaved")
+    omitted = data.draw(left_out(target), label="omitted")
+    known = sorted(current.keys() | target.keys() | unsaved | omitted | {b"nowhere"})
+    paths = tuple(data.draw(st.lists(st.sampled_from(known), max_size=3), label="paths"))
+    made = plan(current, target, paths=paths, current_skipped=unsaved, target_skipped=omitted)
+    disk = Disk(current, unsaved)
+    disk.run(made)
+    for path, node in current.items():
+        if path not in target and any(is_within(path, other) for other in omitted):
+            assert disk.nodes.get(path) == node
 
 
 def selected_result(current: Model, target: Model, paths: tuple[bytes, ...]) -> Model:
@@ -210,6 +231,7 @@ def selected_result(current: Model, target: Model, paths: tuple[bytes, ...]) -> 
 
 
 @pytest.mark.requirement("RB-7")
+@settings(max_examples=150)
 @given(data=st.data(), current=models(), target=models())
 def test_only_the_chosen_paths_change(data: st.DataObject, current: Model, target: Model) -> None:
     known = sorted(current.keys() | target.keys() | {b"nowhere", b"a/nowhere"})

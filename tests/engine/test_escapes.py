@@ -19,7 +19,7 @@ from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees import Tree, encode_tree
-from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe

@@ -109,9 +109,7 @@ def plan_restore(
     blocked: list[Blocked] = []
     kept: list[Kept] = []
     changes: list[Change] = []
-    for change in tree_changes(load, current, target):
-        if not _selected(change, paths):
-            continue
+    for change in _chosen(tree_changes(load, current, target), paths):
         if change.new is None and (reason := left_out_then.covering(change.path)):
             kept.append(Kept(change.path, f"not part of that checkpoint: {reason}"))
             continue
@@ -127,21 +125,24 @@ def plan_restore(
     )
 
 
-def _selected(change: Change, paths: Collection[bytes]) -> bool:
-    """Whether a change is asked for: below a chosen path, or a directory leading to one that must
-    exist for it. A directory that leads there is never removed or changed on its account."""
+def _chosen(changes: Iterable[Change], paths: Collection[bytes]) -> Iterable[Change]:
+    """The changes asked for: all below a chosen path, and directories that have to come to be for
+    them. A directory that leads there is never removed or changed on its account."""
     if not paths:
-        return True
-    for chosen in paths:
-        if is_within(change.path, chosen):
-            return True
-        if (
-            is_within(chosen, change.path)
-            and isinstance(change.new, DirectoryEntry)
-            and not isinstance(change.old, DirectoryEntry)
-        ):
-            return True
-    return False
+        return changes
+    changes = list(changes)
+    asked = {c.path for c in changes if any(is_within(c.path, chosen) for chosen in paths)}
+    leading: set[bytes] = set()
+    for change in changes:
+        above = parent(change.path) if change.path in asked and change.new is not None else b""
+        while above and above not in leading:
+            leading.add(above)
+            above = parent(above)
+    return [c for c in changes if c.path in asked or (c.path in leading and _becomes_directory(c))]
+
+
+def _becomes_directory(change: Change) -> bool:
+    return isinstance(change.new, DirectoryEntry) and not isinstance(change.old, DirectoryEntry)
 
 
 def _keep_occupied_directories(

@@ -28,8 +28,9 @@ from holdfast.engine.restore.planning import (
     read_report,
     require_paths,
 )
+from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.recovery import needs_recovery, recover
-from holdfast.engine.restore.restore import RestoreRequest, restore
+from holdfast.engine.restore.restore import restore
 from holdfast.engine.save import add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.undo import redo_request, undo_request

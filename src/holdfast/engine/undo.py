@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.domain.errors import NothingToUndo
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
-from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.vault import Vault
 
 

@@ -179,9 +179,9 @@ def test_a_store_held_by_a_hung_process_is_exit_8_and_names_the_process(
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
 def test_an_interrupted_command_ends_with_130_and_a_short_message(
-    cli: CommandLine, hung: int, number: signal.Signals
+    cli: CommandLine, number: signal.Signals
 ) -> None:
-    os.environ.pop("HOLDFAST_DEBUG", None)
+    cli.save()
     program = (
         "import os, sys, threading\n"
         "from holdfast.interfaces.cli.main import main\n"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_mark
 from holdfast.interfaces.cli.progress_bar import ProgressBar
 from holdfast.interfaces.cli.terminal import GREEN, Terminal, visible, visible_bytes
@@ -34,6 +35,29 @@ def test_whatever_the_text_nothing_remains_that_a_terminal_obeys(text: str) -> N
             *("LRE", "RLE", "LRO", "RLO", "PDF"),
             *("LRI", "RLI", "FSI", "PDI"),
         )
+
+
+@pytest.mark.requirement("CL-2")
+def test_text_from_outside_cannot_reach_the_terminal_as_a_command(cli: CommandLine) -> None:
+    evil = "\x1b]0;title\x07\x1b[31mred \x9b2J \u202eright to left\r over"
+    (cli.workspace / "a\x1b[2Jb").write_text("\x1b[2J\n")
+    cli.save(evil, "--goal", evil)
+    (cli.workspace / "a\x1b[2Jb").write_text("\x1b[3J\n")
+    for arguments in (
+        ("log",),
+        ("show", "--files"),
+        ("status",),
+        ("diff",),
+        ("diff", "--stat"),
+        ("diff", "--name-only"),
+        ("diff", "--side-by-side"),
+        ("restore", "HEAD", "--dry-run"),
+        ("restore", "HEAD", evil),
+    ):
+        answer = cli(*arguments)
+        for character in (answer.out + answer.err).replace("\n", ""):
+            assert character.isprintable(), (arguments, character)
+    assert "\\x1b]0;title\\x07\\x1b[31mred \\x9b2J \\u202eright to left" in cli("log").out
 
 
 @pytest.mark.requirement("CL-2")
@@ -112,6 +136,21 @@ def test_a_time_long_ago_or_ahead_is_a_date(days: int) -> None:
     assert ago(moment, NOW) == moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+@pytest.mark.requirement("CL-2")
+@given(st.text(max_size=80), st.integers(2, 20))
+def test_wrapped_text_keeps_every_word_and_fits(text: str, width: int) -> None:
+    text = visible(text)
+    lines = wrapped(text, width)
+    assert all(cell_width(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def test_wide_characters_count_twice_and_combining_marks_not_at_all() -> None:
+    assert [cell_width(text) for text in ("abc", "漢字", "e\u0301", "")] == [3, 4, 1, 0]
+    assert (padded("漢", 4), padded("x", 3, right=True)) == ("漢  ", "  x")
+    assert wrapped("one two 漢字漢字 x", 5) == ["one", "two", "漢字", "漢字", "x"]
+
+
 def test_numbers_are_told_as_people_say_them() -> None:
     sizes = [0, 999, 1000, 1499, 9_960, 999_499, 999_500, 5_000_000_000, 10**18]
     assert [size(number) for number in sizes] == [
@@ -150,8 +189,20 @@ def test_on_a_terminal_the_log_is_a_table_with_colours_and_relative_times(cli: C
     assert "● 30 %" in lines[1]
     assert lines[2].split()[-4:] == ["first", "the", "first", "one"]
     assert "ago" in lines[2] or "just now" in lines[2]
-    assert "\x1b[32m● " in shown
-    assert "\x1b[38;5;208m● " in shown
+    assert "\x1b[32m●" in shown
+    assert "\x1b[38;5;208m●" in shown
+
+
+def test_the_mark_in_the_log_is_where_the_work_stands(cli: CommandLine) -> None:
+    cli.save("first", "--name", "first")
+    cli.save("second")
+    cli.json("restore", "first")
+    with Screen(cli.workspace, "log") as screen:
+        lines = screen.plain(screen.finish())
+    assert [line.split()[-1] for line in lines if line.startswith("▶")] == ["first"]
+    with Screen(cli.workspace, "log", "--records") as screen:
+        lines = screen.plain(screen.finish())
+    assert ["restore" in line.split() for line in lines if line.startswith("▶")] == [True]
 
 
 @pytest.mark.requirement("CL-2")
@@ -236,18 +287,15 @@ def test_with_json_nobody_is_asked_even_at_a_terminal(cli: CommandLine) -> None:
 @pytest.mark.requirement("CL-2")
 def test_work_over_half_a_second_shows_a_bar_and_wipes_it(cli: CommandLine) -> None:
     cli.save()
-    cli.json("config", "set", "lock_timeout", "1.5")
-    with (
-        Screen(cli.workspace, program=_HOLDING) as holder,
-        Screen(cli.workspace, "checkpoint", "x") as screen,
-    ):
+    with Screen(cli.workspace, program=_HOLDING) as holder:
         holder.read_until("held")
-        assert "━━━━━━" in screen.read_until("saving ") + screen.read_until(" s")
-        rest = screen.finish()
-        holder.type("\n")
-        holder.finish()
-    assert screen.status == 8
-    assert "\r\x1b[K" in rest
+        with Screen(cli.workspace, "checkpoint", "x") as screen:
+            screen.read_until("saving ")
+            assert "━━━━━━" in screen.read_until(" s")
+            holder.type("\n")
+            rest = screen.finish()
+    assert screen.status == 0
+    assert "\r\x1b[K\x1b[32m✓\x1b[0m Saved" in rest
 
 
 _HOLDING = """

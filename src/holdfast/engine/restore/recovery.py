@@ -20,7 +20,8 @@ from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, basename, jo
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
-from holdfast.engine.restore.restore import RestoreRequest, carry_out, rescue
+from holdfast.engine.restore.records import RestoreRequest, rescue
+from holdfast.engine.restore.restore import carry_out
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.save import save_tree
 from holdfast.engine.scan.scanner import Scanner

@@ -10,56 +10,34 @@ half-way takes back what was done. Nothing that is not in the store is overwritt
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
-from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
-from holdfast.domain.intent import SnapshotIntent
-from holdfast.domain.operations import OperationKind
+from holdfast.domain.ids import CheckpointId
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
-from holdfast.engine.restore.conflicts import amended_tree, find_unknown, find_unsaved
+from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.records import (
+    RestoreRequest,
+    add_safety,
+    record_restore,
+    rescue,
+    resulting_tree,
+)
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.unlocking import Unlocked, locked_paths
 from holdfast.engine.restore.verifier import verify
-from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
+from holdfast.engine.save import SavedTree, save_tree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewCheckpoint, NewOperation
-
-_CERTAIN = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class RestoreRequest:
-    """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore."""
-
-    session_id: SessionId
-    target: Checkpoint
-    paths: tuple[bytes, ...] = ()
-    best_effort: bool = False
-    kind: OperationKind = OperationKind.RESTORE
-    reverses: int | None = None
-    file_filter: Callable[[Path], bool] | None = None
-
-    def describe(self) -> str:
-        name = self.target.name or short(self.target.id)
-        if self.kind is OperationKind.UNDO:
-            return f"Undid the restore: back to {name}"
-        if self.kind is OperationKind.REDO:
-            return f"Redid the restore: forward to {name}"
-        some = f" ({len(self.paths)} selected paths)" if self.paths else ""
-        return f"Restored to {name}{some}"
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
@@ -72,7 +50,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             saved, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
-            safety = _add_safety(vault, saved, request, at_head)
+            safety = add_safety(vault, saved, request, at_head)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
             outcome = carry_out(
@@ -153,11 +131,13 @@ def carry_out(
             executor.finish_modes()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
-            result = _resulting_tree(vault, scanner, request)
+            result = resulting_tree(vault, scanner, request)
         except BaseException as error:
             _take_back(vault, journal, safety, executor, staging)
             raise _failure(error) from error
-        record, final_safety = _record(vault, request, safety, tree, result, token, head_before)
+        record, final_safety = record_restore(
+            vault, request, safety, tree, result, token, head_before
+        )
         staging.remove()
         vault.access.remove_journal()
     return RestoreOutcome(
@@ -218,128 +198,3 @@ def _blocked(plan: RestorePlan) -> RestoreConflict:
         f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
         hint="move it away and try again, or skip such paths: --best-effort",
     )
-
-
-def _add_safety(
-    vault: Vault, saved: SavedTree, request: RestoreRequest, head: Checkpoint | None
-) -> Checkpoint:
-    why = f"Before: {request.describe()}"
-    new = new_checkpoint(
-        vault,
-        saved,
-        session_id=request.session_id,
-        parent=head,
-        kind=Kind.SAFETY,
-        intent=SnapshotIntent(why, confidence=_CERTAIN),
-    )
-    with vault.catalog.transaction() as transaction:
-        checkpoint = transaction.add_checkpoint(new)
-        transaction.add_operation(
-            NewOperation(
-                OperationKind.CHECKPOINT,
-                request.session_id,
-                new.created_at_ns,
-                checkpoint=new.id,
-                head_before=head.id if head else None,
-            )
-        )
-    return checkpoint
-
-
-@dataclass(frozen=True, slots=True)
-class _ResultingTree:
-    """What the record of a restore says the workspace now is."""
-
-    tree: Digest
-    report: Digest | None
-    files: int
-    size_bytes: int
-
-
-def _resulting_tree(vault: Vault, scanner: Scanner, request: RestoreRequest) -> _ResultingTree:
-    """The target, proven by the verifier; after a restore of some paths, what a scan finds."""
-    target = request.target
-    if not request.paths:
-        return _ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    saved = save_tree(vault, scanner, file_filter=request.file_filter)
-    return _ResultingTree(saved.scan.tree, saved.report, saved.scan.files, saved.scan.size_bytes)
-
-
-def _record(
-    vault: Vault,
-    request: RestoreRequest,
-    safety: Checkpoint,
-    safety_tree: Digest,
-    result: _ResultingTree,
-    token: str,
-    head_before: CheckpointId | None,
-) -> tuple[Checkpoint, CheckpointId]:
-    """The restore becomes part of history: its record, its operation and the new HEAD, together."""
-    now_ns = vault.clock.now_ns()
-    record = NewCheckpoint(
-        id=CheckpointId(vault.ids.new_id()),
-        session_id=request.session_id,
-        # After a restore of some paths the work still stands on the checkpoint it stood on.
-        parent=head_before if request.paths and head_before else request.target.id,
-        kind=Kind.RESTORE,
-        created_at_ns=now_ns,
-        tree=result.tree,
-        intent=SnapshotIntent(request.describe(), confidence=_CERTAIN),
-        files=result.files,
-        size_bytes=result.size_bytes,
-        changed=ChangeCounts(),
-        report=result.report,
-        restores_from=request.target.id,
-    )
-    if safety_tree != safety.tree:
-        safety = add_safety_row(vault, safety, safety_tree)
-    with vault.catalog.transaction() as transaction:
-        added = transaction.add_checkpoint(record)
-        transaction.add_operation(
-            NewOperation(
-                request.kind,
-                request.session_id,
-                now_ns,
-                checkpoint=record.id,
-                safety=safety.id,
-                head_before=head_before,
-                reverses=request.reverses,
-                token=token,
-            )
-        )
-        transaction.set_head(request.session_id, record.id)
-    return added, safety.id
-
-
-def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
-    """Staging may hold the only copy of a file that was changed while the restore ran; then a
-    safety checkpoint that has it, else the one there is."""
-    unsaved = find_unknown(vault, journal)
-    if not unsaved:
-        return safety
-    return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))
-
-
-def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint:
-    """A second safety checkpoint: the first one with what changed while the restore ran."""
-    now_ns = vault.clock.now_ns()
-    why = f"{safety.intent.reasoning}, with what changed meanwhile"
-    new = NewCheckpoint(
-        id=CheckpointId(vault.ids.new_id()),
-        session_id=safety.session_id,
-        parent=safety.parent,
-        kind=Kind.SAFETY,
-        created_at_ns=now_ns,
-        tree=tree,
-        intent=SnapshotIntent(why, confidence=_CERTAIN),
-        files=safety.files,
-        size_bytes=safety.size_bytes,
-        changed=safety.changed,
-        report=safety.report,
-    )
-    with vault.catalog.transaction() as transaction:
-        added = transaction.add_checkpoint(new)
-        transaction.add_operation(
-            NewOperation(OperationKind.CHECKPOINT, safety.session_id, now_ns, checkpoint=new.id)
-        )
-    return added

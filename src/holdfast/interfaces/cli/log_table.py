@@ -1,92 +1,107 @@
-"""The history as a table, for a terminal."""
+"""The history as a table, for a terminal.
+
+Made without a table library: loading one would take longer than everything else that `log` does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import short
-from holdfast.interfaces.cli.checkpoint_view import FAIRLY_SURE, SURE, title
-from holdfast.interfaces.cli.terminal import Terminal, visible
+from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour, title
+from holdfast.interfaces.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Terminal,
+    visible,
+)
 from holdfast.interfaces.cli.wording import ago, percent
 
+_GAP = "  "
 _NARROW = 90
+_LEAST_FOR_REASON = 20
+_RIGHT = ("sure", "files")
+_ONLY_WIDE = ("kind", "changes")
 
 
-def rich_console(terminal: Terminal) -> Console:
-    """rich, told by us and not by its own guesses what the terminal can do."""
-    return Console(
-        file=terminal.out,
-        force_terminal=terminal.out_colour,
-        color_system="auto" if terminal.out_colour else None,
-        no_color=not terminal.out_colour,
-        width=terminal.width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+class Part(NamedTuple):
+    """Text in one colour, or in none."""
+
+    text: str
+    codes: tuple[str, ...] = ()
+
+
+Row = dict[str, list[Part]]
 
 
 def show_table(
     terminal: Terminal, found: Sequence[Checkpoint], head: str | None, now: datetime
 ) -> None:
-    wide = terminal.width >= _NARROW
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", width=1)
-    table.add_column("id", no_wrap=True)
-    table.add_column("when", no_wrap=True)
-    if wide:
-        table.add_column("kind", no_wrap=True)
-    table.add_column("sure", justify="right", no_wrap=True)
-    table.add_column("files", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("changes", no_wrap=True)
-    table.add_column("reason", ratio=1, overflow="fold")
-    for one in found:
-        table.add_row(*_row(one, one.id == head, now, wide=wide))
-    rich_console(terminal).print(table)
+    rows = [_row(one, one.id == head, now) for one in found]
+    names = [name for name in rows[0] if terminal.width >= _NARROW or name not in _ONLY_WIDE]
+    widths = {name: max(len(name), *(_width(row[name]) for row in rows)) for name in names}
+    left = sum(widths.values()) + len(_GAP) * len(widths)
+    heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
+    terminal.line(terminal.paint(f"{heading}{_GAP}reason", DIM))
+    for one, row in zip(found, rows, strict=True):
+        cells = [_cell(terminal, row[name], widths[name], right=name in _RIGHT) for name in names]
+        reason = _reason(terminal, one, max(terminal.width - left, _LEAST_FOR_REASON))
+        terminal.line(_GAP.join([*cells, reason[0]]))
+        for line in reason[1:]:
+            terminal.line(" " * left + line)
 
 
-def _row(one: Checkpoint, is_head: bool, now: datetime, *, wide: bool) -> list[Text]:
-    faint = "dim" if one.kind.is_record else ""
-    row = [
-        Text("▶" if is_head else "", style="bold cyan"),
-        Text(short(one.id), style="dim cyan" if faint else "cyan"),
-        Text(ago(one.created_at, now), style=faint),
-    ]
-    if wide:
-        row.append(Text(one.kind.value, style=faint))
-    row += [_confidence(one.intent.confidence), Text(f"{one.files:,}", style=faint)]
-    if wide:
-        row.append(_changes(one))
-    reason = Text(style=faint)
-    if one.name:
-        reason.append(visible(one.name), style="bold").append("  ")
-    reason.append(title(one))
+def _row(one: Checkpoint, is_head: bool, now: datetime) -> Row:
+    faint = (DIM,) if one.kind.is_record else ()
+    sure = one.intent.confidence
+    return {
+        " ": [Part("▶" if is_head else "", (BOLD, CYAN))],
+        "id": [Part(short(one.id), (*faint, CYAN))],
+        "when": [Part(ago(one.created_at, now), faint)],
+        "kind": [Part(one.kind.value, faint)],
+        "sure": [Part("●", (confidence_colour(sure),)), Part(f" {percent(sure)}", faint)],
+        "files": [Part(f"{one.files:,}", faint)],
+        "changes": _changes(one),
+    }
+
+
+def _changes(one: Checkpoint) -> list[Part]:
+    changed = one.changed
+    signs = (
+        ("+", changed.added, GREEN),
+        ("~", changed.modified, YELLOW),
+        ("-", changed.removed, RED),
+    )
+    parts = [Part(f"{sign}{number:,}", (code,)) for sign, number, code in signs if number]
+    return [spaced for part in parts for spaced in (Part(" "), part)][1:]
+
+
+def _reason(terminal: Terminal, one: Checkpoint, width: int) -> list[str]:
+    """The name and the first line of the reason, wrapped together and coloured apart."""
+    name = f"{visible(one.name)}{_GAP}" if one.name else ""
+    lines = wrapped(name + title(one), width)
+    if name and cell_width(name) <= width:
+        lines[0] = terminal.paint(name, BOLD) + lines[0].removeprefix(name)
     if one.partial:
-        reason.append("  (saved in part)", style="yellow")
-    return [*row, reason]
+        lines.append(terminal.paint("(saved in part)", YELLOW))
+    return [terminal.paint(line, DIM) for line in lines] if one.kind.is_record else lines
 
 
-def _confidence(confidence: float) -> Text:
-    colour = "color(208)"
-    if confidence >= FAIRLY_SURE:
-        colour = "green" if confidence >= SURE else "yellow"
-    return Text("● ", style=colour).append(percent(confidence), style="default")
+def _cell(terminal: Terminal, parts: list[Part], width: int, *, right: bool) -> str:
+    space = " " * (width - _width(parts))
+    text = "".join(
+        terminal.paint(part.text, *part.codes) if part.codes else part.text for part in parts
+    )
+    return space + text if right else text + space
 
 
-def _changes(one: Checkpoint) -> Text:
-    text = Text()
-    for number, sign, style in (
-        (one.changed.added, "+", "green"),
-        (one.changed.modified, "~", "yellow"),
-        (one.changed.removed, "-", "red"),
-    ):
-        if number:
-            text.append(f"{sign}{number:,} ", style=style)
-    return text
+def _width(parts: list[Part]) -> int:
+    return sum(cell_width(part.text) for part in parts)

@@ -9,7 +9,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step, StepType
-from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.step_counts import count_steps
 from holdfast.interfaces.cli.terminal import (
     BOLD,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.bootstrap import OpenWorkspace
-from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation

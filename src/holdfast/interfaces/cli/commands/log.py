@@ -34,6 +34,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.references import standing_on
     from holdfast.interfaces.cli import json_output
 
     limit = _limit(invocation.options.limit)
@@ -43,6 +44,7 @@ def run(invocation: Invocation) -> int:
         found = catalog.history(session_id, limit=limit, records=invocation.options.records)
         session = catalog.session(session_id)
         head = session.head if session else None
+        standing = standing_on(opened.engine.vault, session_id)
     if invocation.json:
         invocation.emit(
             [json_output.checkpoint_with_intent(c, is_head=c.id == head) for c in found]
@@ -54,7 +56,9 @@ def run(invocation: Invocation) -> int:
     elif invocation.terminal.for_people:
         from holdfast.interfaces.cli.log_table import show_table
 
-        show_table(invocation.terminal, found, head, invocation.now)
+        # Without records in sight, the checkpoint that HEAD stands for is the one to mark.
+        here = head if invocation.options.records or standing is None else standing.id
+        show_table(invocation.terminal, found, here, invocation.now)
     else:
         _plain(invocation, found)
     return 0

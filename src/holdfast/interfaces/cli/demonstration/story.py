@@ -23,7 +23,7 @@ from holdfast.domain.changes import Change
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent
 from holdfast.engine.engine import Engine
-from holdfast.engine.restore.restore import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
 from holdfast.interfaces.cli.demonstration.project import RUIN, improve, make_project, ruin
 from holdfast.interfaces.cli.demonstration.tree_hash import tree_hash

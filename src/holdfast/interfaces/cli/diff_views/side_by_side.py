@@ -24,7 +24,6 @@ from holdfast.interfaces.cli.diff_views.difference import (
     notes,
     one_kind_each,
 )
-from holdfast.interfaces.cli.log_table import rich_console
 from holdfast.interfaces.cli.terminal import Terminal, visible_bytes, visible_line
 
 _LONGEST_COLOURED_HUNK = 2_000
@@ -57,7 +56,7 @@ class Side(NamedTuple):
 
 
 def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
-    console = rich_console(terminal)
+    console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
     for change in one_kind_each(difference.changes):
         _heading(console, change)
@@ -72,6 +71,20 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         for caption, hunk in _captioned(content):
             console.print(Text(caption, style="cyan"))
             console.print(_table(hunk, name, terminal.width, theme))
+
+
+def _console(terminal: Terminal) -> Console:
+    """rich, told by us and not by its own guesses what the terminal can do."""
+    return Console(
+        file=terminal.out,
+        force_terminal=terminal.out_colour,
+        color_system="auto" if terminal.out_colour else None,
+        no_color=not terminal.out_colour,
+        width=terminal.width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def _heading(console: Console, change: Change) -> None:

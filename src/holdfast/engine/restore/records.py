@@ -1,0 +1,167 @@
+"""What a restore leaves in the history: its safety checkpoints, its record and its operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.engine.restore.conflicts import amended_tree, find_unknown
+from holdfast.engine.restore.journal import Journal
+from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+
+_CERTAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore."""
+
+    session_id: SessionId
+    target: Checkpoint
+    paths: tuple[bytes, ...] = ()
+    best_effort: bool = False
+    kind: OperationKind = OperationKind.RESTORE
+    reverses: int | None = None
+    file_filter: Callable[[Path], bool] | None = None
+
+    def describe(self) -> str:
+        name = self.target.name or short(self.target.id)
+        if self.kind is OperationKind.UNDO:
+            return f"Undid the restore: back to {name}"
+        if self.kind is OperationKind.REDO:
+            return f"Redid the restore: forward to {name}"
+        some = f" ({len(self.paths)} selected paths)" if self.paths else ""
+        return f"Restored to {name}{some}"
+
+
+def add_safety(
+    vault: Vault, saved: SavedTree, request: RestoreRequest, head: Checkpoint | None
+) -> Checkpoint:
+    why = f"Before: {request.describe()}"
+    new = new_checkpoint(
+        vault,
+        saved,
+        session_id=request.session_id,
+        parent=head,
+        kind=Kind.SAFETY,
+        intent=SnapshotIntent(why, confidence=_CERTAIN),
+    )
+    with vault.catalog.transaction() as transaction:
+        checkpoint = transaction.add_checkpoint(new)
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.CHECKPOINT,
+                request.session_id,
+                new.created_at_ns,
+                checkpoint=new.id,
+                head_before=head.id if head else None,
+            )
+        )
+    return checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ResultingTree:
+    """What the record of a restore says the workspace now is."""
+
+    tree: Digest
+    report: Digest | None
+    files: int
+    size_bytes: int
+
+
+def resulting_tree(vault: Vault, scanner: Scanner, request: RestoreRequest) -> ResultingTree:
+    """The target, proven by the verifier; after a restore of some paths, what a scan finds."""
+    target = request.target
+    if not request.paths:
+        return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
+    saved = save_tree(vault, scanner, file_filter=request.file_filter)
+    return ResultingTree(saved.scan.tree, saved.report, saved.scan.files, saved.scan.size_bytes)
+
+
+def record_restore(
+    vault: Vault,
+    request: RestoreRequest,
+    safety: Checkpoint,
+    safety_tree: Digest,
+    result: ResultingTree,
+    token: str,
+    head_before: CheckpointId | None,
+) -> tuple[Checkpoint, CheckpointId]:
+    """The restore becomes part of history: its record, its operation and the new HEAD, together."""
+    now_ns = vault.clock.now_ns()
+    record = NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=request.session_id,
+        # After a restore of some paths the work still stands on the checkpoint it stood on.
+        parent=head_before if request.paths and head_before else request.target.id,
+        kind=Kind.RESTORE,
+        created_at_ns=now_ns,
+        tree=result.tree,
+        intent=SnapshotIntent(request.describe(), confidence=_CERTAIN),
+        files=result.files,
+        size_bytes=result.size_bytes,
+        changed=ChangeCounts(),
+        report=result.report,
+        restores_from=request.target.id,
+    )
+    if safety_tree != safety.tree:
+        safety = add_safety_row(vault, safety, safety_tree)
+    with vault.catalog.transaction() as transaction:
+        added = transaction.add_checkpoint(record)
+        transaction.add_operation(
+            NewOperation(
+                request.kind,
+                request.session_id,
+                now_ns,
+                checkpoint=record.id,
+                safety=safety.id,
+                head_before=head_before,
+                reverses=request.reverses,
+                token=token,
+            )
+        )
+        transaction.set_head(request.session_id, record.id)
+    return added, safety.id
+
+
+def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
+    """Staging may hold the only copy of a file that was changed while the restore ran; then a
+    safety checkpoint that has it, else the one there is."""
+    unsaved = find_unknown(vault, journal)
+    if not unsaved:
+        return safety
+    return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))
+
+
+def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint:
+    """A second safety checkpoint: the first one with what changed while the restore ran."""
+    now_ns = vault.clock.now_ns()
+    why = f"{safety.intent.reasoning}, with what changed meanwhile"
+    new = NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=safety.session_id,
+        parent=safety.parent,
+        kind=Kind.SAFETY,
+        created_at_ns=now_ns,
+        tree=tree,
+        intent=SnapshotIntent(why, confidence=_CERTAIN),
+        files=safety.files,
+        size_bytes=safety.size_bytes,
+        changed=safety.changed,
+        report=safety.report,
+    )
+    with vault.catalog.transaction() as transaction:
+        added = transaction.add_checkpoint(new)
+        transaction.add_operation(
+            NewOperation(OperationKind.CHECKPOINT, safety.session_id, now_ns, checkpoint=new.id)
+        )
+    return added

@@ -1,0 +1,55 @@
+"""Text measured in the cells of a terminal: wide characters take two, combining marks none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unicodedata import category, east_asian_width
+
+_JOINED = ("Mn", "Me", "Cf")
+
+
+def cell_width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """The text in that many cells; `right` puts it at their end."""
+    space = " " * max(width - cell_width(text), 0)
+    return space + text if right else text + space
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most that many cells, broken between words where that is possible."""
+    lines: list[str] = []
+    line, used = "", 0
+    for word in text.split(" "):
+        needed = cell_width(word)
+        if line and used + 1 + needed <= width:
+            line, used = f"{line} {word}", used + 1 + needed
+            continue
+        if line:
+            lines.append(line)
+        *full, line = _pieces(word, width)
+        lines += full
+        used = cell_width(line)
+    return [*lines, line]
+
+
+def _pieces(word: str, width: int) -> Iterator[str]:
+    """A word that is too long for a line, cut where it has to be."""
+    piece, used = "", 0
+    for character in word:
+        needed = _width(character)
+        if piece and used + needed > width:
+            yield piece
+            piece, used = "", 0
+        piece, used = piece + character, used + needed
+    yield piece
+
+
+def _width(character: str) -> int:
+    if category(character) in _JOINED:
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1

@@ -1,0 +1,42 @@
+"""Verifying packs and their index; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.ports.objects import ObjectProblem
+from holdfast.store.objects.packs import PACK_MAGIC
+
+if TYPE_CHECKING:
+    from holdfast.store.objects.local import LocalObjectStore
+
+
+def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
+    """Called with the object store's own lock held."""
+    packs, index = store.packs, store.index
+    for problem in index.problems():
+        yield ObjectProblem("index.db", problem, "index")
+    present = set(packs.numbers())
+    lengths = index.pack_lengths()
+    for number, length in sorted(lengths.items()):
+        if number not in present:
+            yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
+        elif packs.size_of(number) < length:
+            yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
+    if not data:
+        return
+    for number in sorted(present & lengths.keys()):
+        if packs.read(number, 0, len(PACK_MAGIC)) != PACK_MAGIC:
+            yield ObjectProblem(f"pack {number}", "it does not begin as a pack does", "I2")
+        for offset, record, end in packs.scan(number, 0):
+            # Behind the committed length stands, at worst, what a killed save left: no damage.
+            if record is None and offset < lengths[number]:
+                what = f"{end - offset} bytes at {offset} are no sound record"
+                yield ObjectProblem(f"pack {number}", what, "I2")
+    for digest in list(index.digests()):
+        try:
+            store.read(digest)
+        except StoreDamaged as error:
+            yield ObjectProblem(f"object {digest.hex()}", error.message, "I2")

@@ -1,0 +1,142 @@
+"""Writing one batch of objects: append records → fsync the pack → tell the index."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import NoSpace, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.ports.objects import WriteTotals
+from holdfast.store.faults import store_trouble, translate_os_error
+from holdfast.store.objects.compression import (
+    SMALLEST_WORTH_COMPRESSING,
+    Codec,
+    compress,
+    compress_against,
+)
+from holdfast.store.objects.index import Location
+from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
+from holdfast.store.objects.records import DEEPEST_CHAIN, Record, encode_record
+
+if TYPE_CHECKING:
+    from holdfast.store.objects.local import LocalObjectStore
+
+_LARGEST_DELTA_BYTES = 2 << 20
+_PREPARE_AT_OBJECTS = 20_000
+"""What a writer holds in memory goes to the index in batches of this many."""
+
+
+class LocalObjectWriter:
+    """One batch; the pack is opened with the first object that is new."""
+
+    def __init__(self, store: LocalObjectStore, limit_bytes: int | None) -> None:
+        self._store = store
+        self._limit_bytes = limit_bytes
+        self._appenders: list[PackAppender] = []
+        self._added: dict[Digest, Location] = {}
+        self._objects = 0
+        self._stored_bytes = 0
+        self._deduplicated_bytes = 0
+        with store.lock:
+            self._nothing_stored_yet = store.index.is_empty()
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        with self._store.lock:
+            if digest in self._added or self._is_stored(digest):
+                self._deduplicated_bytes += len(data)
+                return False
+            record = self._encode(digest, data, similar_to)
+            encoded = encode_record(record)
+            self._stored_bytes += len(encoded)
+            if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
+                raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
+            try:
+                appender = self._appender()
+                offset = appender.append(encoded)
+            except OSError as error:
+                raise translate_os_error(error, "writing content") from error
+            self._added[digest] = Location(appender.number, offset, len(encoded), record.depth)
+            self._objects += 1
+            if len(self._added) >= _PREPARE_AT_OBJECTS:
+                self._store.index.prepare(self._added.items())
+                self._added.clear()
+                self._nothing_stored_yet = False
+            return True
+
+    def _is_stored(self, digest: Digest) -> bool:
+        return not self._nothing_stored_yet and self._store.index.find(digest) is not None
+
+    def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
+        if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
+            base = self._base(similar_to)
+            if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
+                base_data, base_depth = base
+                codec, stored = compress_against(data, base_data)
+                if codec is Codec.ZSTD_AGAINST_BASE:
+                    return Record(digest, codec, base_depth + 1, len(data), similar_to, stored)
+                return Record(digest, codec, 0, len(data), None, stored)
+        codec, stored = compress(data)
+        return Record(digest, codec, 0, len(data), None, stored)
+
+    def _base(self, digest: Digest) -> tuple[bytes, int] | None:
+        """A base that is durable already, sound, and not at the end of a long chain."""
+        place = self._store.index.find(digest)
+        if place is None or place.depth >= DEEPEST_CHAIN:
+            return None
+        try:
+            data = self._store.read(digest)
+        except StoreDamaged:
+            return None
+        return (data, place.depth) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
+
+    def _appender(self) -> PackAppender:
+        if not self._appenders:
+            self._appenders.append(self._open_appender())
+        elif self._appenders[-1].end >= SEAL_AT_BYTES:
+            number = self._appenders[-1].number + 1
+            self._appenders.append(
+                PackAppender(self._store.fs, self._store.packs, number, create=True)
+            )
+        return self._appenders[-1]
+
+    def _open_appender(self) -> PackAppender:
+        """Go on in the newest pack if it ends where the index says, else start a new one."""
+        store = self._store
+        numbers = store.packs.numbers()
+        if numbers:
+            newest = numbers[-1]
+            size = store.packs.size_of(newest)
+            # One that the index does not know and that holds nothing was begun and abandoned.
+            ends_as_known = size == store.index.pack_lengths().get(newest, len(PACK_MAGIC))
+            if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
+                return PackAppender(store.fs, store.packs, newest, create=False)
+        number = numbers[-1] + 1 if numbers else 1
+        return PackAppender(store.fs, store.packs, number, create=True)
+
+    def commit(self) -> WriteTotals:
+        with self._store.lock, store_trouble("writing content"):
+            try:
+                for appender in self._appenders:
+                    appender.sync()
+                if self._appenders:
+                    lengths = [(a.number, a.end) for a in self._appenders]
+                    self._store.index.add(self._added.items(), lengths)
+            finally:
+                self._close()
+            return WriteTotals(self._stored_bytes, self._deduplicated_bytes, self._objects)
+
+    def abandon(self) -> None:
+        with self._store.lock:
+            self._store.index.forget_prepared()
+            try:
+                for appender in self._appenders:
+                    # What a failing disk does not let go is an unfinished save like any other.
+                    with contextlib.suppress(OSError):
+                        appender.forget()
+            finally:
+                self._close()
+
+    def _close(self) -> None:
+        while self._appenders:
+            self._appenders.pop().close()

@@ -1,0 +1,64 @@
+"""`holdfast check`: a sound store, a damaged one, one of a later version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-1")
+def test_a_sound_store_has_no_problems(cli: CommandLine) -> None:
+    cli.save()
+    assert cli.json("check") == {"ok": True, "problems": []}
+    assert cli.json("check", "--data") == {"ok": True, "problems": []}
+    assert cli("check").out.startswith("✓ The store is sound: 0 problems, ")
+
+
+@pytest.mark.requirement("CL-1", "CL-3")
+def test_a_flipped_byte_of_content_is_found_and_named(cli: CommandLine) -> None:
+    cli.save()
+    pack = next((Path(cli.json("init")["store"]) / "objects" / "packs").iterdir())
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    pack.write_bytes(data)
+    answer = cli("check", "--data", "--json")
+    assert answer.status == 6
+    assert answer.json["ok"] is False
+    for problem in answer.json["problems"]:
+        assert problem.keys() == {"invariant", "subject", "problem"}
+    assert cli("check", "--data").out.splitlines()[-1].startswith("✗ The store is damaged: ")
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_damaged_catalog_is_exit_6_and_a_problem_that_check_tells(cli: CommandLine) -> None:
+    cli.save()
+    catalog = Path(cli.json("init")["store"]) / "catalog.db"
+    for log in catalog.parent.glob("catalog.db-*"):
+        log.unlink()
+    catalog.write_bytes(b"\x55" * 4096)
+    answer = cli("log", "--json")
+    assert answer.status == 6
+    assert answer.error["code"] == "store_damaged"
+    checked = cli("check", "--json")
+    assert checked.status == 6
+    assert checked.json["ok"] is False
+    assert "catalog.db" in checked.json["problems"][0]["problem"]
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("verb", ["checkpoint", "log", "check", "init", "config"])
+def test_a_store_of_a_later_version_is_refused_untouched(cli: CommandLine, verb: str) -> None:
+    cli.save()
+    store = Path(cli.json("init")["store"])
+    described = json.loads((store / "store.json").read_bytes())
+    (store / "store.json").write_text(json.dumps(described | {"format": 99}))
+    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    answer = cli(verb, *(["x"] if verb == "checkpoint" else []), "--json")
+    assert answer.status == 6
+    assert answer.error["code"] == "newer_store"
+    assert "upgrade" in answer.error["hint"]
+    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before

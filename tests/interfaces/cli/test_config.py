@@ -1,0 +1,87 @@
+"""`holdfast config`: settings, where they come from, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-1")
+def test_a_setting_is_set_read_listed_and_taken_away(cli: CommandLine) -> None:
+    default = {"key": "include", "value": [], "origin": "default"}
+    assert cli.json("config", "get", "include") == default
+    set_to = {"key": "include", "value": [".env", "*.db"], "origin": "store"}
+    assert cli.json("config", "set", "include", '[".env", "*.db"]') == set_to
+    listed = {one["key"]: one for one in cli.json("config", "list")}
+    assert listed["include"]["value"] == [".env", "*.db"]
+    assert all(one["help"] for one in listed.values())
+    assert cli("config", "get", "include").out == '[".env", "*.db"]\n'
+    assert cli.json("config", "unset", "include") == default
+
+
+@pytest.mark.requirement("CP-12")
+def test_an_include_takes_effect_with_the_next_checkpoint(cli: CommandLine) -> None:
+    assert cli.json("checkpoint", "without")["files"] == 6
+    cli.json("config", "set", "include", '[".env"]')
+    assert cli.json("checkpoint", "with")["files"] == 7
+
+
+def test_the_value_may_be_any_toml_and_a_bare_word_needs_no_quotes(cli: CommandLine) -> None:
+    for typed, value in (
+        ('"10 GB"', 10_000_000_000),
+        ("10GB", 10_000_000_000),
+        ("1_000_000", 1_000_000),
+    ):
+        assert cli.json("config", "set", "budget", typed)["value"] == value
+    assert cli.json("config", "set", "setuid", "drop")["value"] == "drop"
+
+
+def test_the_origin_is_the_file_a_value_comes_from(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    user = tmp_path / "config" / "holdfast" / "config.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text('budget = "2 GB"\nsetuid = "drop"\n')
+    assert cli.json("config", "get", "budget") == {
+        "key": "budget",
+        "value": 2_000_000_000,
+        "origin": str(user),
+    }
+    cli.json("init")
+    project = cli.workspace / ".holdfast" / "config.toml"
+    project.write_text('budget = "3 GB"\n')
+    assert cli.json("config", "get", "budget")["origin"] == str(project)
+    assert cli.json("config", "get", "setuid")["origin"] == str(user)
+    assert cli.json("config", "set", "budget", '"4 GB"')["origin"] == "store"
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["get", "nonsense"], "there is no setting 'nonsense'"),
+        (["set", "nonsense", "1"], "there is no setting 'nonsense'"),
+        (["unset", "nonsense"], "there is no setting 'nonsense'"),
+        (["set", "budget", '"x"'], "budget cannot be 'x'"),
+        (["set", "budget", "true"], "budget cannot be True"),
+        (["set", "include", ".env"], "expects a list of patterns"),
+        (["set", "include", "["], "is not a TOML value"),
+        (["set", "budget", "1\nsetuid = 2"], "is more than one value"),
+        (["set", "budget"], "config set takes 2"),
+        (["get"], "config get takes 1"),
+        (["frobnicate"], "config does not know 'frobnicate'"),
+    ],
+)
+def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(
+    cli: CommandLine, arguments: list[str], said: str
+) -> None:
+    cli.json("init")
+    before = cli.json("config", "list")
+    answer = cli("config", *arguments, "--json")
+    assert answer.status == 2
+    assert said in answer.error["message"]
+    assert cli.json("config", "list") == before

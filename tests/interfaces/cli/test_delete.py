@@ -1,0 +1,28 @@
+"""`holdfast delete`: one checkpoint less, after a yes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-1")
+def test_a_deleted_checkpoint_is_gone_and_the_others_stay(cli: CommandLine) -> None:
+    kept = cli.save("kept")
+    dropped = cli.save("dropped", "--name", "bad")
+    done = cli.json("delete", "bad", "--yes")
+    assert (done["deleted"], done["name"]) == (dropped, "bad")
+    assert [one["id"] for one in cli.json("log")] == [kept]
+    assert cli("show", "bad").status == 4
+
+
+@pytest.mark.requirement("RB-8", "CL-3")
+def test_deleting_always_needs_a_yes(cli: CommandLine) -> None:
+    identifier = cli.save()
+    answer = cli("delete", "HEAD", "--json")
+    assert answer.status == 5
+    assert answer.error["code"] == "needs_confirmation"
+    assert "--yes" in answer.error["hint"]
+    assert cli.json("log")[0]["id"] == identifier
+    assert cli("delete", "--json").error["code"] == "usage"

@@ -1,0 +1,43 @@
+"""`holdfast log`: the history, newest first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_log_is_a_list_newest_first(cli: CommandLine) -> None:
+    ids = [cli.save(f"state {number}") for number in range(4)]
+    listed = cli.json("log")
+    assert [one["id"] for one in listed] == ids[::-1]
+    assert [one["is_head"] for one in listed] == [True, False, False, False]
+    assert listed[0]["reasoning"] == "state 3"
+    assert [one["id"] for one in cli.json("log", "-n", "2")] == ids[:1:-1]
+    assert len(cli.json("log", "-n0")) == 4
+
+
+def test_records_of_restores_are_listed_when_asked_for(cli: CommandLine) -> None:
+    cli.save("first", "--name", "first")
+    cli.json("restore", "first")
+    assert [one["kind"] for one in cli.json("log")] == ["manual"]
+    assert [one["kind"] for one in cli.json("log", "--records")] == ["restore", "safety", "manual"]
+
+
+@pytest.mark.requirement("CL-2")
+def test_in_a_pipe_the_log_is_one_plain_line_each(cli: CommandLine) -> None:
+    identifier = cli.save("why\nmore of it", "--name", "here", "--confidence", "0.9")
+    made = cli.json("log")[0]
+    line = f"{identifier} {made['created_at']} manual 0.90 6 +6 ~0 -0 [here] why\n"
+    assert cli("log").out == line
+    assert cli.process("log").out == line
+
+
+def test_a_history_without_checkpoints_is_empty(cli: CommandLine) -> None:
+    cli.save("only", "--name", "only")
+    cli.json("delete", "only", "--yes")
+    assert cli.json("log") == []
+    answer = cli("log")
+    assert (answer.status, answer.out) == (0, "")
+    assert "has no checkpoint yet" in answer.err

@@ -1,0 +1,46 @@
+"""`holdfast status`: where the work stands, what changed, what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-1")
+def test_status_tells_where_the_work_stands(cli: CommandLine, holdfast_home: Path) -> None:
+    identifier = cli.save("the good state", "--name", "good")
+    (cli.workspace / "README.md").rename(cli.workspace / "READ.md")
+    (cli.workspace / "run.sh").chmod(0o644)
+    status = cli.json("status")
+    assert status["workspace"] == str(cli.workspace)
+    assert Path(status["store"]).is_relative_to(holdfast_home)
+    assert status["head"]["id"] == identifier
+    assert status["changed"] == {"added": 0, "removed": 0, "modified": 1, "renamed": 1}
+    assert status["changes"] == [
+        {"path": "READ.md", "change": "renamed", "old_path": "README.md"},
+        {"path": "run.sh", "change": "modified"},
+    ]
+    assert status["skipped_counts"] == {"ignored": 1, "holdfast's own data": 1}
+    assert 0 < status["store_bytes"] < status["budget_bytes"] == 5_000_000_000
+    plain = cli("status").out
+    assert f"HEAD      {identifier} good, " in plain
+    assert "  renamed  README.md -> READ.md\n  modified run.sh  (mode)\n" in plain
+
+
+@pytest.mark.requirement("CP-12")
+def test_status_lists_everything_that_is_left_out_with_the_reason(cli: CommandLine) -> None:
+    cli.save()
+    listed = cli.json("status", "--skipped")["skipped"]
+    assert {"path": ".env", "reason": "ignored", "detail": ".gitignore:1: .env"} in listed
+    assert "  .env: ignored (.gitignore:1: .env)\n" in cli("status", "--skipped").out
+
+
+def test_status_stores_nothing(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "new").write_text("new")
+    before = cli.json("stats")["content_blobs"]
+    cli.json("status")
+    assert cli.json("stats")["content_blobs"] == before
