@@ -6,6 +6,7 @@ the table to stdout.
 
 import argparse
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -177,4 +178,6 @@ def _peers(text: str) -> frozenset[str]:
 
 
 if __name__ == "__main__":
+    # So that being told to stop removes the temporary directory too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

@@ -9,6 +9,7 @@ restore the copy is compared with the expected tree, and put right by plain copy
 did not do it.
 """
 
+import math
 import os
 import shutil
 import time
@@ -49,6 +50,7 @@ class Contestant:
     states: dict[str, Mapping[bytes, Entry]] = field(default_factory=dict)
     answer: frozenset[bytes] | None = None
     spent_s: float = 0.0
+    slow: set[tuple[str | None, str]] = field(default_factory=set)
     rounds: int = 0
     out: str | None = None
 
@@ -78,8 +80,16 @@ class Contestant:
 class Contest:
     """The contestants on one tree, and the book of what they did."""
 
-    def __init__(self, base: Path, work: Path, kinds: Sequence[PeerKind], book: Book) -> None:
+    def __init__(
+        self,
+        base: Path,
+        work: Path,
+        kinds: Sequence[PeerKind],
+        book: Book,
+        patience_s: float = math.inf,
+    ) -> None:
         self.base = base
+        self.patience_s = patience_s
         self.book = book
         self.expected = verify.fingerprint(base)
         self.work = work
@@ -107,10 +117,15 @@ class Contest:
         action: Callable[[Contestant], object],
         among: Iterable[Contestant],
         title: str | None = None,
-    ) -> None:
-        """Let every one of `among` do `action`, timed under `operation` if that has a name."""
+    ) -> list[Contestant]:
+        """Let all `among` do `action`, timed under `operation` if that has a name.
+
+        Returns those who did; what took one of them longer than patience allows is not repeated.
+        """
+        did = []
         for one in among:
-            if one.out is not None:
+            line = (operation, title or one.kind.title)
+            if one.out is not None or line in one.slow:
                 continue
             started = time.perf_counter()
             try:
@@ -124,8 +139,12 @@ class Contest:
                 continue
             finally:
                 one.spent_s += time.perf_counter() - started
+            did.append(one)
             if operation is not None:
                 self.book.at(operation, title or one.kind.title).samples.append(elapsed_s)
+                if elapsed_s > self.patience_s:
+                    one.slow.add(line)
+        return did
 
     def _leave(self, one: Contestant, operation: str | None, error: Exception) -> None:
         said = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
@@ -137,14 +156,20 @@ class Contest:
         """Put on record that a tool did not do this operation's work."""
         self.book.at(operation, one.kind.title).fault(what)
 
-    def check(self, operation: str, one: Contestant, title: str | None = None) -> None:
-        """After a restore to the first state: record what is wrong, then put it right."""
+    def check(
+        self, operation: str, one: Contestant, title: str | None = None, *, restored: bool = True
+    ) -> None:
+        """The tree should be in the first state: record what is wrong if it was to be restored.
+
+        Either way it is put right.
+        """
         if one.out is not None:
             return
         found = verify.fingerprint(one.tree, one.kind.own_names)
         wrong = verify.difference(self.expected, found)
         if wrong:
-            self.book.at(operation, title or one.kind.title).fault(wrong)
+            if restored:
+                self.book.at(operation, title or one.kind.title).fault(wrong)
             verify.mend(one.tree, self.base, self.expected, found)
 
     def fresh(self, one: Contestant) -> None:

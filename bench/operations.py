@@ -6,7 +6,7 @@ timed, an untimed save lets every tool catch up with the files that the last res
 that all are warm.
 
 Guarantees: the first round is warm-up and not counted, unless a tool is so slow that it has no
-other.
+other, or an operation so slow that it is not repeated.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Trial:
     def __init__(self, base: Path, work: Path, kinds: Sequence[PeerKind], effort: Effort) -> None:
         self._effort = effort
         self.book = Book()
-        self._contest = Contest(base, work, kinds, self.book)
+        self._contest = Contest(base, work, kinds, self.book, effort.patience_s)
 
     def run(self) -> Book:
         """Measure everything, clean up, and return the book."""
@@ -95,6 +95,8 @@ class Trial:
                 contest.fresh(one)
             contest.each(None, lambda one: one.peer.prepare(one.tree), order)
             contest.each(FIRST, lambda one: one.save(FIRST, contest.expected), order)
+            for one in order:
+                one.slow.clear()
         for one in contest.in_order(0):
             size = self.book.at(STORE_FIRST, one.kind.title, Unit.BYTES)
             size.samples.append(one.peer.size().disk_bytes)
@@ -134,15 +136,14 @@ class Trial:
         changes = edits.burst(contest.base, contest.expected, count, f"{save} {number}")
         state = edits.after(contest.expected, changes)
         contest.edit(changes, here)
-        contest.each(save, lambda one: one.save(save, state), here)
-        contest.each(diff, lambda one: one.compare(FIRST, save), here)
-        for one in here:
+        saved = contest.each(save, lambda one: one.save(save, state), here)
+        for one in contest.each(diff, lambda one: one.compare(FIRST, save), saved):
             wrong = one.wrong_answer(contest.expected, state)
             if wrong:
                 contest.fault(diff, one, wrong)
-        contest.each(back, lambda one: one.peer.restore(one.saved[FIRST]), here)
+        did = contest.each(back, lambda one: one.peer.restore(one.saved[FIRST]), here)
         for one in here:
-            contest.check(back, one)
+            contest.check(back, one, restored=one in did)
 
     def _checkout(self, number: int, here: list[Contestant]) -> None:
         """The reference's other way of restoring five files, which rewrites only what differs."""
@@ -151,9 +152,9 @@ class Trial:
         contest.each(None, lambda one: one.peer.save(), here)
         contest.edit(changes, here)
         contest.each(None, lambda one: one.peer.save(), here)
-        contest.each(BACK_FIVE, _restore_by_checkout, here, title=CHECKOUT)
+        did = contest.each(BACK_FIVE, _restore_by_checkout, here, title=CHECKOUT)
         for one in here:
-            contest.check(BACK_FIVE, one, title=CHECKOUT)
+            contest.check(BACK_FIVE, one, title=CHECKOUT, restored=one in did)
 
     def _drop_warm_up(self) -> None:
         for operation, page in self.book.pages.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import machine, table
 from bench.measure import Refusal
-from bench.operations import FIVE, FLOOR
+from bench.operations import BACK_FIVE, FIVE, FLOOR
 from bench.peers.contract import PeerKind
 from bench.rows import Row
 from bench.table import Table
@@ -80,10 +80,10 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """Where a tool was given fewer rounds than Holdfast and the reference."""
+    """Where a tool was given fewer rounds than another."""
     remarks = []
     for row in rows:
-        if row.operation != FIVE:
+        if row.operation not in (FIVE, BACK_FIVE):
             continue
         counts = {
             title: len(measured.samples)
@@ -93,6 +93,6 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
         most = max(counts.values(), default=0)
         fewer = [f"{title} {count}" for title, count in counts.items() if count < most]
         if fewer:
-            text = f"{row.tree}: {most} rounds; slower tools fewer: {', '.join(fewer)}."
+            text = f"{row.tree}, {row.operation}: {most} samples; fewer for {', '.join(fewer)}."
             remarks.append(text)
     return remarks

@@ -17,8 +17,12 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import NewerStore
+from holdfast.store.catalog.migrations import MIGRATIONS, Migration, migrate
 from holdfast.store.layout import FORMAT
+from holdfast.store.sqlite_connection import connect
 from tests.fixtures.make_store import SESSION, describe
+from tests.store.tree_pictures import picture
 
 pytestmark = pytest.mark.requirement("ST-8")
 
@@ -91,3 +95,28 @@ def test_a_store_goes_on_being_used(workspace: Path) -> None:
         assert (workspace / "new").read_bytes() == b"new"
         assert session.get("later").id == saved
         assert session.undo().restored_to
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_store_that_a_later_version_migrated_is_refused_untouched(
+    workspace: Path, holdfast_home: Path, tmp_path: Path, create: bool
+) -> None:
+    with open_workspace(workspace, create=False) as opened:
+        catalog = opened.store.directory / "catalog.db"
+    later = connect(catalog, synchronous="FULL")
+    migrate(later, (*MIGRATIONS, Migration("9999-later", "CREATE TABLE later (x)")))
+    later.close()
+    # Moved since: what would be noted about that has to wait until the store is known to be ours.
+    moved = workspace.rename(tmp_path / "moved")
+    before = picture(tmp_path), picture(holdfast_home)
+    with pytest.raises(NewerStore, match="9999-later"):
+        open_workspace(moved, create=create)
+    after = picture(tmp_path), picture(holdfast_home)
+    changed = {
+        name
+        for old, new in zip(before, after, strict=True)
+        for name in old.keys() | new.keys()
+        if old.get(name) != new.get(name)
+    }
+    # The index of the log belongs to whoever reads it; it says nothing of its own.
+    assert all(name.endswith("-shm") for name in changed), changed

@@ -11,6 +11,7 @@
     ├── Refused                   exit 5   a guard said no; the hint says how to go on
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
+    │   ├── StoreUnwritable       exit 5   no permission to write the store
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
     │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
     │   ├── RestoreFailed         exit 5   a step failed; everything was put back
@@ -93,6 +94,10 @@ class WorkspaceRefused(Refused):
 
 class WorkspaceTrouble(Refused):
     code = "workspace_trouble"
+
+
+class StoreUnwritable(Refused):
+    code = "store_unwritable"
 
 
 class NeedsConfirmation(Refused):

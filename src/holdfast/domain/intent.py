@@ -130,7 +130,17 @@ def _storable_call(call: ToolCall) -> ToolCall:
     if isinstance(call, str):
         return _storable(call)
     try:
-        copied: dict[str, Any] = json.loads(_storable(json.dumps(dict(call))))
-    except (TypeError, ValueError) as error:
+        copied: dict[str, Any] = _storable_json(json.loads(json.dumps(dict(call))))
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidIntent(f"a tool call cannot be stored as JSON: {error}") from None
     return copied
+
+
+def _storable_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, list):
+        return [_storable_json(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable_json(item) for key, item in value.items()}
+    return value

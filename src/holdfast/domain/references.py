@@ -98,11 +98,11 @@ def _moment_ns(text: str, now_ns: int) -> int:
             count = int(ago[1]) if ago[1].isdigit() else 1
             return now_ns - count * _UNIT_SECONDS[unit] * 1_000_000_000
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UnknownReference(
             f"the time in @{{{text}}} is not understood",
             hint="write @{2 hours ago}, @{yesterday} or @{2026-11-15 09:30}",
         ) from None
-    since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return since // timedelta(microseconds=1) * 1000

@@ -1,4 +1,7 @@
-"""All use cases on one workspace, each with the lock held and unfinished work put right first."""
+"""All use cases on one workspace, each with the lock held and unfinished work put right first.
+
+What only some use cases need is imported by them: a save must start quickly.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
-from holdfast.domain.errors import Busy, StoreDamaged, WorkspaceTrouble
+from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -20,7 +23,6 @@ from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.settings import DEFAULTS, check_setting
 from holdfast.engine.discarding_writer import DiscardingWriter
-from holdfast.engine.prune import collect
 from holdfast.engine.references import before_head, resolve, standing_on
 from holdfast.engine.restore.planning import (
     loader_for,
@@ -28,14 +30,15 @@ from holdfast.engine.restore.planning import (
     read_report,
     require_paths,
 )
-from holdfast.engine.restore.records import RestoreRequest
-from holdfast.engine.restore.recovery import needs_recovery, recover
-from holdfast.engine.restore.restore import restore
+from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.save import add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
-from holdfast.engine.undo import redo_request, undo_request
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
+
+if TYPE_CHECKING:
+    from holdfast.engine.restore.records import RestoreRequest
 
 
 class Engine:
@@ -52,13 +55,13 @@ class Engine:
     def _exclusive(self) -> Iterator[None]:
         with self.vault.access.exclusive():
             try:
-                recover(self.vault, self._scanner)
+                if needs_recovery(self.vault):
+                    from holdfast.engine.restore.recovery import recover
+
+                    recover(self.vault, self._scanner)
                 yield
             except OSError as error:
-                raise WorkspaceTrouble(
-                    f"the workspace {self.vault.workspace} failed: {error.strerror or error}",
-                    hint="put the cause right and try again; nothing was lost",
-                ) from error
+                raise workspace_trouble(self.vault.workspace, error) from error
 
     def recover(self) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one."""
@@ -101,6 +104,8 @@ class Engine:
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
     ) -> RestoreRequest:
+        from holdfast.engine.restore.records import RestoreRequest
+
         return RestoreRequest(
             session_id,
             self.resolve(session_id, reference),
@@ -110,9 +115,13 @@ class Engine:
         )
 
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
+        from holdfast.engine.undo import undo_request
+
         return undo_request(self.vault, session_id)
 
     def redo_request(self, session_id: SessionId) -> RestoreRequest:
+        from holdfast.engine.undo import redo_request
+
         return redo_request(self.vault, session_id)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
@@ -123,6 +132,8 @@ class Engine:
             return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
 
     def restore(self, request: RestoreRequest) -> RestoreOutcome:
+        from holdfast.engine.restore.restore import restore
+
         with self._exclusive():
             return restore(self.vault, self._scanner, request)
 
@@ -171,6 +182,8 @@ class Engine:
                 if session is not None and session.head == checkpoint.id:
                     transaction.set_head(session_id, checkpoint.parent)
                 transaction.remove_checkpoint(checkpoint.id)
+            from holdfast.engine.prune import collect
+
             try:
                 return DeleteOutcome(checkpoint.id, collect(self.vault))
             except StoreDamaged as error:

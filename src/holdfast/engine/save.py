@@ -23,7 +23,6 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.engine.prune import prune
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
@@ -124,8 +123,9 @@ def save_tree(
     try:
         return _save_tree(vault, scanner, wanted, file_filter)
     except BudgetReached as refused:
-        freed = prune(vault).freed_bytes
-        if freed == 0:
+        from holdfast.engine.prune import prune  # imported late: hardly any save needs it
+
+        if prune(vault).freed_bytes == 0:
             raise
         try:
             return _save_tree(vault, scanner, wanted, file_filter)

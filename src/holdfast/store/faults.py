@@ -6,8 +6,9 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged
+from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged, StoreUnwritable
 
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -25,6 +26,11 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
     if error.errno in _FULL:
         return NoSpace(
             f"no space left on the disk of the store while {doing}", hint="free some disk space"
+        )
+    if error.errno in _FORBIDDEN:
+        return StoreUnwritable(
+            f"the store cannot be written while {doing}: {error.strerror}",
+            hint="check its owner and permissions, or set HOLDFAST_HOME to another directory",
         )
     return StoreDamaged(
         f"the store failed while {doing}: {error.strerror or error}",

@@ -74,7 +74,7 @@ def test_a_full_pack_is_sealed_and_the_next_one_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pack_files, "SEAL_AT_BYTES", 2000)
-    monkeypatch.setattr("holdfast.store.objects.local.SEAL_AT_BYTES", 2000)
+    monkeypatch.setattr("holdfast.store.objects.writer.SEAL_AT_BYTES", 2000)
     contents = [incompressible(f"{number}", 700) for number in range(11)]
     held = fill(tmp_path, contents[:5])
     with opened(tmp_path) as store:

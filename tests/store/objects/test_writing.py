@@ -11,7 +11,6 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.store.objects import local
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.packs import PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, Record
@@ -114,7 +113,7 @@ def test_abandoned_batches_leave_no_growth_even_in_an_empty_store(tmp_path: Path
 def test_a_batch_larger_than_memory_allows_is_still_one_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_transaction: int
 ) -> None:
-    monkeypatch.setattr(local, "_PREPARE_AT_OBJECTS", per_transaction)
+    monkeypatch.setattr("holdfast.store.objects.writer._PREPARE_AT_OBJECTS", per_transaction)
     first = [incompressible(f"{number}", 100) for number in range(10)]
     second = [incompressible(f"second {number}", 100) for number in range(10)]
     with opened(tmp_path) as store, opened(tmp_path) as reader:

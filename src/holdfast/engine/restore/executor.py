@@ -22,6 +22,8 @@ from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.verifier import digest_of_file
+from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
 
 _NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -30,10 +32,11 @@ _NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 class StepFailed(Exception):
     """One step could not be done; the reason is for people."""
 
-    def __init__(self, path: bytes, reason: str) -> None:
+    def __init__(self, path: bytes, reason: str, *, disk_full: bool = False) -> None:
         super().__init__(f"{to_text(path)}: {reason}")
         self.path = path
         self.reason = reason
+        self.disk_full = disk_full
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Executor:
             try:
                 self._stage_one(number, step, planned)
             except OSError as error:
-                self._fail(number, step.path, _reason(error))
+                self._fail(number, step.path, error)
         self._staging.sync()
 
     def _stage_one(self, number: int, step: Step, planned: set[bytes]) -> None:
@@ -95,10 +98,18 @@ class Executor:
         assert isinstance(entry, (FileEntry, SymlinkEntry))
         dir_fd, directory = self._nearest_directory(parent(step.path))
         area = self._staging.area(dir_fd, directory)
-        linked_to = None
-        if isinstance(entry, FileEntry) and entry.link is not None and entry.link not in planned:
-            linked_to = (self._handles.open(parent(entry.link)), basename(entry.link))
+        linked_to = self._standing_name(entry, planned)
         self._staging.stage(_slot(number), entry, area, self._owner(dir_fd, step), linked_to)
+
+    def _standing_name(
+        self, entry: FileEntry | SymlinkEntry, planned: set[bytes]
+    ) -> tuple[int, bytes] | None:
+        """Another name of the same file that stays in the workspace as it is."""
+        if not isinstance(entry, FileEntry) or entry.link is None or entry.link in planned:
+            return None
+        dir_fd, name = self._handles.open(parent(entry.link)), basename(entry.link)
+        same = digest_of_file(self._fs, dir_fd, name) == entry.digest
+        return (dir_fd, name) if same else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
         """The deepest directory on the way to `path` that exists now."""
@@ -129,16 +140,16 @@ class Executor:
             try:
                 self._apply_one(number, step)
             except OSError as error:
-                self._fail(number, step.path, _reason(error))
+                self._fail(number, step.path, error)
             else:
                 if number not in self._unusable:
                     self.done.steps.append(step)
 
-    def _fail(self, number: int, path: bytes, reason: str) -> None:
+    def _fail(self, number: int, path: bytes, error: OSError) -> None:
         if not self._best_effort:
-            raise StepFailed(path, reason)
+            raise StepFailed(path, _reason(error), disk_full=error.errno in FULL)
         self._unusable.add(number)
-        self.done.problems.append(PathProblem(path, reason))
+        self.done.problems.append(PathProblem(path, _reason(error)))
 
     def _apply_one(self, number: int, step: Step) -> None:
         if step.type is StepType.CHMOD:

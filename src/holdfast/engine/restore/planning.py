@@ -11,7 +11,7 @@ from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import from_text, require_safe_path, to_text
+from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
 from holdfast.domain.restore_plans import RestorePlan, plan_restore
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.scan.scanner import Scan
@@ -36,8 +36,8 @@ def make_plan(
         current_skipped=_in_the_way(scan.skipped),
         target_skipped=_in_the_way(left_out_then),
     )
-    if paths and not plan.steps:
-        for path in paths:
+    for path in paths:
+        if not any(is_within(step.path, path) for step in plan.steps):
             _require_known(load, path, scan.tree, target.tree)
     return replace(plan, warnings=tuple(_warnings(load, scan, head)))
 

@@ -16,13 +16,14 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, basename, join, parent
+from holdfast.domain.paths import basename, parent
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.records import RestoreRequest, rescue
 from holdfast.engine.restore.restore import carry_out
 from holdfast.engine.restore.staging import remove_contents
+from holdfast.engine.restore.unfinished import leftovers
 from holdfast.engine.save import save_tree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
@@ -40,14 +41,6 @@ def recover(vault: Vault, scanner: Scanner) -> bool:
     _remove_leftovers(vault, journal.staging)
     vault.access.remove_journal()
     return True
-
-
-def needs_recovery(vault: Vault) -> bool:
-    """Whether a restore was left unfinished, or is being done by someone else right now."""
-    if vault.access.read_journal() is not None:
-        return True
-    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        return bool(_leftovers(vault, handles))
 
 
 def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
@@ -120,7 +113,7 @@ def _checkpoint(vault: Vault, session_id: SessionId, wanted: CheckpointId) -> Ch
 
 def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None:
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        for path in sorted({*directories, *_leftovers(vault, handles)}):
+        for path in sorted({*directories, *leftovers(vault, handles)}):
             try:
                 above = handles.open(parent(path))
                 fd = vault.fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
@@ -131,13 +124,3 @@ def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None
             finally:
                 vault.fs.close(fd)
             vault.fs.rmdir(basename(path), dir_fd=above)
-
-
-def _leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
-    """Staging directories in their usual place."""
-    try:
-        marker_fd = handles.open(MARKER_DIRECTORY)
-    except OSError:
-        return []
-    names = vault.fs.list_names(marker_fd)
-    return [join(MARKER_DIRECTORY, name) for name in names if name.startswith(STAGING_PREFIX)]

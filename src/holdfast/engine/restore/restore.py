@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
-from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
@@ -178,6 +178,11 @@ def _take_back(
 
 
 def _failure(error: BaseException) -> BaseException:
+    if isinstance(error, StepFailed) and error.disk_full:
+        return NoSpace(
+            f"no space left for {error}; everything was put back as it was",
+            hint="free some disk space and try again",
+        )
     if isinstance(error, StepFailed):
         return RestoreFailed(
             f"the restore failed at {error}; everything was put back as it was",

@@ -1,0 +1,132 @@
+"""The grammar of references: every form, every near miss, and times that no clock shows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.errors import UnknownReference
+from holdfast.domain.references import (
+    ApprovedReference,
+    HeadReference,
+    InitialReference,
+    Reference,
+    TextReference,
+    TimeReference,
+    looks_reserved,
+    parse_reference,
+)
+
+pytestmark = pytest.mark.requirement("CP-3")
+
+SECOND_NS = 10**9
+NOW_NS = 1_800_000_000 * SECOND_NS
+
+
+def parse(text: str) -> Reference:
+    return parse_reference(text, now_ns=NOW_NS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("HEAD", HeadReference(0)),
+        ("HEAD~", HeadReference(1)),
+        ("HEAD~0", HeadReference(0)),
+        ("HEAD~12", HeadReference(12)),
+        (" HEAD \n", HeadReference(0)),
+        ("initial", InitialReference()),
+        ("approved", ApprovedReference()),
+        ("head", TextReference("head")),
+        ("HEAD~-1", TextReference("HEAD~-1")),
+        ("HEAD~x", TextReference("HEAD~x")),
+        ("HEAD~9999999", TextReference("HEAD~9999999")),
+        ("HEADER", TextReference("HEADER")),
+        ("before the refactor", TextReference("before the refactor")),
+        ("0a1b2c", TextReference("0a1b2c")),
+        ("@", TextReference("@")),
+        ("@{", TextReference("@{")),
+    ],
+)
+def test_each_form_is_told_from_a_name(text: str, expected: Reference) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds_ago"),
+    [
+        ("now", 0),
+        ("1 second ago", 1),
+        ("90 seconds ago", 90),
+        ("2 minutes ago", 120),
+        ("5min ago", 300),
+        ("an hour ago", 3600),
+        ("2 hours ago", 7200),
+        ("2 HOURS AGO", 7200),
+        ("3h ago", 10_800),
+        ("a day ago", 86_400),
+        ("one week ago", 604_800),
+        ("2 weeks ago", 1_209_600),
+        ("yesterday", 86_400),
+    ],
+)
+def test_a_time_ago_is_counted_from_now(text: str, seconds_ago: int) -> None:
+    assert parse(f"@{{{text}}}") == TimeReference(NOW_NS - seconds_ago * SECOND_NS)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("1970-01-01 01:00+01:00", 0),
+        ("2026-11-15T09:30:00+00:00", 1_794_735_000),
+        ("2026-11-15T09:30:00.5Z", 1_794_735_000.5),
+    ],
+)
+def test_a_moment_with_a_zone_is_exact(text: str, seconds: float) -> None:
+    assert parse(f"@{{{text}}}") == TimeReference(round(seconds * SECOND_NS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "soon", "2 moons ago", "ago", "-5 hours ago", "2026-13-01", "99", "0 0", "\0"],
+)
+def test_a_time_that_is_not_understood_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(UnknownReference) as refusal:
+        parse(f"@{{{text}}}")
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "999999999 weeks ago",
+        "0001-01-01",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-12:00",
+        "9999-12-31",
+    ],
+)
+def test_a_moment_beyond_all_clocks_is_a_moment_or_not_understood(text: str) -> None:
+    try:
+        found = parse(f"@{{{text}}}")
+    except UnknownReference:
+        return
+    assert isinstance(found, TimeReference)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+def test_an_empty_reference_is_refused(text: str) -> None:
+    with pytest.raises(UnknownReference):
+        parse(text)
+
+
+@given(text=st.text(max_size=20) | st.text(max_size=12).map(lambda inner: f"@{{{inner}}}"))
+def test_any_text_is_a_reference_or_refused_by_name(text: str) -> None:
+    try:
+        found = parse(text)
+    except UnknownReference:
+        return
+    if not looks_reserved(text.strip()):
+        assert found == TextReference(text.strip())

@@ -1,0 +1,180 @@
+"""A scan that remembers finds exactly what a scan from nothing finds, mistakes of memory included."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.save import capture_policy
+from holdfast.engine.scan.scanner import Scanner
+from tests.support.composition import Composed, composed
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("RL-5")
+
+
+def _from_nothing(opened: Composed) -> tuple[bytes, set[tuple[bytes, str]]]:
+    vault = opened.engine.vault
+    with vault.open_root() as root_fd:
+        scan = Scanner(vault.fs, vault.objects, None).scan(
+            root_fd,
+            capture_policy(vault),
+            DiscardingWriter(),
+            generation="none",
+            started_ns=vault.clock.now_ns(),
+        )
+    return scan.tree, {(skip.path, skip.describe()) for skip in scan.skipped}
+
+
+def _drop_second_name(root: Path) -> None:
+    (root / "two/linked").unlink()
+
+
+def _add_third_name(root: Path) -> None:
+    os.link(root / "one/linked", root / "three")
+
+
+def _link_to_outside(root: Path) -> None:
+    os.link(root / "one/plain", root.parent / "outside")
+
+
+def _unlink_outside(root: Path) -> None:
+    (root.parent / "elsewhere").unlink()
+
+
+def _ignore_from_above(root: Path) -> None:
+    fill(root / ".gitignore", b"plain\n*.log\n")
+
+
+def _change_nested_rules(root: Path) -> None:
+    fill(root / "two/.gitignore", b"!keep.log\nplain\n")
+
+
+def _rules_become_a_link(root: Path) -> None:
+    (root / "two/.gitignore").unlink()
+    (root / "two/.gitignore").symlink_to("plain")
+
+
+def _change_git_exclude(root: Path) -> None:
+    fill(root / ".git/info/exclude", b"one/\n")
+
+
+def _mark_as_cache(root: Path) -> None:
+    fill(root / "one/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
+
+
+def _retarget_link(root: Path) -> None:
+    (root / "one/link").unlink()
+    (root / "one/link").symlink_to("another")
+
+
+def _turn_into_directory(root: Path) -> None:
+    (root / "one/plain").unlink()
+    fill(root / "one/plain/below", b"x")
+
+
+def _turn_into_fifo(root: Path) -> None:
+    (root / "one/plain").unlink()
+    os.mkfifo(root / "one/plain")
+
+
+def _change_directory_mode(root: Path) -> None:
+    (root / "one").chmod(0o700)
+
+
+def _change_mode(root: Path) -> None:
+    (root / "one/plain").chmod(0o600)
+
+
+def _touch(root: Path) -> None:
+    os.utime(root / "one/plain", ns=(10**18, 10**18))
+
+
+def _add_attribute(root: Path) -> None:
+    os.setxattr(root / "one/plain", "user.note", b"x")
+
+
+def _drop_attribute(root: Path) -> None:
+    os.removexattr(root / "one/noted", "user.note")
+
+
+def _swap_directories(root: Path) -> None:
+    (root / "one").rename(root / "aside")
+    (root / "two").rename(root / "one")
+    (root / "aside").rename(root / "two")
+
+
+def _change_deep_file(root: Path) -> None:
+    fill(root / "two/deep/deeper/file", b"changed")
+
+
+def _grow_past_the_cap(root: Path) -> None:
+    os.truncate(root / "one/plain", 200_000_000)
+
+
+CHANGES: list[Callable[[Path], None]] = [
+    _drop_second_name,
+    _add_third_name,
+    _link_to_outside,
+    _unlink_outside,
+    _ignore_from_above,
+    _change_nested_rules,
+    _rules_become_a_link,
+    _change_git_exclude,
+    _mark_as_cache,
+    _retarget_link,
+    _turn_into_directory,
+    _turn_into_fifo,
+    _change_directory_mode,
+    _change_mode,
+    _touch,
+    _add_attribute,
+    _drop_attribute,
+    _swap_directories,
+    _change_deep_file,
+    _grow_past_the_cap,
+]
+
+
+@pytest.mark.parametrize("reopened", [False, True], ids=["same process", "other process"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_found_from_memory_as_it_is_from_nothing(
+    tmp_path: Path, change: Callable[[Path], None], reopened: bool
+) -> None:
+    root = tmp_path / "project"
+    fill(root / "one/linked", b"two names")
+    fill(root / "one/plain", b"plain")
+    fill(root / "one/noted", b"noted")
+    fill(root / "two/plain", b"plain")
+    fill(root / "two/keep.log", b"log")
+    fill(root / "two/deep/deeper/file", b"deep")
+    fill(root / "two/.gitignore", b"nothing\n")
+    fill(root / ".git/info/exclude", b"")
+    os.link(root / "one/linked", root / "two/linked")
+    fill(root / "half", b"half outside")
+    os.link(root / "half", tmp_path / "elsewhere")
+    (root / "one/link").symlink_to("plain")
+    os.setxattr(root / "one/noted", "user.note", b"x")
+    threading.Event().wait(0.03)  # old enough to be trusted from memory
+    with composed(root) as opened:
+        opened.save()
+        opened.save()
+        if not reopened:
+            _change_and_compare(opened, root, change)
+    if reopened:
+        with composed(root) as opened:
+            _change_and_compare(opened, root, change)
+
+
+def _change_and_compare(opened: Composed, root: Path, change: Callable[[Path], None]) -> None:
+    change(root)
+    for _ in range(2):
+        saved = opened.save()
+        tree, skipped = _from_nothing(opened)
+        assert {(s.path, s.describe()) for s in opened.engine.skipped(saved)} == skipped
+        assert saved.tree == tree
