@@ -47,7 +47,8 @@ class Plan:
         usual = 40 if files <= 1_000 else 5 if files < LARGE else 3
         rounds = self.rounds or (min(usual, 5) if self.quick else usual)
         first = 1 if self.quick or files >= LARGE else 3
-        return Effort(rounds, first, patience_s=5.0 if self.quick else 12.0)
+        patience_s = 5.0 if self.quick else 12.0 if files < LARGE else 30.0
+        return Effort(rounds, first, patience_s)
 
     def fit_for(self, files: int) -> list[PeerKind]:
         """The tools that run on a tree of this size; all of them if they were asked for by name."""

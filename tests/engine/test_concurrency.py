@@ -30,7 +30,7 @@ def _run_processes(workspace: Path, processes: int, threads: int, rounds: int) -
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.support.busy_process"]
-            + [str(workspace), str(seed), str(threads), str(rounds)],
+            + [str(argument) for argument in (workspace, seed, threads, rounds)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -126,11 +126,13 @@ def test_a_store_that_somebody_holds_is_busy_after_the_configured_wait(tmp_path:
     configure(workspace, lock_timeout=0.05)
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("before")
-        with open_workspace(workspace, create=False, purpose="a long job") as holder:
-            with holder.engine.vault.access.exclusive():
-                with pytest.raises(Busy, match="a long job") as refused:
-                    session.checkpoint("while it is held")
-                assert len(session.history()) == 1
+        with (
+            open_workspace(workspace, create=False, purpose="a long job") as holder,
+            holder.engine.vault.access.exclusive(),
+        ):
+            with pytest.raises(Busy, match="a long job") as refused:
+                session.checkpoint("while it is held")
+            assert len(session.history()) == 1
         assert refused.value.hint
         session.checkpoint("afterwards")
         assert session.checkpoint_count == 2

@@ -5,6 +5,7 @@ The other writer acts at one exact call of the restore, so each moment is met on
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -96,9 +97,7 @@ def test_a_file_created_where_one_is_to_return_is_saved_reported_and_undoable(
     with composed(workspace, fs=fs.as_port()) as opened:
         first = opened.save()
         (workspace / "deleted").unlink()
-        fs.before = _before_first_change(
-            _writing(workspace / "deleted", b"by a person")
-        )
+        fs.before = _before_first_change(_writing(workspace / "deleted", b"by a person"))
         outcome = opened.restore(first.id)
         assert (workspace / "deleted").read_bytes() == b"old"
         assert [conflict.path for conflict in outcome.conflicts] == [b"deleted"]
@@ -151,9 +150,7 @@ def test_a_directory_that_appears_where_a_file_is_to_return_stops_the_restore_wh
         first = opened.save()
         (workspace / "deleted").unlink()
         fill(workspace / "edited", b"by the agent")
-        fs.before = _before_first_change(
-            _writing(workspace / "deleted/mine", b"by a person")
-        )
+        fs.before = _before_first_change(_writing(workspace / "deleted/mine", b"by a person"))
         with pytest.raises(HoldfastError):
             opened.restore(first.id)
         assert (workspace / "edited").read_bytes() == b"by the agent"
@@ -179,10 +176,8 @@ def test_a_file_changed_after_it_was_replaced_is_not_lost_when_the_restore_is_ta
             lambda call: call.member == "exchange",
             _writing(workspace / "edited", b"by a person"),
         )
-        try:
+        with contextlib.suppress(HoldfastError):
             opened.restore(first.id)
-        except HoldfastError:
-            pass
         on_disk = (workspace / "edited").read_bytes()
         stored = {
             _safety_content(opened, checkpoint.id, b"edited")

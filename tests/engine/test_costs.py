@@ -199,7 +199,9 @@ def test_a_long_history_of_edits_takes_half_the_space_of_a_shadow_repository(
         packs = session.save() / "objects" / "packs"
         ours = sum(path.stat().st_blocks * 512 for path in packs.iterdir())
     shadow = sum(
-        path.stat().st_blocks * 512 for path in (tmp_path / "shadow.git").rglob("*") if path.is_file()
+        path.stat().st_blocks * 512
+        for path in (tmp_path / "shadow.git").rglob("*")
+        if path.is_file()
     )
     assert ours <= 0.5 * shadow
 

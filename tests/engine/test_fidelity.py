@@ -1,7 +1,7 @@
 """Save, wreck everything, save, restore: what comes back is what was there, by another hasher.
 
-Each piece is what at least one tool of this kind loses; they are tried alone, so that a failure says
-which, and all together, as they occur.
+Each piece is what at least one tool of this kind loses; they are tried alone, so that a failure
+says which, and all together, as they occur.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _wreck(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
 @pytest.mark.parametrize("name", PIECES)
 def test_a_piece_comes_back_exactly_after_it_was_wrecked(workspace: Path, name: str) -> None:
     pieces = [(name, PIECES[name])]
-    # A file that only moved to another inode or got another mode keeps its content, and so its time.
+    # A file that only got another inode or another mode keeps its content, and so its time.
     mtimes = name not in ("special-modes", "hardlinks")
     _prepare(workspace, pieces)
     original = describe(workspace, mtimes=mtimes, holes=True)

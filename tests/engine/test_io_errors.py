@@ -77,7 +77,8 @@ class Attempt:
             if found != story.old:
                 problems += differences(found, story.new)
         elif self.outcome is not None:
-            said = {problem.path for problem in (*self.outcome.kept, *self.outcome.skipped)}
+            said = {kept.path for kept in self.outcome.kept}
+            said |= {problem.path for problem in self.outcome.skipped}
             unsaid = {
                 path
                 for path in found.keys() | story.old.keys()
@@ -108,7 +109,8 @@ def _calls_of_a_restore(story: Story) -> int:
 def test_a_restore_with_one_failing_call_is_taken_back_or_done(story: Story, number: int) -> None:
     calls = _calls_of_a_restore(story)
     wrong: list[str] = []
-    for at in range(1, calls + 1):
+    # What fails is the same for all; the others show that the kind of error does not matter.
+    for at in range(1, calls + 1, 1 if number == errno.EIO else 4):
         story.go_to(story.bad)
         attempt = _restore_with(story, _failing_once(at, number))
         wrong += [f"call {at}: {problem}" for problem in attempt.wrong(story)]

@@ -90,9 +90,7 @@ def test_nearing_the_budget_is_said_with_every_save(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("ST-6")
-def test_the_store_is_private_from_the_first_moment(
-    workspace: Path, holdfast_home: Path
-) -> None:
+def test_the_store_is_private_from_the_first_moment(workspace: Path, holdfast_home: Path) -> None:
     old = os.umask(0)
     try:
         with SessionCheckpointer(workspace, "s") as session:

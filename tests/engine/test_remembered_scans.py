@@ -1,4 +1,4 @@
-"""A scan that remembers finds exactly what a scan from nothing finds, mistakes of memory included."""
+"""A scan that remembers finds exactly what a scan from nothing finds, whatever changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things in a tree that are not plain files, or that may not be read: reported, never opened (RL-6)."""
+"""What is not a plain file, or may not be read, is reported and never opened (RL-6)."""
 
 from __future__ import annotations
 
@@ -159,7 +159,10 @@ def test_a_workspace_that_may_not_be_written_can_be_saved(workspace: Path) -> No
 def test_a_workspace_that_may_not_be_read_is_refused_by_name(workspace: Path) -> None:
     workspace.chmod(0o000)
     try:
-        with pytest.raises(HoldfastError) as refused, SessionCheckpointer(workspace, "s") as session:
+        with (
+            pytest.raises(HoldfastError) as refused,
+            SessionCheckpointer(workspace, "s") as session,
+        ):
             session.checkpoint("why")
         assert refused.value.hint
     finally:

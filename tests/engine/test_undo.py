@@ -1,4 +1,4 @@
-"""Plans, records, undo and redo: a restore is part of history and can be taken back (RB-1, RB-2, RB-7)."""
+"""Plans, records, undo and redo: a restore is part of history and can be taken back."""
 
 from __future__ import annotations
 

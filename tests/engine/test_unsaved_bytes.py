@@ -1,4 +1,4 @@
-"""A restore touches nothing that no checkpoint has (RB-4), whatever the ignore rules say by then."""
+"""A restore touches nothing that no checkpoint has, whatever the ignore rules say by then."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,8 +19,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
 from holdfast.store.system import SystemClock
 from holdfast.testing.catalog_samples import ONE, new_checkpoint, new_operation
-from holdfast.testing.expectations import incompressible
-from holdfast.testing.object_store_contract import store_objects
+from holdfast.testing.expectations import incompressible, store_objects
 
 
 @pytest.fixture
@@ -131,3 +132,43 @@ def test_threads_share_one_store_from_its_first_use(layout: StoreLayout) -> None
         assert store.objects.count() == 40
         assert list(store.catalog.check()) == []
         assert list(store.objects.check(data=True)) == []
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from holdfast.store.layout import StoreLayout
+from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.local_store import LocalStore
+from holdfast.store.system import SystemClock
+from holdfast.testing.catalog_samples import new_checkpoint, new_operation
+from holdfast.testing.expectations import store_objects
+layout, first = StoreLayout(Path(sys.argv[1])), int(sys.argv[2])
+store = LocalStore(LocalFilesystem(), layout, Path("/nowhere"), SystemClock(), purpose="child")
+for number in range(first, first + 15):
+    with store.exclusive():
+        store_objects(store.objects, [b"%d" % number, b"shared"])
+        with store.catalog.transaction() as transaction:
+            transaction.add_checkpoint(new_checkpoint(number))
+            transaction.add_operation(new_operation(number))
+store.close()
+"""
+
+
+@pytest.mark.requirement("CP-8")
+def test_processes_write_to_one_store_at_once_and_lose_nothing(layout: StoreLayout) -> None:
+    with opened(layout) as store, store.exclusive(), store.catalog.transaction() as transaction:
+        transaction.add_session(Session(ONE, 1))
+    command = [sys.executable, "-c", WRITE, str(layout.directory)]
+    children = [subprocess.Popen([*command, str(first)]) for first in (100, 200, 300)]
+    assert [child.wait() for child in children] == [0, 0, 0]
+    with opened(layout) as store:
+        store.make_ready()
+        saved = [checkpoint.files for checkpoint in store.catalog.history(ONE)]
+        expected = [number for first in (100, 200, 300) for number in range(first, first + 15)]
+        assert sorted(saved) == expected
+        for number in saved:
+            assert store.objects.read(digest_of(b"%d" % number)) == b"%d" % number
+        assert store.objects.count() == len(saved) + 1
+        assert list(store.objects.check(data=True)) == []
+        assert list(store.catalog.check()) == []

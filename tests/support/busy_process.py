@@ -2,9 +2,9 @@
 
     python -m tests.support.busy_process WORKSPACE SEED THREADS ROUNDS
 
-Threads share one checkpointer per session and save, restore, undo and read as chance has it. What was
+Threads share one checkpointer and save, restore, undo and read as chance has it. What was
 acknowledged is printed as JSON lines: the id and the files that the checkpoint says it holds. Being
-told that the store is busy is an answer; anything else that goes wrong ends the process with status 1.
+told that the store is busy is an answer; anything else that goes wrong makes the status 1.
 """
 
 from __future__ import annotations

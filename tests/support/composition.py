@@ -1,4 +1,4 @@
-"""An engine put together by hand, where a test needs another file system or clock than the real one."""
+"""An engine put together by hand, where a test needs another file system or another clock."""
 
 from __future__ import annotations
 

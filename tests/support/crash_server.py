@@ -1,10 +1,11 @@
 """Runs operations in processes that are killed at one exact call, or at one instant.
 
-    python -m tests.support.crash_server     one JSON request per line in, one JSON answer per line out
+    python -m tests.support.crash_server     a JSON request per line in, a JSON answer per line out
 
-The server is single-threaded and forks for each request, so a thousand crashes cost seconds. Death is
-SIGKILL at the n-th call of the file system port, or SIGALRM with its default action after a time,
-which can hit anywhere, SQLite's own calls included. Nothing of the dying process runs after it.
+The server is single-threaded and forks for each request, so a thousand crashes cost seconds. Death
+is SIGKILL at the n-th call of the file system port, or SIGALRM with its default action after a
+time, which can hit anywhere, SQLite's own calls included. Nothing of the dying process runs after
+it. Before it dies, somebody else may write a file of the workspace at another call.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from tests.support.composition import composed
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
 ROOT = Path(__file__).resolve().parents[2]
+BY_SOMEBODY_ELSE = b"by somebody else, while the restore ran"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`action` is a method of `Composed`, or `recover`; `at` counts calls from 1."""
+    """`action` is a method of `Composed`, or `recover`; `at` counts calls from 1, and `write_at`
+    is the call before which somebody else writes the file `write`."""
 
     workspace: str
     action: str
@@ -34,17 +37,21 @@ class Request:
     paths: tuple[str, ...] = ()
     at: int | None = None
     after_s: float | None = None
+    write_at: int | None = None
+    write: str = ""
     home: str = field(default_factory=lambda: os.environ["HOLDFAST_HOME"])
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`made` is what was acknowledged before death, if anything was."""
+    """`made` is what was acknowledged before death, if anything was; `wrote` whether somebody
+    else's file was written."""
 
     died: bool
     made: str | None
     error: str | None
     calls: int
+    wrote: bool = False
 
 
 class CrashServer:
@@ -108,6 +115,7 @@ def _fork(request: Request) -> Answer:
         made=said.get("made"),
         error=said.get("error"),
         calls=said.get("calls", 0),
+        wrote=said.get("wrote", False),
     )
 
 
@@ -116,6 +124,10 @@ def _run(request: Request, pipe: int) -> None:
         os.write(pipe, json.dumps([key, value]).encode() + b"\n")
 
     def kill(call: Call) -> None:
+        file = Path(request.workspace) / request.write
+        if call.number == request.write_at and file.parent.is_dir():
+            file.write_bytes(BY_SOMEBODY_ELSE)
+            say("wrote", True)
         if call.number == request.at:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -165,7 +165,16 @@ def _build_sparse(root: Path) -> None:
 
 def _build_odd_names(root: Path) -> None:
     here = os.fsencode(root)
-    for name in (b"not-\xff\xfe-utf8", b"new\nline", b"tab\t", b" space ", b"-rf", b"*", b"\\", b"'\""):
+    for name in (
+        b"not-\xff\xfe-utf8",
+        b"new\nline",
+        b"tab\t",
+        b" space ",
+        b"-rf",
+        b"*",
+        b"\\",
+        b"'\"",
+    ):
         Path(os.fsdecode(here + b"/" + name)).write_bytes(name)
     os.mkdir(here + b"/dir-\xe9")
     Path(os.fsdecode(here + b"/dir-\xe9/\xc3\x28")).write_bytes(b"inside")

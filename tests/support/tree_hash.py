@@ -1,7 +1,7 @@
 """An independent description of a directory tree, to compare what a restore brought about.
 
-Nothing here comes from the engine: names are bytes as the kernel gives them, content is hashed with
-SHA-256, and every directory is reached through handles, so that depth and path length do not matter.
+Nothing here comes from the engine: names are bytes as the kernel gives them, content is hashed
+with SHA-256, and every directory is reached through handles, so depth and length do not matter.
 The workspace's own `.holdfast` directory is left out; `debris` looks into that one.
 """
 

@@ -60,9 +60,12 @@ class SessionModel:
         return moment.state
 
     def restored_paths(self, record: str, before: State) -> None:
-        """The work still stands where it stood."""
+        """The work still stands where it stood, and the record can stand in for that."""
         self.undoable.append(Moment(before, self.line))
         self.redoable.clear()
+        if self.line:
+            here = self.line[0]
+            self.line = (replace(here, record=here.record or record), *self.line[1:])
         self.head_is = record
 
     def undone(self, record: str, before: State) -> State:

@@ -78,6 +78,8 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
+    """How many paths differ from the parent."""
+
     added: int = 0
     modified: int = 0
     removed: int = 0

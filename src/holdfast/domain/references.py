@@ -33,17 +33,19 @@ _UNIT_SECONDS = {
 
 @dataclass(frozen=True, slots=True)
 class HeadReference:
+    """HEAD, or so many checkpoints before the one it stands on."""
+
     steps_back: int
 
 
 @dataclass(frozen=True, slots=True)
 class InitialReference:
-    pass
+    """The first checkpoint of the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovedReference:
-    pass
+    """The last approved checkpoint of the session."""
 
 
 @dataclass(frozen=True, slots=True)

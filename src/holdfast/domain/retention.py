@@ -40,6 +40,8 @@ DEFAULT_RULES: Mapping[Kind, RetentionRule] = {
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """What happens to one checkpoint, and why."""
+
     checkpoint: Checkpoint
     keep: bool
     reason: str

@@ -16,6 +16,8 @@ class SessionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
+    """A row of the catalog; `head` is the newest state of its line."""
+
     id: SessionId
     created_at_ns: int
     status: SessionStatus = SessionStatus.ACTIVE

@@ -1,4 +1,4 @@
-"""Every path of a tree, in order."""
+"""Looking into trees: one path, or every path in order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from holdfast.domain.changes import TreeLoader
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
+
+
+def entry_at(load: TreeLoader, root: Digest, path: bytes) -> Entry | None:
+    """What a tree has at `path`."""
+    tree = load(root)
+    *directories, name = path.split(b"/")
+    for directory in directories:
+        entry = tree.by_name.get(directory)
+        if not isinstance(entry, DirectoryEntry):
+            return None
+        tree = load(entry.digest)
+    return tree.by_name.get(name)
 
 
 def list_entries(

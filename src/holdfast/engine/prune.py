@@ -23,6 +23,8 @@ from holdfast.ports.catalog import NewOperation
 
 @dataclass(frozen=True, slots=True)
 class PruneOutcome:
+    """What was dropped, with the reasons, and the space that gave back."""
+
     dropped: tuple[Decision, ...]
     freed_bytes: int
 

@@ -44,7 +44,7 @@ def standing_on(vault: Vault, session_id: SessionId) -> Checkpoint | None:
     if session is None or session.head is None:
         return None
     at = vault.catalog.checkpoint(session_id, session.head)
-    while at is not None and at.kind.is_record and not _stands_for_deleted(vault, at):
+    while at is not None and at.kind.is_record and not _stands_alone(at):
         at = vault.catalog.checkpoint(session_id, at.parent) if at.parent else None
     return at
 
@@ -54,13 +54,9 @@ def before_head(vault: Vault, session_id: SessionId) -> Checkpoint:
     return _head(vault, session_id, 1, "HEAD~1")
 
 
-def _stands_for_deleted(vault: Vault, record: Checkpoint) -> bool:
+def _stands_alone(record: Checkpoint) -> bool:
     """A restore record whose target was deleted is the only one left with that state."""
-    return (
-        record.kind is Kind.RESTORE
-        and record.restores_from is not None
-        and vault.catalog.checkpoint(record.session_id, record.restores_from) is None
-    )
+    return record.kind is Kind.RESTORE and record.restores_from is None
 
 
 def _head(vault: Vault, session_id: SessionId, steps_back: int, text: str) -> Checkpoint:
@@ -80,7 +76,7 @@ def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
     at: Checkpoint | None = checkpoint
     while at is not None and at.parent is not None:
         at = vault.catalog.checkpoint(at.session_id, at.parent)
-        if at is not None and (not at.kind.is_record or _stands_for_deleted(vault, at)):
+        if at is not None and (not at.kind.is_record or _stands_alone(at)):
             return at
     return None
 

@@ -115,20 +115,24 @@ def save_tree(
     *,
     wanted: Digest | None = None,
     file_filter: Callable[[Path], bool] | None = None,
+    beyond_budget: bool = False,
 ) -> SavedTree:
     """Scan and make content durable; the caller names it and then lets the scanner remember.
 
-    When the budget is used up, retention makes room once before the save is refused (ST-3).
+    When the budget is used up, retention makes room once before the save is refused (ST-3). What
+    a restore saves first may go beyond the budget: being able to go back ranks higher.
     """
+    if beyond_budget:
+        return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault, budget=False))
     try:
-        return _save_tree(vault, scanner, wanted, file_filter)
+        return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))
     except BudgetReached as refused:
         from holdfast.engine.prune import prune  # imported late: hardly any save needs it
 
         if prune(vault).freed_bytes == 0:
             raise
         try:
-            return _save_tree(vault, scanner, wanted, file_filter)
+            return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))
         except BudgetReached:
             raise refused from None
 
@@ -138,10 +142,9 @@ def _save_tree(
     scanner: Scanner,
     wanted: Digest | None,
     file_filter: Callable[[Path], bool] | None,
+    limit: _SpaceLimit,
 ) -> SavedTree:
     policy = capture_policy(vault, file_filter)
-    used_bytes = vault.access.size_bytes()
-    limit = _SpaceLimit(vault, used_bytes)
     writer = vault.objects.writer(limit_bytes=limit.bytes)
     try:
         with vault.open_root() as root_fd:
@@ -228,17 +231,17 @@ def _add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
 class _SpaceLimit:
     """How much a save may add, and what to say when that is not enough."""
 
-    def __init__(self, vault: Vault, used_bytes: int) -> None:
+    def __init__(self, vault: Vault, *, budget: bool = True) -> None:
         self._budget_bytes = vault.settings.budget
-        self._used_bytes = used_bytes
-        self._budget_left = self._budget_bytes - used_bytes
+        self._used_bytes = vault.access.size_bytes()
+        self._budget_left = self._budget_bytes - self._used_bytes
         self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
-        self.bytes = min(self._budget_left, self._disk_left)
-        if self.bytes <= 0:
-            raise self.explain(NoSpace("no room"))
+        left = min(self._budget_left, self._disk_left) if budget else self._disk_left
+        self.bytes = max(left, 0)
+        self._for_disk = not budget or self._disk_left <= self._budget_left
 
     def explain(self, error: NoSpace) -> NoSpace:
-        if self._disk_left <= self._budget_left:
+        if self._for_disk:
             return NoSpace(
                 "the disk of the store is (almost) full: this checkpoint does not fit",
                 hint="free some disk space, or move the store: set HOLDFAST_HOME",

@@ -24,6 +24,8 @@ _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Vault:
+    """One workspace, its store, its settings, and the outside world as ports."""
+
     workspace: Path
     fs: Filesystem
     objects: ObjectStore

@@ -78,7 +78,8 @@ class CatalogTransaction(Protocol):
         ...
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
-        """Drop the row; children take over its parent."""
+        """Drop the row; children take over its parent. A restore record that stood on it stands
+        for itself from now on: it restores from nothing."""
         ...
 
     def add_operation(self, new: NewOperation) -> Operation: ...

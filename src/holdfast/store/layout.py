@@ -31,6 +31,8 @@ _OTHERS = 0o077
 
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
+    """The paths of one store."""
+
     directory: Path
 
     @property

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Kind
@@ -204,6 +204,20 @@ class CatalogContract(CatalogLookups):
             with catalog.transaction() as transaction:
                 transaction.remove_checkpoint(first)
             assert {c.parent for c in catalog.roots()} == {None}
+
+    def test_a_restore_record_whose_target_is_removed_stands_for_itself(
+        self, tmp_path: Path
+    ) -> None:
+        record = replace(
+            new_checkpoint(2, kind=Kind.RESTORE, parent=1), restores_from=checkpoint_id(1)
+        )
+        later = replace(new_checkpoint(3, parent=2), restores_from=checkpoint_id(9))
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1), record, later)
+            with catalog.transaction() as transaction:
+                transaction.remove_checkpoint(checkpoint_id(1))
+            left = {c.id: (c.parent, c.restores_from) for c in catalog.roots()}
+            assert left == {record.id: (None, None), later.id: (record.id, checkpoint_id(9))}
 
 
 class DurableCatalogContract(CatalogContract):

@@ -1,10 +1,15 @@
-"""The two things contract suites need beyond `assert`: an expected error, and sample content."""
+"""What contract suites need beyond `assert`: an expected error, and content to store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
 
 from blake3 import blake3
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ids import Digest
+from holdfast.ports.objects import ObjectStore
 
 
 class expect_error:  # noqa: N801
@@ -37,3 +42,14 @@ def compressible(label: str, size_bytes: int) -> bytes:
     line_count = size_bytes // 15 + 1  # the number alone, with its words, is that long
     text = "".join(f"{label} line {number:08d}\n" for number in range(line_count))
     return text.encode()[:size_bytes]
+
+
+def store_objects(store: ObjectStore, contents: Iterable[bytes]) -> list[Digest]:
+    """Write `contents` as one batch; the digests in the same order."""
+    writer = store.writer()
+    digests: list[Digest] = []
+    for data in contents:
+        digests.append(digest_of(data))
+        writer.add(digests[-1], data)
+    writer.commit()
+    return digests

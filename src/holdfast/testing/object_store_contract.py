@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,18 +14,12 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import ObjectStore, WriteTotals
-from holdfast.testing.expectations import compressible, expect_error, incompressible
-
-
-def store_objects(store: ObjectStore, contents: Iterable[bytes]) -> list[Digest]:
-    """Write `contents` as one batch; the digests in the same order."""
-    writer = store.writer()
-    digests: list[Digest] = []
-    for data in contents:
-        digests.append(digest_of(data))
-        writer.add(digests[-1], data)
-    writer.commit()
-    return digests
+from holdfast.testing.expectations import (
+    compressible,
+    expect_error,
+    incompressible,
+    store_objects,
+)
 
 
 class ObjectStoreContract:

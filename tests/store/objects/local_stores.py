@@ -11,7 +11,7 @@ from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects.local import LocalObjectStore
-from holdfast.testing.object_store_contract import store_objects
+from holdfast.testing.expectations import store_objects
 
 
 def open_objects(place: Path, fs: Filesystem | None = None) -> LocalObjectStore:

@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from holdfast.domain.digests import digest_of
 from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.testing.expectations import incompressible
+from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
-from holdfast.testing.object_store_contract import store_objects
 from tests.store.objects.local_stores import fill, forget_index, open_objects, opened, packs
 
 T = TypeVar("T")

@@ -14,8 +14,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects import packs as pack_files
 from holdfast.store.objects.local import LocalObjectStore
 from holdfast.store.sqlite_connection import connect
-from holdfast.testing.expectations import compressible, incompressible
-from holdfast.testing.object_store_contract import store_objects
+from holdfast.testing.expectations import compressible, incompressible, store_objects
 from tests.store.objects.local_stores import fill, forget_index, opened, packs
 
 CONTENTS = [incompressible("a", 500), compressible("b", 5000), b"", b"d" * 100]

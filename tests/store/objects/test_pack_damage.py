@@ -12,8 +12,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.store.objects.packs import PACK_MAGIC
-from holdfast.testing.expectations import compressible, incompressible
-from holdfast.testing.object_store_contract import store_objects
+from holdfast.testing.expectations import compressible, incompressible, store_objects
 from tests.store.objects.local_stores import fill, forget_index, opened, packs
 
 CONTENTS = [

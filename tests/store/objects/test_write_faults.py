@@ -16,7 +16,7 @@ import pytest
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, StoreDamaged, StoreUnwritable
 from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.testing.expectations import compressible, incompressible
+from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import (
     CutShort,
     Fail,
@@ -26,7 +26,6 @@ from holdfast.testing.faulty_filesystem import (
     Killed,
 )
 from holdfast.testing.faulty_sqlite import SqliteFaults
-from holdfast.testing.object_store_contract import store_objects
 from holdfast.testing.recording_filesystem import RecordingFilesystem
 from tests.store.objects.local_stores import fill, forget_index, open_objects, opened
 

@@ -14,8 +14,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.packs import PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, Record
-from holdfast.testing.expectations import compressible, incompressible
-from holdfast.testing.object_store_contract import store_objects
+from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.recording_filesystem import RecordingFilesystem
 from tests.store.objects.local_stores import fill, forget_index, opened, packs
 

@@ -70,6 +70,8 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Notebook:
+    """A notebook, taken apart."""
+
     cells: tuple[_Cell, ...]
     metadata: bytes
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.tree_edits import Replacement, replace_entries
+from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.executor import Displaced
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal
@@ -40,8 +41,14 @@ def find_unsaved(
     return links | _capture(vault, found)
 
 
-def find_unknown(vault: Vault, journal: Journal) -> dict[bytes, FileEntry | SymlinkEntry]:
-    """Files in the staging slots of a restore whose content the store does not have at all."""
+def find_unknown(
+    vault: Vault, journal: Journal, known: tuple[Digest, ...]
+) -> dict[bytes, FileEntry | SymlinkEntry]:
+    """Files in the staging slots of a restore that none of the `known` trees has at their path.
+
+    That the store holds the same content somewhere is not enough: what no checkpoint names goes
+    with the next collection.
+    """
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         found: list[Displaced] = []
         for directory in journal.staging:
@@ -54,7 +61,9 @@ def find_unknown(vault: Vault, journal: Journal) -> dict[bytes, FileEntry | Syml
                 status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
                 if path is None or not stat.S_ISREG(status.st_mode):
                     continue
-                if not vault.objects.contains(Digest(digest_of_file(vault.fs, area, slot))):
+                digest = digest_of_file(vault.fs, area, slot)
+                entries = [entry_at(vault.load_tree, tree, path) for tree in known]
+                if not any(isinstance(e, FileEntry) and e.digest == digest for e in entries):
                     found.append(Displaced(path, area, slot, None))
         return _capture(vault, found)
 

@@ -107,8 +107,11 @@ class Executor:
         """Another name of the same file that stays in the workspace as it is."""
         if not isinstance(entry, FileEntry) or entry.link is None or entry.link in planned:
             return None
-        dir_fd, name = self._handles.open(parent(entry.link)), basename(entry.link)
-        same = digest_of_file(self._fs, dir_fd, name) == entry.digest
+        try:
+            dir_fd, name = self._handles.open(parent(entry.link)), basename(entry.link)
+            same = digest_of_file(self._fs, dir_fd, name) == entry.digest
+        except OSError:
+            return None
         return (dir_fd, name) if same else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:

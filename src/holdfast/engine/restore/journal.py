@@ -27,6 +27,8 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Journal:
+    """A restore that has begun and is not recorded yet."""
+
     token: str
     kind: OperationKind
     session_id: SessionId

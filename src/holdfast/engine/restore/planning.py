@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
-from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
 from holdfast.domain.restore_plans import RestorePlan, plan_restore
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.listing import entry_at
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 
@@ -76,23 +76,12 @@ def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
 
 def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:
     for tree in trees:
-        if _entry_exists(load, tree, path):
+        if entry_at(load, tree, path) is not None:
             return
     raise NotFound(
         f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
         hint="see what is in it: holdfast show REF --files",
     )
-
-
-def _entry_exists(load: TreeLoader, root: Digest, path: bytes) -> bool:
-    tree = load(root)
-    *directories, name = path.split(b"/")
-    for directory in directories:
-        entry = tree.by_name.get(directory)
-        if not isinstance(entry, DirectoryEntry):
-            return False
-        tree = load(entry.digest)
-    return name in tree.by_name
 
 
 def _warnings(load: TreeLoader, scan: Scan, head: Checkpoint | None) -> Iterable[str]:

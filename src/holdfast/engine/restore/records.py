@@ -42,6 +42,17 @@ class RestoreRequest:
         return f"Restored to {name}{some}"
 
 
+def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> SavedTree:
+    """Everything that is there now, and that the restore is about to touch, made durable."""
+    return save_tree(
+        vault,
+        scanner,
+        wanted=request.target.tree,
+        file_filter=request.file_filter,
+        beyond_budget=True,
+    )
+
+
 def add_safety(
     vault: Vault, saved: SavedTree, request: RestoreRequest, head: Checkpoint | None
 ) -> Checkpoint:
@@ -83,7 +94,7 @@ def resulting_tree(vault: Vault, scanner: Scanner, request: RestoreRequest) -> R
     target = request.target
     if not request.paths:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    saved = save_tree(vault, scanner, file_filter=request.file_filter)
+    saved = save_tree(vault, scanner, file_filter=request.file_filter, beyond_budget=True)
     return ResultingTree(saved.scan.tree, saved.report, saved.scan.files, saved.scan.size_bytes)
 
 
@@ -136,7 +147,9 @@ def record_restore(
 def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
     """Staging may hold the only copy of a file that was changed while the restore ran; then a
     safety checkpoint that has it, else the one there is."""
-    unsaved = find_unknown(vault, journal)
+    target = vault.catalog.checkpoint(journal.session_id, journal.target)
+    known = (safety.tree,) if target is None else (safety.tree, target.tree)
+    unsaved = find_unknown(vault, journal, known)
     if not unsaved:
         return safety
     return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))

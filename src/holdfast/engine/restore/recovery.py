@@ -12,20 +12,28 @@ from __future__ import annotations
 
 import contextlib
 
+from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
+from holdfast.domain.tree_edits import Replacement
+from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
-from holdfast.engine.restore.records import RestoreRequest, rescue
+from holdfast.engine.restore.records import (
+    RestoreRequest,
+    add_safety_row,
+    rescue,
+    save_present,
+)
 from holdfast.engine.restore.restore import carry_out
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unfinished import leftovers
-from holdfast.engine.save import save_tree
-from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 
 
@@ -71,7 +79,8 @@ def _restore_again(
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
     )
-    saved = save_tree(vault, scanner, wanted=goal.tree)
+    saved = save_present(vault, scanner, request)
+    safety = _with_later_work(vault, safety, goal, saved.scan)
     plan = make_plan(vault, saved.scan, goal, paths=journal.paths)
     scanner.remember(saved.scan)
     carry_out(
@@ -83,6 +92,23 @@ def _restore_again(
         token=journal.token,
         head_before=journal.head_before,
     )
+
+
+def _with_later_work(vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: Scan) -> Checkpoint:
+    """The crash and the recovery may lie far apart: what is neither as it was before the restore
+    nor as the restore makes it, somebody has written since, and undo must bring it back."""
+    restored = tree_changes(vault.load_tree, safety.tree, goal.tree)
+    made = {change.path: change.new for change in restored}
+    written: dict[bytes, Replacement] = {}
+    for change in tree_changes(vault.load_tree, safety.tree, scan.tree):
+        found = change.new
+        if found is None or isinstance(found, DirectoryEntry):
+            continue
+        if not found.same_state(made.get(change.path)):
+            written[change.path] = found
+    if not written:
+        return safety
+    return add_safety_row(vault, safety, amended_tree(vault, safety.tree, written))
 
 
 def _put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:

@@ -31,11 +31,12 @@ from holdfast.engine.restore.records import (
     record_restore,
     rescue,
     resulting_tree,
+    save_present,
 )
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.unlocking import Unlocked, locked_paths
 from holdfast.engine.restore.verifier import verify
-from holdfast.engine.save import SavedTree, save_tree
+from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 
@@ -71,11 +72,11 @@ def _save_and_plan(
     unlocked: Unlocked,
 ) -> tuple[SavedTree, RestorePlan]:
     """Save the present state and plan from it; once more if unreadable paths could be opened."""
-    saved = save_tree(vault, scanner, wanted=request.target.tree, file_filter=request.file_filter)
+    saved = save_present(vault, scanner, request)
     plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
     if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
         return saved, plan
-    saved = save_tree(vault, scanner, wanted=request.target.tree, file_filter=request.file_filter)
+    saved = save_present(vault, scanner, request)
     modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
     saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
     plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)

@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CapturedContent:
+    """Where the content of a file went."""
+
     digest: Digest
     chunks: Digest | None
     size: int

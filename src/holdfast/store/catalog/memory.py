@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, OperationKind
@@ -17,6 +17,8 @@ from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
 
 @dataclass(slots=True)
 class _State:
+    """Everything, so that a transaction is a copy."""
+
     sessions: dict[SessionId, Session] = field(default_factory=dict)
     checkpoints: dict[CheckpointId, Checkpoint] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
@@ -54,7 +56,12 @@ class MemoryTransaction:
         removed = self._state.checkpoints.pop(checkpoint_id)
         for other in list(self._state.checkpoints.values()):
             if other.parent == checkpoint_id:
-                self._state.checkpoints[other.id] = replace(other, parent=removed.parent)
+                stood_on_it = other.kind is Kind.RESTORE
+                self._state.checkpoints[other.id] = replace(
+                    other,
+                    parent=removed.parent,
+                    restores_from=None if stood_on_it else other.restores_from,
+                )
 
     def add_operation(self, new: NewOperation) -> Operation:
         fields = {key: getattr(new, key) for key in NewOperation.__dataclass_fields__}

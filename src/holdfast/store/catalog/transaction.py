@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
@@ -63,6 +63,10 @@ class SqliteTransaction:
         return checkpoint_from_row((found[0][0], *row))
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
+        self._db.execute(
+            "UPDATE checkpoints SET restores_from=NULL WHERE parent=? AND kind=?",
+            (checkpoint_id, Kind.RESTORE.value),
+        )
         self._db.execute(
             "UPDATE checkpoints SET parent=(SELECT parent FROM checkpoints WHERE id=?)"
             " WHERE parent=?",

@@ -30,6 +30,8 @@ _LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
 
 @dataclass(frozen=True, slots=True)
 class Location:
+    """Where the record of an object stands."""
+
     pack: int
     offset: int
     length: int
