@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting, NotFound, WorkspaceRefused
-from holdfast.domain.settings import make_settings
+from holdfast.domain.settings import check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.identity import WorkspaceIdentity
@@ -22,6 +23,7 @@ from holdfast.store.system import RandomIds, SystemClock
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
 _MEMORY_DISK = "/dev/shm"
+_LARGEST_SETTINGS_BYTES = 1 << 20
 _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
     " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
@@ -83,20 +85,18 @@ def open_workspace(
     directory = require_project(workspace, home, force=force)
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
-    if create:
-        _make_home(fs, home)
-        layout = identity.find_or_create(directory)
-    else:
-        found = identity.find(directory)
-        if found is None:
+    layout = identity.find(directory)
+    if layout is None:
+        if not create:
             raise NotFound(
                 f"{directory} has no checkpoints yet",
                 hint='make one: holdfast checkpoint "why"',
             )
-        layout = found
-        identity.tie(directory, layout)
+        _make_home(fs, home)
+        layout = identity.find_or_create(directory)
     store = LocalStore(fs, layout, directory, clock, purpose=purpose)
     try:
+        identity.tie(directory, layout)  # only now: a store of a later version stays untouched
         store.make_ready()
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
@@ -208,9 +208,14 @@ def gather_settings(
     wins over the user's file."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for path in (user_settings_file(environment), workspace / ".holdfast" / "config.toml"):
-        for key, value in _read_toml(path).items():
-            values[key], origins[key] = value, str(path)
+    user_file = user_settings_file(environment)
+    project_file = workspace / ".holdfast" / "config.toml"
+    for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
+        for key, value in _read_toml(path, link_flags).items():
+            try:
+                values[key], origins[key] = check_setting(key, value), str(path)
+            except InvalidSetting as error:
+                raise InvalidSetting(f"{path}: {error.message}", hint=error.hint) from None
     for key, text in stored.items():
         values[key], origins[key] = json.loads(text), "store"
     return values, origins
@@ -222,18 +227,23 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
     return base / "holdfast" / "config.toml"
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path, link_flags: int) -> dict[str, Any]:
+    """A settings file of the workspace is not trusted to be one: it may be a pipe or a link."""
     try:
-        data = path.read_bytes()
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | link_flags)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise InvalidSetting(f"{path} is not a file", hint="remove it")
+        data = file.read(_LARGEST_SETTINGS_BYTES)
     import tomllib  # imported late: most workspaces have no settings file
 
     try:
         return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidSetting(
             f"{path} is not valid TOML: {error}", hint="correct the file"
         ) from None

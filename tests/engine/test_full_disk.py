@@ -52,7 +52,7 @@ def test_a_save_that_finds_no_room_half_way_leaves_what_was_acknowledged(
     for number in range(60):
         fill(workspace / "file", noise(2_000 + number * 50, number))
         fill(workspace / f"dir-{number}/file", b"%d" % number)
-        limit = _largest_file(session.save()) + number * 400 - 8_000
+        limit = _largest_file(session.save()) + number * 700 - 8_000
         try:
             with _no_file_larger_than(max(limit, 4_096)):
                 known[session.checkpoint(f"number {number}")] = describe(workspace)

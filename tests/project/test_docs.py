@@ -44,7 +44,8 @@ def _slugs(path: Path) -> set[str]:
 
 def _verbs(code: str) -> list[str]:
     """The commands of `holdfast VERB`, also behind a prompt, an environment or `-C DIR`."""
-    return re.findall(r"(?:^|[\s;&|(/])holdfast (?:-C \S+ |--session \S+ )*([a-z][a-z-]*)", code)
+    called = r"(?:^|(?<!from)[\s;&|(/])holdfast (?:-C \S+ |--session \S+ )*([a-z][a-z-]*)"
+    return re.findall(called, code)
 
 
 @pytest.mark.parametrize("path", documents(), ids=relative)

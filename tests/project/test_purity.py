@@ -66,7 +66,9 @@ FACILITIES = {
 
 # The edge: module or package, and what it may use.
 EDGES = {
+    "bootstrap.py": {"environment"},
     "interfaces/cli": {"environment", "terminal", "clock"},
+    "store/system.py": {"clock", "randomness"},
 }
 
 
