@@ -28,10 +28,10 @@ def _processor() -> str:
 
 
 def _file_system(work: Path) -> str:
+    # df knows ext4 by name; `stat -f` calls it ext2/ext3.
+    command = ["df", "--output=fstype", str(work)]
     try:
-        done = subprocess.run(
-            ["stat", "-f", "-c", "%T", str(work)], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return done.stdout.strip()
+    return done.stdout.split()[-1]

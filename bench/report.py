@@ -80,8 +80,8 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """Where a tool was given fewer rounds than another."""
-    remarks = []
+    """Where a tool was given fewer rounds than another: the same numbers are said once a tree."""
+    said: dict[str, str] = {}
     for row in rows:
         if row.operation not in (FIVE, BACK_FIVE):
             continue
@@ -93,6 +93,6 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
         most = max(counts.values(), default=0)
         fewer = [f"{title} {count}" for title, count in counts.items() if count < most]
         if fewer:
-            text = f"{row.tree}, {row.operation}: {most} samples; fewer for {', '.join(fewer)}."
-            remarks.append(text)
-    return remarks
+            numbers = f"{most} samples; fewer for {', '.join(fewer)}."
+            said.setdefault(f"{row.tree}: {numbers}", f"{row.tree}, {row.operation}: {numbers}")
+    return list(said.values())

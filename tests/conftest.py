@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,11 @@ settings.register_profile(
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# A run in the background may have been started with interrupts ignored, and commands under test
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,6 +20,7 @@ tree from a hostile store is stopped here.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,7 +37,7 @@ _DIRECTORY_ROW = struct.Struct("<HQQ32s")
 _SYMLINK_ROW = struct.Struct("<q")
 _CHUNKED_ROW = struct.Struct("<I32s")
 _LINKED_ROW = struct.Struct("<IH")
-_SPARSE = 1
+SPARSE = 1
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,33 @@ EMPTY_TREE = Tree()
 
 
 def encode_tree(tree: Tree) -> bytes:
-    files, directories, symlinks = tree.files, tree.directories, tree.symlinks
-    file_names = b"\0".join([entry.name for entry in files])
+    row = FILE_ROW.pack
+    return encode_columns(
+        b"\0".join([entry.name for entry in tree.files]),
+        [row(f.mode, f.sparse * SPARSE, f.size, f.mtime_ns, f.digest) for f in tree.files],
+        tree.directories,
+        tree.symlinks,
+        [(i, entry.chunks) for i, entry in enumerate(tree.files) if entry.chunks is not None],
+        [(i, entry.link) for i, entry in enumerate(tree.files) if entry.link is not None],
+    )
+
+
+def encode_columns(
+    file_names: bytes,
+    file_rows: list[bytes],
+    directories: Sequence[DirectoryEntry],
+    symlinks: Sequence[SymlinkEntry],
+    chunked: list[tuple[int, Digest]],
+    linked: list[tuple[int, bytes]],
+) -> bytes:
+    """A tree from columns that are in order already: what a scan has in hand."""
     directory_names = b"\0".join([entry.name for entry in directories])
     symlink_names = b"\0".join([entry.name for entry in symlinks])
     targets = b"\0".join([entry.target for entry in symlinks])
-    chunked = [(i, entry.chunks) for i, entry in enumerate(files) if entry.chunks is not None]
-    linked = [(i, entry.link) for i, entry in enumerate(files) if entry.link is not None]
     parts = [
         _HEADER.pack(
             _MAGIC,
-            len(files),
+            len(file_rows),
             len(directories),
             len(symlinks),
             len(chunked),
@@ -93,9 +110,8 @@ def encode_tree(tree: Tree) -> bytes:
         directory_names,
         symlink_names,
         targets,
+        *file_rows,
     ]
-    row = FILE_ROW.pack
-    parts += [row(f.mode, f.sparse * _SPARSE, f.size, f.mtime_ns, f.digest) for f in files]
     parts += [_DIRECTORY_ROW.pack(d.mode, d.files, d.size, d.digest) for d in directories]
     parts += [_SYMLINK_ROW.pack(link.mtime_ns) for link in symlinks]
     parts += [_CHUNKED_ROW.pack(i, digest) for i, digest in chunked]
@@ -106,15 +122,13 @@ def encode_tree(tree: Tree) -> bytes:
 def decode_tree(data: bytes) -> Tree:
     """The tree that `data` encodes; `ObjectDamaged` when it is not the encoding of any."""
     try:
-        tree = _decode(data)
+        return _decode(data)
     except (struct.error, ValueError, IndexError) as error:
         raise ObjectDamaged(f"a directory in the store cannot be decoded: {error}") from None
-    if encode_tree(tree) != data:
-        raise ObjectDamaged("a directory in the store is not in canonical form")
-    return tree
 
 
 def _decode(data: bytes) -> Tree:
+    """Everything that an encoder would not have written is refused: one tree has one encoding."""
     header = _HEADER.unpack_from(data)
     magic, n_files, n_directories, n_symlinks, n_chunked, n_linked = header[:6]
     if magic != _MAGIC:
@@ -124,7 +138,7 @@ def _decode(data: bytes) -> Tree:
     counts = (n_files, n_directories, n_symlinks, n_symlinks)
     for count, length in zip(counts, header[6:], strict=True):
         column = data[offset : offset + length].split(b"\0") if count else []
-        if len(column) != count:
+        if len(column) != count or (length and not count):
             raise ValueError("a column of names does not match its count")
         columns.append(column)
         offset += length
@@ -145,20 +159,22 @@ def _decode(data: bytes) -> Tree:
     file_rows = rows(FILE_ROW, n_files)
     directory_rows = rows(_DIRECTORY_ROW, n_directories)
     symlink_rows = rows(_SYMLINK_ROW, n_symlinks)
-    chunks = {number: Digest(digest) for number, digest in rows(_CHUNKED_ROW, n_chunked)}
-    links = _decode_links(data, offset, n_linked)
-    if any(number >= n_files for number in (*chunks, *links)):
-        raise ValueError("a detail row names no file")
+    chunk_rows = rows(_CHUNKED_ROW, n_chunked)
+    links, offset = _decode_links(data, offset, n_linked)
+    if offset != len(data):
+        raise ValueError("something follows the end")
+    _require_sound_rows(file_rows, directory_rows, [n for n, _ in chunk_rows], list(links))
+    chunks = {number: Digest(digest) for number, digest in chunk_rows}
     return Tree(
         files=tuple(
             FileEntry(
                 name,
-                mode & MODE_MASK,
+                mode,
                 size,
                 mtime_ns,
                 Digest(digest),
                 chunks.get(number),
-                bool(flags & _SPARSE),
+                flags == SPARSE,
                 links.get(number),
             )
             for number, (name, (mode, flags, size, mtime_ns, digest)) in enumerate(
@@ -166,7 +182,7 @@ def _decode(data: bytes) -> Tree:
             )
         ),
         directories=tuple(
-            DirectoryEntry(name, mode & MODE_MASK, Digest(digest), files, size)
+            DirectoryEntry(name, mode, Digest(digest), files, size)
             for name, (mode, files, size, digest) in zip(
                 directory_names, directory_rows, strict=True
             )
@@ -178,14 +194,30 @@ def _decode(data: bytes) -> Tree:
     )
 
 
-def _decode_links(data: bytes, offset: int, count: int) -> dict[int, bytes]:
+def _require_sound_rows(
+    file_rows: list[tuple[Any, ...]],
+    directory_rows: list[tuple[Any, ...]],
+    *details: list[int],
+) -> None:
+    if any(row[0] > MODE_MASK or row[1] > SPARSE for row in file_rows):
+        raise ValueError("a file has an unknown mode or flag")
+    if any(row[0] > MODE_MASK for row in directory_rows):
+        raise ValueError("a directory has an unknown mode")
+    for numbers in details:
+        if numbers != sorted(set(numbers)) or (numbers and numbers[-1] >= len(file_rows)):
+            raise ValueError("a detail row names no file, or one out of order")
+
+
+def _decode_links(data: bytes, offset: int, count: int) -> tuple[dict[int, bytes], int]:
     links: dict[int, bytes] = {}
     for _ in range(count):
         number, length = _LINKED_ROW.unpack_from(data, offset)
         offset += _LINKED_ROW.size
         links[number] = require_safe_path(data[offset : offset + length])
         offset += length
-    return links
+    if len(links) != count:
+        raise ValueError("one file is listed twice")
+    return links, offset
 
 
 def _require_sound_names(*columns: list[bytes]) -> None:

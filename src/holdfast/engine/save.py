@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
@@ -23,8 +24,10 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.settings import Settings
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
@@ -170,12 +173,16 @@ def _save_tree(
 def capture_policy(
     vault: Vault, file_filter: Callable[[Path], bool] | None = None
 ) -> CapturePolicy:
-    return CapturePolicy(
-        vault.settings,
-        vault.workspace,
-        file_filter,
-        own_data=vault.access.path_inside_workspace(),
-    )
+    own_data = vault.access.path_inside_workspace()
+    if file_filter is None:
+        return _plain_policy(vault.settings, vault.workspace, own_data)
+    return CapturePolicy(vault.settings, vault.workspace, file_filter, own_data=own_data)
+
+
+@lru_cache(maxsize=16)
+def _plain_policy(settings: Settings, workspace: Path, own_data: bytes | None) -> CapturePolicy:
+    """Putting rules together takes longer than many a scan, and settings hardly ever change."""
+    return CapturePolicy(settings, workspace, own_data=own_data)
 
 
 def new_checkpoint(
@@ -207,6 +214,10 @@ def new_checkpoint(
 def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCounts:
     if before is None:
         return ChangeCounts(added=scan.files)
+    if scan.previous is not None and scan.previous.digest == before:
+        counted = count_state_changes(scan.previous, scan.root)
+        if counted is not None:
+            return counted
     counts = dict.fromkeys(ChangeType, 0)
     for change in visible_changes(tree_changes(vault.load_tree, before, scan.tree)):
         counts[change.type] += 1
@@ -239,6 +250,8 @@ class _SpaceLimit:
         left = min(self._budget_left, self._disk_left) if budget else self._disk_left
         self.bytes = max(left, 0)
         self._for_disk = not budget or self._disk_left <= self._budget_left
+        if budget and left <= 0:
+            raise self.explain(NoSpace("no room"))
 
     def explain(self, error: NoSpace) -> NoSpace:
         if self._for_disk:

@@ -20,6 +20,9 @@ _CHILD_ROW = struct.Struct("<I32s")
 ROW = struct.Struct("<QQqqII32s")
 """inode, size, mtime_ns, ctime_ns, mode, flags, digest"""
 
+NUMBERS = struct.Struct("<QQqqII32x")
+"""The same without the digest: what an unchanged file is recognised by."""
+
 _HEADER = struct.Struct("<4sQqqII16s16s32sQQIII")
 _MAGIC = b"HFS1"
 
@@ -130,6 +133,20 @@ class DirectoryState:
         twin.children = dict(self.children)
         twin.base = self.digest or self.base
         return twin
+
+    def replace_rows(self, changed: dict[bytes, FileRow]) -> None:
+        """The same names, some with new numbers."""
+        rows = bytearray(self.rows)
+        for number, name in enumerate(self.file_names()):
+            if (row := changed.get(name)) is not None:
+                ROW.pack_into(rows, number * ROW.size, *row)
+        self.rows = bytes(rows)
+
+    def row_of(self, name: bytes) -> FileRow | None:
+        names = self.file_names()
+        if name not in names:
+            return None
+        return FileRow(*ROW.unpack_from(self.rows, names.index(name) * ROW.size))
 
     def file_names(self) -> list[bytes]:
         return self.names.split(b"\0") if self.names else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
+from typing import TypeAlias
 
 from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY
@@ -27,13 +27,9 @@ _LARGEST_BYTES = 4 << 20
 """Far above any ignore file written by people; what is larger is not taken for one."""
 
 
-class KnownRules(NamedTuple):
-    """Where the rules of an unchanged directory come from, should anything ask for them."""
-
-    above: DirectoryRules | KnownRules
-    fd: int
-    path: bytes
-    state: DirectoryState
+KnownRules: TypeAlias = "tuple[DirectoryRules | KnownRules, int, bytes, DirectoryState]"
+"""Where the rules of an unchanged directory come from, should anything ask for them: the rules
+above it, its handle, its path and its state. A plain tuple, because one is made per directory."""
 
 
 class RuleFiles:
@@ -56,15 +52,16 @@ class RuleFiles:
     def known(self, known: KnownRules) -> DirectoryRules:
         """The rules of a directory whose ignore files are as they were; read if ever needed."""
 
-        def load() -> RuleStack:
-            above = known.above
-            parent = self.known(above) if isinstance(above, KnownRules) else above
-            if not known.state.has_ignore_files:
-                return parent.stack
-            contents = self._contents(known.fd, list(IGNORE_FILES), git=False)
-            return self._stack(parent.stack, known.path, contents)
+        above, fd, path, state = known
 
-        return DirectoryRules(known.state.rules, Mode.NORMAL, load=load)
+        def load() -> RuleStack:
+            parent = self.known(above) if isinstance(above, tuple) else above
+            if not state.has_ignore_files:
+                return parent.stack
+            contents = self._contents(fd, list(IGNORE_FILES), git=False)
+            return self._stack(parent.stack, path, contents)
+
+        return DirectoryRules(state.rules, Mode.NORMAL, load=load)
 
     def _stack(self, stack: RuleStack, path: bytes, contents: dict[bytes, bytes]) -> RuleStack:
         for layer in layers_of(path, contents):

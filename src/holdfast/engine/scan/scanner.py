@@ -27,12 +27,14 @@ from holdfast.ports.stat_cache import StatCache
 
 @dataclass(slots=True)
 class Scan:
-    """The tree of a workspace at one time. `fresh` are the directories that were built for it, and
-    `encoded` their trees, for as long as a store does not have them."""
+    """The tree of a workspace at one time. `previous` is the scan that was remembered before it;
+    `fresh` are the directories that were built for it, and `encoded` their trees, for as long as a
+    store does not have them."""
 
     root: DirectoryState
     tree: Digest
     skipped: list[Skipped]
+    previous: DirectoryState | None = None
     encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
 
@@ -83,7 +85,7 @@ class Scanner:
         encoded_trees: dict[Digest, bytes] = {}
         fresh: dict[bytes, DirectoryState] = {}
 
-        def sink(path: bytes, state: DirectoryState, tree: Tree, encoded: bytes) -> None:
+        def sink(path: bytes, state: DirectoryState, encoded: bytes) -> None:
             assert state.digest is not None
             writer.add(state.digest, encoded, similar_to=state.base)
             if keep_trees:
@@ -92,7 +94,7 @@ class Scanner:
 
         build_trees(root, b"", sink)
         assert root.digest is not None
-        return Scan(root, root.digest, skipped, encoded_trees, fresh)
+        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh)
 
     def remember(self, scan: Scan) -> None:
         """Keep this scan for the next one, in this process and, through the cache, beyond it."""

@@ -70,16 +70,18 @@ class Survey:
         self._chunks: dict[bytes, Digest] = {}
         self._children: dict[bytes, DirectoryState | KnownChild] = {}
         self._cannot_settle = False
-        self._known_rows = dict(previous.file_rows()) if previous is not None else {}
+        self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
-        for note in previous.skipped if previous is not None else ():
-            if note.reason.content_is_captured:
-                self._known_notes.setdefault(note.path, []).append(note)
 
     def run(
         self, parent: DirectoryRules, rule_files: RuleFiles, *, last: bool
     ) -> DirectoryState | Skipped | None:
         """None when names were swapped meanwhile and another look may settle it."""
+        if self._previous is not None:
+            self._known_rows = dict(self._previous.file_rows())
+            for note in self._previous.skipped:
+                if note.reason.content_is_captured:
+                    self._known_notes.setdefault(note.path, []).append(note)
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
         verdict = self._walker.policy.judge_cache(
@@ -115,19 +117,25 @@ class Survey:
         """The previous state with these files read anew; None when one is no longer a file."""
         assert self._previous is not None
         state = self._previous.copy()
-        self._files, self._chunks = self._known_rows, state.chunks
-        self._symlinks = list(state.symlinks)
-        self._children = state.children
         touched = {join(self._path, name) for name, _ in changed}
         self._skipped = [note for note in state.skipped if note.path not in touched]
         for name, status in changed:
+            known = self._previous.row_of(name)
+            if known is not None:
+                self._known_rows[name] = known
             try:
                 self._read(name, status)
             except (_Swapped, FileNotFoundError):
                 return None
         if any(note.reason in _VOLATILE for note in self._skipped):
             return None
-        return self._finish(state)
+        state.replace_rows(self._files)
+        for name in self._files:
+            state.chunks.pop(name, None)
+        state.chunks |= self._chunks
+        state.skipped = tuple(self._skipped)
+        state.noted = state.noted or _is_noted(state.skipped, self._files)
+        return state
 
     def _finish(self, state: DirectoryState) -> DirectoryState:
         state.set_files(self._files)
@@ -135,13 +143,8 @@ class Survey:
         state.symlinks = tuple(self._symlinks)
         state.skipped = tuple(self._skipped)
         state.children = self._children
-        state.noted = (
-            bool(state.skipped)
-            or any(row.flags & MANY_NAMES for row in self._files.values())
-            or any(
-                isinstance(child, DirectoryState) and child.noted
-                for child in self._children.values()
-            )
+        state.noted = _is_noted(state.skipped, self._files) or any(
+            isinstance(child, DirectoryState) and child.noted for child in self._children.values()
         )
         return state
 
@@ -276,6 +279,10 @@ class Survey:
         self._symlinks.append(
             LinkRow(name, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, target)
         )
+
+
+def _is_noted(skipped: tuple[Skipped, ...], files: dict[bytes, FileRow]) -> bool:
+    return bool(skipped) or any(row.flags & MANY_NAMES for row in files.values())
 
 
 def _matches(row: FileRow, status: os.stat_result) -> bool:

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import MODE_MASK, DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.entries import MODE_MASK, DirectoryEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
-from holdfast.domain.trees import Tree, encode_tree
-from holdfast.engine.scan.directory_state import SPARSE, DirectoryState
+from holdfast.domain.trees import FILE_ROW, encode_columns
+from holdfast.domain.trees import SPARSE as TREE_SPARSE
+from holdfast.engine.scan.directory_state import ROW, SPARSE, DirectoryState
 
-TreeSink: TypeAlias = Callable[[bytes, DirectoryState, Tree, bytes], None]
-"""Receives (path, state, tree, encoded) of each directory that was built."""
+TreeSink: TypeAlias = Callable[[bytes, DirectoryState, bytes], None]
+"""Receives (path, state, encoded tree) of each directory that was built."""
 
 
 def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:
@@ -24,36 +25,35 @@ def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:
     for name in sorted(state.children):
         child = state.children[name]
         assert isinstance(child, DirectoryState)
-        build_trees(child, join(path, name), sink)
+        if child.digest is None:
+            build_trees(child, join(path, name), sink)
         assert child.digest is not None
-        directories.append(
-            DirectoryEntry(name, child.key.mode & MODE_MASK, child.digest, child.files, child.size)
-        )
-    tree = Tree(
-        files=_file_entries(state),
-        directories=tuple(directories),
-        symlinks=tuple(
-            SymlinkEntry(link.name, link.target, link.mtime_ns) for link in state.symlinks
-        ),
+        mode = child.key.mode & MODE_MASK
+        directories.append(DirectoryEntry(name, mode, child.digest, child.files, child.size))
+    symlinks = [SymlinkEntry(link.name, link.target, link.mtime_ns) for link in state.symlinks]
+    pack = FILE_ROW.pack
+    rows: list[bytes] = []
+    size = 0
+    for _, size_bytes, mtime_ns, _, mode, flags, digest in ROW.iter_unpack(state.rows):
+        sparse = TREE_SPARSE if flags & SPARSE else 0
+        rows.append(pack(mode & MODE_MASK, sparse, size_bytes, mtime_ns, digest))
+        size += size_bytes
+    encoded = encode_columns(
+        state.names, rows, directories, symlinks, _by_number(state, state.chunks), _links(state)
     )
-    encoded = encode_tree(tree)
     state.digest = digest_of(encoded)
-    state.files, state.size = tree.file_count, tree.size_bytes
-    sink(path, state, tree, encoded)
+    state.files = len(rows) + len(symlinks) + sum(entry.files for entry in directories)
+    state.size = size + sum(entry.size for entry in directories)
+    sink(path, state, encoded)
 
 
-def _file_entries(state: DirectoryState) -> tuple[FileEntry, ...]:
-    chunks, links = state.chunks, state.links
-    return tuple(
-        FileEntry(
-            name,
-            row.mode & MODE_MASK,
-            row.size,
-            row.mtime_ns,
-            Digest(row.digest),
-            chunks.get(name),
-            bool(row.flags & SPARSE),
-            links.get(name),
-        )
-        for name, row in state.file_rows()
-    )
+def _by_number(state: DirectoryState, details: dict[bytes, Digest]) -> list[tuple[int, Digest]]:
+    if not details:
+        return []
+    return [(i, details[n]) for i, n in enumerate(state.file_names()) if n in details]
+
+
+def _links(state: DirectoryState) -> list[tuple[int, bytes]]:
+    if not state.links:
+        return []
+    return [(i, state.links[n]) for i, n in enumerate(state.file_names()) if n in state.links]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.paths import basename, join
-from holdfast.engine.scan.directory_state import ROW, UNSETTLED, DirectoryState, KnownChild
+from holdfast.engine.scan.directory_state import NUMBERS, UNSETTLED, DirectoryState, KnownChild
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import IGNORE_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
@@ -110,7 +110,7 @@ class Walker:
             and self._same_names(fd, previous)
             and not _wants_skipped(previous, wanted)
         ):
-            rules = KnownRules(parent, fd, path, previous)
+            rules = (parent, fd, path, previous)
             again = self._revisit(fd, path, previous, rules, wanted, depth)
             if again is not None:
                 return again
@@ -149,21 +149,33 @@ class Walker:
             state = Survey(self, fd, path, previous, None, 0).read_again(changed)
             if state is None:
                 return None
+        opened, closed, looked = self.fs.open, self.fs.close, self.fs.fstat
         for name, known in previous.children.items():
-            below = path + b"/" + name if path else name
-            child_wanted = wanted.below(name) if wanted is not None else None
             try:
-                child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+                child_fd = opened(name, DIRECTORY_FLAGS, dir_fd=fd)
             except OSError as error:
                 if error.errno in _SWAPPED:
                     return None
                 raise
+            below = path + b"/" + name if path else name
+            deeper = wanted.below(name) if wanted is not None else None
             try:
-                child = self._revisit_child(
-                    child_fd, below, previous, known, rules, child_wanted, depth + 1
-                )
+                child: DirectoryState | Skipped | None = None
+                if type(known) is DirectoryState and depth < _DEEP:
+                    st = looked(child_fd)
+                    if (
+                        known.key == (st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_mode)
+                        and known.settled
+                        and not known.has_git
+                        and known.parent_rules == previous.rules
+                        and not (known.skipped and _wants_skipped(known, deeper))
+                    ):
+                        at = (rules, child_fd, below, known)
+                        child = self._revisit(child_fd, below, known, at, deeper, depth + 1)
+                if child is None:
+                    child = self._visit_child(child_fd, below, known, rules, deeper, depth + 1)
             finally:
-                self.fs.close(child_fd)
+                closed(child_fd)
             if child is known:
                 continue
             if isinstance(child, Skipped):
@@ -175,32 +187,21 @@ class Walker:
                 state.noted = True
         return state or previous
 
-    def _revisit_child(
+    def _visit_child(
         self,
         fd: int,
         path: bytes,
-        parent: DirectoryState,
         known: DirectoryState | KnownChild,
         rules: KnownRules,
         wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
-        """Like `visit`, without putting the rules together while nothing asks for them."""
+        """A child about which more is to be found out than that it is unchanged."""
         if depth == _DEEP:
             _allow_deep_recursion()
         if depth > DEEPEST:
             return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
-        state = known if type(known) is DirectoryState else self._remembered(path)
-        if (
-            state is not None
-            and state.parent_rules == parent.rules
-            and self._same_names(fd, state)
-            and not (state.skipped and _wants_skipped(state, wanted))
-        ):
-            deeper = KnownRules(rules, fd, path, state)
-            again = self._revisit(fd, path, state, deeper, wanted, depth)
-            if again is not None:
-                return again
+        state = known if isinstance(known, DirectoryState) else self._remembered(path)
         return self.visit(fd, path, state, self._rule_files.known(rules), wanted, depth)
 
     def _changed_files(
@@ -210,8 +211,8 @@ class Walker:
         changed: list[tuple[bytes, os.stat_result]] = []
         lstat = self.fs.stat
         try:
-            for name, (inode, size, mtime_ns, ctime_ns, mode, flags, _) in zip(
-                previous.names.split(b"\0"), ROW.iter_unpack(previous.rows), strict=True
+            for name, (inode, size, mtime_ns, ctime_ns, mode, flags) in zip(  # noqa: B905
+                previous.names.split(b"\0"), NUMBERS.iter_unpack(previous.rows)
             ):
                 st = lstat(name, dir_fd=fd, follow_symlinks=False)
                 if (

@@ -84,7 +84,7 @@ class LocalObjectStore:
                 self._cache.move_to_end(digest)
                 return cached
             data = self._read_chain(digest, DEEPEST_CHAIN)
-            self._remember(digest, data)
+            self.remember(digest, data)
             return data
 
     def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
@@ -133,7 +133,7 @@ class LocalObjectStore:
             raise _damaged(digest, "its bytes do not match its name (I2)")
         return data
 
-    def _remember(self, digest: Digest, data: bytes) -> None:
+    def remember(self, digest: Digest, data: bytes) -> None:
         """Recently used objects are bases and directories that are soon wanted again."""
         if len(data) > _CACHE_BYTES // 8 or digest in self._cache:
             return

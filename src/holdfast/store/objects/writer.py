@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
 _LARGEST_DELTA_BYTES = 2 << 20
+_WORTH_REMEMBERING_BYTES = 256 << 10
+"""The next version of an edited file or directory is stored against this one: keep it at hand."""
+
 _PREPARE_AT_OBJECTS = 20_000
 """What a writer holds in memory goes to the index in batches of this many."""
 
@@ -36,6 +39,7 @@ class LocalObjectWriter:
         self._appenders: list[PackAppender] = []
         self._added: dict[Digest, Location] = {}
         self._objects = 0
+        self._successors: dict[Digest, bytes] = {}
         self._stored_bytes = 0
         self._deduplicated_bytes = 0
         with store.lock:
@@ -58,6 +62,8 @@ class LocalObjectWriter:
                 raise translate_os_error(error, "writing content") from error
             self._added[digest] = Location(appender.number, offset, len(encoded), record.depth)
             self._objects += 1
+            if similar_to is not None and len(data) <= _WORTH_REMEMBERING_BYTES:
+                self._successors[digest] = data
             if len(self._added) >= _PREPARE_AT_OBJECTS:
                 self._store.index.prepare(self._added.items())
                 self._added.clear()
@@ -124,6 +130,8 @@ class LocalObjectWriter:
                     self._store.index.add(self._added.items(), lengths)
             finally:
                 self._close()
+            for digest, data in self._successors.items():
+                self._store.remember(digest, data)
             return WriteTotals(self._stored_bytes, self._deduplicated_bytes, self._objects)
 
     def abandon(self) -> None:
