@@ -38,9 +38,17 @@ def _patterns(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise ValueError('expects a list of patterns, e.g. [".env", "*.db"]')
     for pattern in value:
-        if not isinstance(pattern, str) or not pattern.strip() or "\0" in pattern:
+        if not isinstance(pattern, str) or not pattern.strip() or set(pattern) & {"\0", "\n"}:
             raise ValueError(f"{pattern!r} is not a pattern")
     return tuple(value)
+
+
+def _includes(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.ignore_includes import IncludePatterns  # late: few settings are patterns
+
+    patterns = _patterns(value)
+    IncludePatterns.parse(patterns)
+    return patterns
 
 
 def _seconds(value: Any) -> float:
@@ -67,7 +75,7 @@ class Settings:
     """The effective settings of a workspace."""
 
     include: tuple[str, ...] = _setting(
-        (), _patterns, "patterns that are captured although an ignore rule leaves them out"
+        (), _includes, "patterns that are captured although an ignore rule leaves them out"
     )
     ignore: tuple[str, ...] = _setting(
         (), _patterns, "patterns that are left out, besides the ignore files"

@@ -23,7 +23,8 @@ class NewMode:
     mode: int
 
 
-Replacement: TypeAlias = FileEntry | SymlinkEntry | NewMode
+Replacement: TypeAlias = Entry | NewMode | None
+"""What stands at a path from now on; a directory stands for all below it, None for nothing."""
 
 
 def replace_entries(
@@ -50,10 +51,14 @@ def _edit(
             below[name][rest] = entry
         elif isinstance(entry, NewMode):
             new_modes[name] = entry.mode
+        elif entry is None:
+            entries.pop(name, None)
         else:
             entries[name] = replace(entry, name=name)
     for name, deeper in below.items():
         old = entries.get(name)
+        if not isinstance(old, DirectoryEntry) and all(e is None for e in deeper.values()):
+            continue
         subtree = load(old.digest) if isinstance(old, DirectoryEntry) else EMPTY_TREE
         digest, edited = _edit(load, subtree, deeper, encoded)
         mode = old.mode if isinstance(old, DirectoryEntry) else _NEW_DIRECTORY_MODE

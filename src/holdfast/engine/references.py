@@ -51,7 +51,14 @@ def standing_on(vault: Vault, session_id: SessionId) -> Checkpoint | None:
 
 def before_head(vault: Vault, session_id: SessionId) -> Checkpoint:
     """What `restore` without a reference goes back to."""
-    return _head(vault, session_id, 1, "HEAD~1")
+    at = _required(standing_on(vault, session_id), "this session has no checkpoint yet")
+    before = _parent(vault, at)
+    if before is None:
+        raise UnknownReference(
+            f"there is no checkpoint before {at.name or short(at.id)}",
+            hint="to go back to that one: holdfast restore HEAD",
+        )
+    return before
 
 
 def _stands_alone(record: Checkpoint) -> bool:

@@ -17,7 +17,13 @@ from pathlib import Path
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import BudgetReached, InvalidIntent, NoSpace, Refused
+from holdfast.domain.errors import (
+    BudgetReached,
+    InvalidIntent,
+    NoSpace,
+    Refused,
+    StoreDamaged,
+)
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -219,8 +225,12 @@ def count_changes(vault: Vault, before: Digest | None, scan: Scan) -> ChangeCoun
         if counted is not None:
             return counted
     counts = dict.fromkeys(ChangeType, 0)
-    for change in visible_changes(tree_changes(vault.load_tree, before, scan.tree)):
-        counts[change.type] += 1
+    try:
+        for change in visible_changes(tree_changes(vault.load_tree, before, scan.tree)):
+            counts[change.type] += 1
+    except StoreDamaged:
+        # The parent cannot be read, which is no reason not to save what is there now.
+        return ChangeCounts(added=scan.files)
     return ChangeCounts(
         counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
     )

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.ports.clock import Clock, IdSource
@@ -52,6 +53,7 @@ class WorkspaceIdentity:
         marked = self._read_marker(workspace)
         if marked is not None:
             layout = self.layout(marked)
+            _refuse_half_a_store(layout)
             if layout.exists() and not self._is_copy(workspace, marked, layout):
                 return layout
             if layout.exists():
@@ -159,3 +161,12 @@ class WorkspaceIdentity:
                 atomic_write_in(self._fs, directory, MARKER_NAME.encode(), data, mode=0o644)
         except OSError:
             return
+
+
+def _refuse_half_a_store(layout: StoreLayout) -> None:
+    """A new store beside one that lost its description would hide everything that is in it."""
+    if layout.catalog.exists() and not layout.exists():
+        raise StoreDamaged(
+            f"the store {layout.directory} has lost its {layout.description.name}",
+            hint="put it back from a backup; its checkpoints are still there",
+        )

@@ -15,7 +15,9 @@ def test_a_sound_store_has_no_problems(cli: CommandLine) -> None:
     cli.save()
     assert cli.json("check") == {"ok": True, "problems": []}
     assert cli.json("check", "--data") == {"ok": True, "problems": []}
-    assert cli("check").out.startswith("✓ The store is sound: 0 problems, ")
+    assert cli("check").out.startswith("✓ The store's structure is sound: 0 problems, ")
+    assert "content was not read" in cli("check").out
+    assert cli("check", "--data").out.startswith("✓ The store is sound: 0 problems, ")
 
 
 @pytest.mark.requirement("CL-1", "CL-3")

@@ -180,16 +180,34 @@ def test_a_pack_that_is_shorter_than_it_was_is_reported_and_never_appended_to(
     assert pack.read_bytes() == cut
 
 
-def test_a_pack_that_is_gone_is_reported_and_its_objects_are_missing(tmp_path: Path) -> None:
+def test_a_pack_that_vanishes_while_the_store_is_open_is_reported(tmp_path: Path) -> None:
     held = fill(tmp_path, CONTENTS)
-    packs(tmp_path)[0].unlink()
     with opened(tmp_path) as store:
+        packs(tmp_path)[0].unlink()
         assert [p.subject for p in store.check(data=False)] == ["pack 1"]
         for digest in held:
             with pytest.raises(ObjectMissing):
                 store.read(digest)
-        store_objects(store, [b"later"])
+
+
+@pytest.mark.requirement("ST-1")
+def test_content_of_a_pack_that_is_gone_can_be_stored_again_and_the_pack_may_return(
+    tmp_path: Path,
+) -> None:
+    held = fill(tmp_path, CONTENTS)
+    (pack,) = packs(tmp_path)
+    pack.rename(tmp_path / "away")
+    with opened(tmp_path) as store:
+        generation = store.generation()
+        assert store.missing(held) == set(held)
+        store_objects(store, [*CONTENTS, b"later"])
+        assert all(store.read(digest) == data for digest, data in held.items())
+    assert not pack.exists(), "a number is not given out twice"
+    (tmp_path / "away").rename(pack)
+    with opened(tmp_path) as store:
+        assert list(store.check(data=True)) == []
         assert store.read(digest_of(b"later")) == b"later"
+        assert store.generation() == generation
 
 
 def test_files_that_are_no_packs_are_left_alone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
+from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
@@ -38,7 +39,8 @@ class RestoreRequest:
             return f"Undid the restore: back to {name}"
         if self.kind is OperationKind.REDO:
             return f"Redid the restore: forward to {name}"
-        some = f" ({len(self.paths)} selected paths)" if self.paths else ""
+        noun = "path" if len(self.paths) == 1 else "paths"
+        some = f" ({len(self.paths)} selected {noun})" if self.paths else ""
         return f"Restored to {name}{some}"
 
 
@@ -89,13 +91,20 @@ class ResultingTree:
     size_bytes: int
 
 
-def resulting_tree(vault: Vault, scanner: Scanner, request: RestoreRequest) -> ResultingTree:
-    """The target, proven by the verifier; after a restore of some paths, what a scan finds."""
+def resulting_tree(
+    vault: Vault, request: RestoreRequest, head: CheckpointId | None
+) -> ResultingTree:
+    """What HEAD means from now on: the target; after a restore of some paths, the checkpoint that
+    the work stands on with those paths as in the target, so that every other change still shows
+    as one."""
     target = request.target
-    if not request.paths:
+    base = vault.catalog.checkpoint(request.session_id, head) if head else None
+    if not request.paths or base is None:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    saved = save_tree(vault, scanner, file_filter=request.file_filter, beyond_budget=True)
-    return ResultingTree(saved.scan.tree, saved.report, saved.scan.files, saved.scan.size_bytes)
+    chosen = {path: entry_at(vault.load_tree, target.tree, path) for path in request.paths}
+    digest = amended_tree(vault, base.tree, chosen)
+    tree = vault.load_tree(digest)
+    return ResultingTree(digest, base.report, tree.file_count, tree.size_bytes)
 
 
 def record_restore(

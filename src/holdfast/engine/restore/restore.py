@@ -132,7 +132,7 @@ def carry_out(
             executor.finish_modes()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
-            result = resulting_tree(vault, scanner, request)
+            result = resulting_tree(vault, request, head_before)
         except BaseException as error:
             _take_back(vault, journal, safety, executor, staging)
             raise _failure(error) from error

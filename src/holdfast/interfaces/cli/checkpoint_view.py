@@ -20,9 +20,10 @@ from holdfast.interfaces.cli.terminal import (
     visible,
     visible_bytes,
 )
-from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent
+from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened
 
 SURE, FAIRLY_SURE = 0.9, 0.7
+_LONGEST_REASON = 160
 
 
 def confidence_colour(confidence: float) -> str:
@@ -49,7 +50,7 @@ def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:
 
 
 def title(checkpoint: Checkpoint) -> str:
-    return visible(first_line(checkpoint.intent.reasoning))
+    return visible(shortened(first_line(checkpoint.intent.reasoning), _LONGEST_REASON))
 
 
 def kind_colour(kind: Kind) -> str:

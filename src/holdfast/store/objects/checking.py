@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.ports.objects import ObjectProblem
+from holdfast.store.objects.index import GONE
 from holdfast.store.objects.packs import PACK_MAGIC
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
     present = set(packs.numbers())
     lengths = index.pack_lengths()
     for number, length in sorted(lengths.items()):
-        if number not in present:
+        if number not in present and length != GONE:
             yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
-        elif packs.size_of(number) < length:
+        elif number in present and packs.size_of(number) < length:
             yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
     if not data:
         return

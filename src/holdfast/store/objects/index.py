@@ -28,6 +28,10 @@ CREATE TABLE IF NOT EXISTS packs (number INTEGER PRIMARY KEY, length INTEGER NOT
 _LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
 
 
+GONE = -1
+"""The length of a pack that is missing: its number stays taken, because it may come back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """Where the record of an object stands."""

@@ -21,7 +21,7 @@ from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.checking import check
 from holdfast.store.objects.collection import collect
 from holdfast.store.objects.compression import decompress
-from holdfast.store.objects.index import Location, PackIndex
+from holdfast.store.objects.index import GONE, Location, PackIndex
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, decode_record
 from holdfast.store.objects.writer import LocalObjectWriter
@@ -42,8 +42,16 @@ class LocalObjectStore:
         self._cached_bytes = 0
 
     def catch_up(self) -> None:
-        """Take in what packs hold beyond the index; call under the store's lock."""
+        """Make the index say what the packs say; call under the store's lock.
+
+        What packs hold beyond it is taken in. What it says of a pack that is gone is forgotten, so
+        that the next save stores such content again; the pack is taken in should it come back.
+        """
         with self.lock, store_trouble("reading packs"):
+            if missing := self._missing_packs():
+                self.index.start_generation()
+                for number in missing:
+                    self.index.replace_pack(number, (), (number, GONE))
             for number, known in self._grown_packs():
                 found: list[tuple[Digest, Location]] = []
                 sound_until = known
@@ -55,9 +63,13 @@ class LocalObjectStore:
                 self.index.add(found, [(number, sound_until)])
 
     def is_behind(self) -> bool:
-        """Whether packs hold more than the index knows."""
+        """Whether packs and index tell different stories."""
         with self.lock, store_trouble("reading packs"):
-            return bool(self._grown_packs())
+            return bool(self._grown_packs() or self._missing_packs())
+
+    def _missing_packs(self) -> set[int]:
+        known = {n for n, length in self.index.pack_lengths().items() if length != GONE}
+        return known - set(self.packs.numbers())
 
     def _grown_packs(self) -> list[tuple[int, int]]:
         """Packs longer than the index says, each with the length that it knows."""
@@ -101,13 +113,13 @@ class LocalObjectStore:
         place = self.index.find(digest)
         if place is None:
             raise ObjectMissing(
-                f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check"
+                f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check --data"
             )
         try:
             record = decode_record(self.packs.read(place.pack, place.offset, place.length))
         except FileNotFoundError:
             raise ObjectMissing(
-                f"pack {place.pack} of the store is missing", hint="run: holdfast check"
+                f"pack {place.pack} of the store is missing", hint="run: holdfast check --data"
             ) from None
         except OSError as error:
             raise translate_os_error(error, f"reading pack {place.pack}") from error
@@ -185,5 +197,5 @@ class LocalObjectStore:
 
 def _damaged(digest: Digest, reason: str) -> ObjectDamaged:
     return ObjectDamaged(
-        f"object {digest.hex()[:16]} is damaged: {reason}", hint="run: holdfast check"
+        f"object {digest.hex()[:16]} is damaged: {reason}", hint="run: holdfast check --data"
     )

@@ -117,7 +117,8 @@ class LocalObjectWriter:
             ends_as_known = size == store.index.pack_lengths().get(newest, len(PACK_MAGIC))
             if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
                 return PackAppender(store.fs, store.packs, newest, create=False)
-        number = numbers[-1] + 1 if numbers else 1
+        # Above what the index knows too: a pack that is missing may come back.
+        number = max((*numbers, *store.index.pack_lengths()), default=0) + 1
         return PackAppender(store.fs, store.packs, number, create=True)
 
     def commit(self) -> WriteTotals:

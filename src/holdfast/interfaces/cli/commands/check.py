@@ -44,7 +44,9 @@ def run(invocation: Invocation) -> int:
         words = count(len(problems), "problem")
         terminal.line(f"{terminal.paint('✗', RED)} The store is damaged: {words}, {took}")
         return _DAMAGED
-    terminal.line(f"{terminal.paint('✓', GREEN)} The store is sound: 0 problems, {took}")
+    what = "The store is sound" if invocation.options.data else "The store's structure is sound"
+    unread = "" if invocation.options.data else "; content was not read (--data)"
+    terminal.line(f"{terminal.paint('✓', GREEN)} {what}: 0 problems, {took}{unread}")
     return 0
 
 

@@ -89,6 +89,8 @@ def _reason(words: list[str]) -> str:
     from holdfast.domain.intent import REASONING_MAX_LENGTH
 
     # One more than fits, so that a longer text is refused and not cut.
+    if sys.stdin is None:
+        raise UsageError("there is no standard input to read the reason from")
     return sys.stdin.read(REASONING_MAX_LENGTH + 1).removesuffix("\n")
 
 

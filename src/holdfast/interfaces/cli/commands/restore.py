@@ -21,7 +21,7 @@ More than one affected file needs a yes: on a terminal it is asked for, elsewher
 examples:
   $ holdfast restore before-refactor --dry-run
   $ holdfast restore HEAD src/app.py
-  $ holdfast restore @{10 minutes ago} --yes"""
+  $ holdfast restore '@{10 minutes ago}' --yes"""
     parser.add_argument(
         "words", nargs="*", metavar="REF PATH", help="the checkpoint, and the paths to restore"
     )
