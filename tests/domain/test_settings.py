@@ -114,3 +114,12 @@ def test_values_are_brought_into_one_form() -> None:
     assert settings.lock_timeout == 5.0
     assert settings.setuid == "drop"
     assert settings.budget == DEFAULTS["budget"]
+
+
+@pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize("pattern", ["../x", "!x", "./x", "#x", "a\nb", ""])
+def test_a_pattern_that_could_never_include_anything_is_refused_when_it_is_set(
+    pattern: str,
+) -> None:
+    with pytest.raises(InvalidSetting, match="include"):
+        check_setting("include", [pattern])

@@ -1,0 +1,61 @@
+"""Restoring some paths: what HEAD means afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.support.hostile_trees import fill
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    fill(root / "a", b"a")
+    fill(root / "b", b"b")
+    fill(root / "dir/c", b"c")
+    return root
+
+
+@pytest.mark.requirement("RB-7")
+def test_other_changes_still_show_after_one_path_was_restored(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("base")
+        fill(workspace / "a", b"wrecked")
+        fill(workspace / "b", b"wrecked")
+        session.restore_checkpoint("HEAD", ["a"])
+        assert session.plan_restore("HEAD").affected_files == (b"b",)
+        session.restore_checkpoint("HEAD", ["b"])
+        assert session.plan_restore("HEAD").steps == ()
+    assert (workspace / "b").read_bytes() == b"b"
+
+
+@pytest.mark.requirement("RB-7")
+@pytest.mark.parametrize("chosen", ["dir", "dir/c"])
+def test_a_path_of_an_older_checkpoint_is_part_of_head_from_then_on(
+    workspace: Path, chosen: str
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        old = session.checkpoint("old")
+        fill(workspace / "dir/c", b"newer")
+        fill(workspace / "a", b"newer")
+        session.checkpoint("newer")
+        session.restore_checkpoint(old, [chosen])
+        assert session.diff("HEAD~0", "HEAD") == {}
+        assert session.get("HEAD").artifact("dir/c").read_bytes() == b"c"
+        assert session.get("HEAD").artifact("a").read_bytes() == b"newer"
+        assert session.plan_restore("HEAD").steps == ()
+
+
+@pytest.mark.requirement("RB-7")
+def test_a_chosen_path_that_the_target_lacks_is_gone_from_head_too(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        old = session.checkpoint("old")
+        fill(workspace / "made/by/agent", b"x")
+        session.checkpoint("newer")
+        session.restore_checkpoint(old, ["made"])
+        assert "made/by/agent" not in dict(session.get("HEAD").manifest)
+        assert session.plan_restore("HEAD").steps == ()
+    assert not (workspace / "made").exists()
