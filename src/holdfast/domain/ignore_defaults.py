@@ -75,6 +75,12 @@ Thumbs.db
 CACHEDIR_TAG = b"CACHEDIR.TAG"
 CACHEDIR_TAG_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 VIRTUALENV_MARKER = b"pyvenv.cfg"
+VIRTUALENV_NAMES = frozenset(
+    b".gitignore .lock CACHEDIR.TAG Include Lib Scripts bin etc include lib lib64 man pyvenv.cfg "
+    b"share".split()
+)
+"""What stands at the top of a virtual environment, and nothing else does."""
+
 CACHE_MARKERS: tuple[bytes, ...] = (CACHEDIR_TAG, VIRTUALENV_MARKER)
 
 
@@ -82,9 +88,15 @@ def cache_marker(names: Collection[bytes]) -> bytes | None:
     """The name that marks a directory with these names as a cache, if there is one.
 
     For `CACHEDIR.TAG` the file's first bytes decide: ask `is_cachedir_tag`. The root of the
-    workspace is never a cache, nor is a directory that a rule of the user brings back.
+    workspace is never a cache, nor is a directory that a rule of the user brings back. A virtual
+    environment that was made inside a directory of sources leaves it one: then other names than
+    those of an environment stand beside its marker.
     """
-    return next((marker for marker in CACHE_MARKERS if marker in names), None)
+    if CACHEDIR_TAG in names:
+        return CACHEDIR_TAG
+    if VIRTUALENV_MARKER in names and VIRTUALENV_NAMES.issuperset(names):
+        return VIRTUALENV_MARKER
+    return None
 
 
 def is_cachedir_tag(first_bytes: bytes) -> bool:

@@ -149,7 +149,7 @@ def _keep_occupied_directories(
     changes: list[Change], in_the_way: _Lookup, kept: list[Kept], blocked: list[Blocked]
 ) -> list[Change]:
     """Directories that hold paths nobody saved stay; their parents therefore stay too."""
-    staying = {k.path for k in kept}
+    holding = {parent(k.path) for k in kept}
     result: list[Change] = []
     for change in sorted(changes, key=lambda c: (-c.path.count(b"/"), c.path)):
         removed_directory = isinstance(change.old, DirectoryEntry) and not isinstance(
@@ -160,16 +160,16 @@ def _keep_occupied_directories(
             continue
         held = in_the_way.first_below(change.path)
         reason = f"holds {to_text(held)}, which is not saved" if held else None
-        if reason is None and any(parent(path) == change.path for path in staying):
+        if reason is None and change.path in holding:
             reason = "holds paths that stay"
         if reason is None:
             result.append(change)
         elif change.new is None:
             kept.append(Kept(change.path, reason))
-            staying.add(change.path)
+            holding.add(parent(change.path))
         else:
             blocked.append(Blocked(change.path, f"the directory there {reason}"))
-            staying.add(change.path)
+            holding.add(parent(change.path))
     return result
 
 

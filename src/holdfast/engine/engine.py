@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ class Engine:
                 if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import recover
 
-                    recover(self.vault, self._scanner)
+                    recover(self.vault, self._scanner, self._file_filter)
                 yield
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
@@ -117,17 +118,19 @@ class Engine:
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
         from holdfast.engine.undo import undo_request
 
-        return undo_request(self.vault, session_id)
+        return replace(undo_request(self.vault, session_id), file_filter=self._file_filter)
 
     def redo_request(self, session_id: SessionId) -> RestoreRequest:
         from holdfast.engine.undo import redo_request
 
-        return redo_request(self.vault, session_id)
+        return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
+        from holdfast.engine.restore.records import wanted_trees
+
         with self._exclusive():
-            scan = self._look(request.target.tree)
+            scan = self._look(wanted_trees(self.vault, request))
             head = standing_on(self.vault, request.session_id)
             return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
 
@@ -159,7 +162,7 @@ class Engine:
     def look(self) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
         with self._exclusive():
-            return self._look(None)
+            return self._look(())
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         return read_report(self.vault, checkpoint)
@@ -245,7 +248,7 @@ class Engine:
             return None
         return session.id
 
-    def _look(self, wanted: Digest | None) -> Scan:
+    def _look(self, wanted: tuple[Digest, ...]) -> Scan:
         with self.vault.open_root() as root_fd:
             return self._scanner.scan(
                 root_fd,

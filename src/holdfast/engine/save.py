@@ -122,7 +122,7 @@ def save_tree(
     vault: Vault,
     scanner: Scanner,
     *,
-    wanted: Digest | None = None,
+    wanted: tuple[Digest, ...] = (),
     file_filter: Callable[[Path], bool] | None = None,
     beyond_budget: bool = False,
 ) -> SavedTree:
@@ -149,7 +149,7 @@ def save_tree(
 def _save_tree(
     vault: Vault,
     scanner: Scanner,
-    wanted: Digest | None,
+    wanted: tuple[Digest, ...],
     file_filter: Callable[[Path], bool] | None,
     limit: _SpaceLimit,
 ) -> SavedTree:

@@ -83,7 +83,7 @@ class Executor:
 
     def stage(self, steps: tuple[Step, ...]) -> None:
         """Write new content into staging; the workspace itself is not touched."""
-        planned = {step.path for step in steps}
+        planned = {step.path for step in steps if step.type is not StepType.CHMOD}
         for number, step in enumerate(steps):
             if not step.needs_content:
                 continue
@@ -99,7 +99,8 @@ class Executor:
         dir_fd, directory = self._nearest_directory(parent(step.path))
         area = self._staging.area(dir_fd, directory)
         linked_to = self._standing_name(entry, planned)
-        self._staging.stage(_slot(number), entry, area, self._owner(dir_fd, step), linked_to)
+        owner = self._owner(dir_fd, step, replaces=directory == parent(step.path))
+        self._staging.stage(_slot(number), entry, area, owner, linked_to)
 
     def _standing_name(
         self, entry: FileEntry | SymlinkEntry, planned: set[bytes]
@@ -123,16 +124,16 @@ class Executor:
                 path = parent(path)
         return self._handles.open(b""), b""
 
-    def _owner(self, dir_fd: int, step: Step) -> tuple[int, int] | None:
+    def _owner(self, dir_fd: int, step: Step, *, replaces: bool) -> tuple[int, int] | None:
         """When root restores someone's files they stay theirs: of the file that is replaced, or
         of the directory that receives them."""
         if not self._fs.may_chown():
             return None
-        try:
-            name = basename(step.path)
-            status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        except OSError:
-            status = self._fs.fstat(dir_fd)
+        status = self._fs.fstat(dir_fd)
+        if replaces:
+            with contextlib.suppress(OSError):
+                name = basename(step.path)
+                status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
         return status.st_uid, status.st_gid
 
     def apply(self, steps: tuple[Step, ...]) -> None:

@@ -39,7 +39,7 @@ def make_plan(
     for path in paths:
         if not any(is_within(step.path, path) for step in plan.steps):
             _require_known(load, path, scan.tree, target.tree)
-    return replace(plan, warnings=tuple(_warnings(load, scan, head)))
+    return replace(plan, warnings=tuple(_warnings(load, scan, head, plan)))
 
 
 def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
@@ -84,7 +84,17 @@ def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:
     )
 
 
-def _warnings(load: TreeLoader, scan: Scan, head: Checkpoint | None) -> Iterable[str]:
+def _warnings(
+    load: TreeLoader, scan: Scan, head: Checkpoint | None, plan: RestorePlan
+) -> Iterable[str]:
+    touched = set(plan.affected_files)
+    marked = [s for s in scan.skipped if s.reason is SkipReason.XATTRS and s.path in touched]
+    if marked:
+        yield (
+            f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which no "
+            f"checkpoint keeps: they go with it"
+            + (f"; so do those of {len(marked) - 1} more files" if len(marked) > 1 else "")
+        )
     if head is not None:
         count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
         if count:

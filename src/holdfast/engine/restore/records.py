@@ -44,12 +44,20 @@ class RestoreRequest:
         return f"Restored to {name}{some}"
 
 
+def wanted_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
+    """What the restore writes, and what HEAD has and it may take away."""
+    session = vault.catalog.session(request.session_id)
+    head = session.head if session is not None else None
+    at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
+    return (request.target.tree,) if at_head is None else (request.target.tree, at_head.tree)
+
+
 def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> SavedTree:
     """Everything that is there now, and that the restore is about to touch, made durable."""
     return save_tree(
         vault,
         scanner,
-        wanted=request.target.tree,
+        wanted=wanted_trees(vault, request),
         file_filter=request.file_filter,
         beyond_budget=True,
     )

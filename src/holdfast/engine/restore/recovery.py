@@ -11,6 +11,9 @@ Restoring again starts from a new scan, so it does not matter how far the first 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
@@ -36,8 +39,10 @@ from holdfast.engine.restore.unfinished import leftovers
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 
+FileFilter: TypeAlias = Callable[[Path], bool]
 
-def recover(vault: Vault, scanner: Scanner) -> bool:
+
+def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = None) -> bool:
     """Called with the store's lock held. True when an unfinished restore was dealt with."""
     data = vault.access.read_journal()
     if data is None:
@@ -45,13 +50,15 @@ def recover(vault: Vault, scanner: Scanner) -> bool:
         return False
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
-        _finish(vault, scanner, journal)
+        _finish(vault, scanner, journal, file_filter)
     _remove_leftovers(vault, journal.staging)
     vault.access.remove_journal()
     return True
 
 
-def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
+def _finish(
+    vault: Vault, scanner: Scanner, journal: Journal, file_filter: FileFilter | None
+) -> None:
     safety = _checkpoint(vault, journal.session_id, journal.safety)
     safety = rescue(vault, journal, safety)
     _put_modes_back(vault, journal.modes)
@@ -60,16 +67,21 @@ def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> None:
     if not journal.backwards:
         target = _checkpoint(vault, journal.session_id, journal.target)
         try:
-            _restore_again(vault, scanner, journal, target, safety)
+            _restore_again(vault, scanner, journal, target, safety, file_filter)
             return
         except HoldfastError:
             journal = journal.turned_back()
             vault.access.write_journal(encode_journal(journal))
-    _restore_again(vault, scanner, journal, safety, safety)
+    _restore_again(vault, scanner, journal, safety, safety, file_filter)
 
 
 def _restore_again(
-    vault: Vault, scanner: Scanner, journal: Journal, goal: Checkpoint, safety: Checkpoint
+    vault: Vault,
+    scanner: Scanner,
+    journal: Journal,
+    goal: Checkpoint,
+    safety: Checkpoint,
+    file_filter: FileFilter | None,
 ) -> None:
     request = RestoreRequest(
         session_id=journal.session_id,
@@ -78,6 +90,7 @@ def _restore_again(
         best_effort=journal.best_effort or journal.backwards,
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
+        file_filter=file_filter,
     )
     saved = save_present(vault, scanner, request)
     safety = _with_later_work(vault, safety, goal, saved.scan)

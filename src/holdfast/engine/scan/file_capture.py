@@ -59,7 +59,11 @@ class FileCapture:
         digest = digest_of(data)
         self._writer.add(digest, data, similar_to=previous)
         return StableRead(
-            CapturedContent(digest, None, len(data)), read.status, read.stable, read.xattrs
+            CapturedContent(digest, None, len(data)),
+            read.status,
+            read.stable,
+            read.has_writer,
+            read.xattrs,
         )
 
     def _read(self, dir_fd: int, name: bytes, consume: Callable[[int, int], T]) -> StableRead[T]:

@@ -78,7 +78,7 @@ class CapturePolicy:
         layers.append(parse_rules(configured, b"", "setting 'ignore'", Precedence.SETTING))
         self.root_stack = RuleStack.of(*layers)
         self.salt = digest_of(
-            b"policy 1|%d|%d|" % (self.max_file_size, self._use_defaults)
+            b"policy 1|%d|%d|%d|" % (self.max_file_size, self._use_defaults, self.has_filter)
             + self._includes.fingerprint
         )
 

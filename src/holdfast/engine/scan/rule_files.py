@@ -10,7 +10,6 @@ from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import (
-    FINGERPRINT_BYTES,
     IGNORE_FILES,
     CapturePolicy,
     DirectoryRules,
@@ -38,8 +37,9 @@ class RuleFiles:
         self._policy = policy
 
     def above_root(self) -> DirectoryRules:
-        fingerprint = self._policy.salt[:FINGERPRINT_BYTES]
-        return DirectoryRules(fingerprint, Mode.NORMAL, stack=self._policy.root_stack)
+        stack = self._policy.root_stack
+        fingerprint = rules_fingerprint(self._policy.salt, stack, Mode.NORMAL)
+        return DirectoryRules(fingerprint, Mode.NORMAL, stack=stack)
 
     def entering(
         self, fd: int, path: bytes, names: list[bytes], parent: DirectoryRules, mode: Mode

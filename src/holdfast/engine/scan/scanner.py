@@ -66,10 +66,10 @@ class Scanner:
         *,
         generation: str,
         started_ns: int,
-        wanted: Digest | None = None,
+        wanted: tuple[Digest, ...] = (),
         keep_trees: bool = False,
     ) -> Scan:
-        """`wanted` is a tree whose paths must be captured even if rules leave them out;
+        """`wanted` are trees whose paths must be captured even if rules leave them out;
         `keep_trees` is for scans whose writer stores nothing."""
         self._use_generation(generation)
         walker = Walker(
@@ -80,7 +80,7 @@ class Scanner:
             started_ns,
         )
         previous = self._root or self._remembered(b"")
-        wanted_tree = None if wanted is None else WantedTree(self._load_tree, wanted)
+        wanted_tree = WantedTree(self._load_tree, wanted) if wanted else None
         root, skipped = annotate(walker.walk(root_fd, previous, wanted_tree))
         encoded_trees: dict[Digest, bytes] = {}
         fresh: dict[bytes, DirectoryState] = {}

@@ -5,7 +5,8 @@
 
 A change of times alone does not tell: one long write sets the time when it begins and can still be
 copying when both looks are done. So for a file that changed a moment ago the system is asked
-whether anybody has it open for writing; where it does not tell, two reads must agree.
+whether anybody has it open for writing; where it does not tell, two reads must agree. A file that
+has a writer is also read again by the next scan, because writes through a mapping change no times.
 
 Guarantee: content reported as stable is one state of the file. Special files are never opened for
 reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a
@@ -42,6 +43,7 @@ class StableRead(Generic[T]):
     content: T
     status: os.stat_result
     stable: bool
+    has_writer: bool
     xattrs: tuple[str, ...]
 
 
@@ -62,13 +64,13 @@ def read_stably(
         before = fs.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise NotARegularFile(f"{name!r} is not a regular file")
-        content, after, stable = _attempt(fs, fd, before, consume, started_ns)
+        content, after, stable, writer = _attempt(fs, fd, before, consume, started_ns)
         for _ in range(_ATTEMPTS - 1):
             if stable:
                 break
             fs.lseek(fd, 0, os.SEEK_SET)
-            content, after, stable = _attempt(fs, fd, fs.fstat(fd), consume, started_ns)
-        return StableRead(content, after, stable, tuple(fs.list_xattrs(fd)))
+            content, after, stable, writer = _attempt(fs, fd, fs.fstat(fd), consume, started_ns)
+        return StableRead(content, after, stable, writer, tuple(fs.list_xattrs(fd)))
     finally:
         fs.close(fd)
 
@@ -79,20 +81,18 @@ def _attempt(
     before: os.stat_result,
     consume: Callable[[int, int], T],
     started_ns: int,
-) -> tuple[T, os.stat_result, bool]:
+) -> tuple[T, os.stat_result, bool, bool]:
     window_ns = _A_MOMENT_NS + before.st_size * _SLOWEST_WRITE_NS_PER_BYTE
-    if before.st_ctime_ns < started_ns - window_ns:
-        content = consume(fd, before.st_size)
-        after = fs.fstat(fd)
-        return content, after, _unchanged(before, after)
     writer = fs.is_open_for_writing(fd)
     content = consume(fd, before.st_size)
-    stable = writer is False
-    if writer is None:
-        fs.lseek(fd, 0, os.SEEK_SET)
-        stable = consume(fd, before.st_size) == content
+    stable = True
+    if before.st_ctime_ns >= started_ns - window_ns:
+        stable = writer is False
+        if writer is None:
+            fs.lseek(fd, 0, os.SEEK_SET)
+            stable = consume(fd, before.st_size) == content
     after = fs.fstat(fd)
-    return content, after, stable and _unchanged(before, after)
+    return content, after, stable and _unchanged(before, after), writer is True
 
 
 def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:

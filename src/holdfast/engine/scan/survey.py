@@ -20,7 +20,13 @@ from holdfast.engine.scan.directory_state import (
     LinkRow,
 )
 from holdfast.engine.scan.file_capture import is_sparse
-from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode
+from holdfast.engine.scan.policy import (
+    ENTER_ONLY,
+    IGNORE_FILES,
+    DirectoryRules,
+    Mode,
+    Verdict,
+)
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
 from holdfast.engine.scan.wanted import WantedTree
@@ -87,8 +93,10 @@ class Survey:
         verdict = self._walker.policy.judge_cache(
             parent, self._path, names, lambda name: rule_files.read(self._fd, name)
         )
-        if verdict.reason is not None and any(self._is_wanted(name) for name in names):
-            verdict = ENTER_ONLY
+        if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
+            # A checkpoint has this directory: a marker that appeared does not make it a cache.
+            verdict = Verdict(parent.mode)
+            self._cannot_settle = True
         if verdict.reason is not None:
             return Skipped(self._path, verdict.reason, verdict.detail)
         rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
@@ -209,7 +217,7 @@ class Survey:
     def _is_wanted(self, name: bytes) -> bool:
         """Whether a restore is about to write here, so that rules must not leave it out. What is
         captured for that reason says nothing about the next scan."""
-        if self._wanted is None or name not in self._wanted.entries:
+        if self._wanted is None or name not in self._wanted.names:
             return False
         self._cannot_settle = True
         return True
@@ -248,7 +256,7 @@ class Survey:
         flags = SPARSE if is_sparse(final) else 0
         if final.st_nlink > 1:
             flags |= MANY_NAMES
-        if not read.stable or not self._walker.is_settled(final.st_ctime_ns):
+        if not read.stable or read.has_writer or not self._walker.is_settled(final.st_ctime_ns):
             flags |= UNSETTLED
         if not read.stable:
             self._skip(name, SkipReason.UNSTABLE)

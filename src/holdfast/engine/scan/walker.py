@@ -265,4 +265,4 @@ def _wants_skipped(previous: DirectoryState, wanted: WantedTree | None) -> bool:
     """Whether something left out last time is needed now."""
     if wanted is None or not previous.skipped:
         return False
-    return any(basename(skip.path) in wanted.entries for skip in previous.skipped)
+    return any(basename(skip.path) in wanted.names for skip in previous.skipped)

@@ -139,7 +139,7 @@ class PackIndex:
         try:
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR IGNORE INTO objects VALUES (?,?,?,?,?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", rows)
         except apsw.Error as error:
             self.forget_prepared()
             raise translate(error, self._path) from error

@@ -99,6 +99,18 @@ class LocalObjectStore:
             self.remember(digest, data)
             return data
 
+    def base_of(self, digest: Digest) -> Digest:
+        """What an object is stored against, or the object itself."""
+        with self.lock:
+            while True:
+                place = self.index.find(digest)
+                if place is None:
+                    raise ObjectMissing(f"the store has no object {digest.hex()[:16]}")
+                base = self._record(digest).base if place.depth else None
+                if base is None:
+                    return digest
+                digest = base
+
     def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
         try:
             record = self._record(digest)

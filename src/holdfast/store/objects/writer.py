@@ -17,7 +17,7 @@ from holdfast.store.objects.compression import (
 )
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
-from holdfast.store.objects.records import DEEPEST_CHAIN, Record, encode_record
+from holdfast.store.objects.records import Record, encode_record
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
@@ -71,30 +71,44 @@ class LocalObjectWriter:
             return True
 
     def _is_stored(self, digest: Digest) -> bool:
-        return not self._nothing_stored_yet and self._store.index.find(digest) is not None
+        """Held with everything that reading it takes: collection may have left a record whose
+        base is gone, because nobody needed either."""
+        if self._nothing_stored_yet:
+            return False
+        place = self._store.index.find(digest)
+        if place is None or place.depth == 0:
+            return place is not None
+        try:
+            self._store.base_of(digest)
+        except StoreDamaged:
+            return False
+        return True
 
     def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
         if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
             base = self._base(similar_to)
             if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
-                base_data, base_depth = base
+                base_digest, base_data = base
                 codec, stored = compress_against(data, base_data)
                 if codec is Codec.ZSTD_AGAINST_BASE:
-                    return Record(digest, codec, base_depth + 1, len(data), similar_to, stored)
+                    return Record(digest, codec, 1, len(data), base_digest, stored)
                 return Record(digest, codec, 0, len(data), None, stored)
         codec, stored = compress(data)
         return Record(digest, codec, 0, len(data), None, stored)
 
-    def _base(self, digest: Digest) -> tuple[bytes, int] | None:
-        """A base that is durable already, sound, and not at the end of a long chain."""
-        place = self._store.index.find(digest)
-        if place is None or place.depth >= DEEPEST_CHAIN:
-            return None
+    def _base(self, similar_to: Digest) -> tuple[Digest, bytes] | None:
+        """A base that is durable and sound, and itself stored without one.
+
+        Versions of a file are stored against the same early one and not each against the one
+        before, until they have become too different: reading any takes two records, and damage to
+        a version costs that version.
+        """
         try:
-            data = self._store.read(digest)
+            root = self._store.base_of(similar_to)
+            data = self._store.read(root)
         except StoreDamaged:
             return None
-        return (data, place.depth) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
+        return (root, data) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
 
     def _appender(self) -> PackAppender:
         if not self._appenders:
