@@ -81,7 +81,6 @@ VIRTUALENV_NAMES = frozenset(
 )
 """What stands at the top of a virtual environment, and nothing else does."""
 
-CACHE_MARKERS: tuple[bytes, ...] = (CACHEDIR_TAG, VIRTUALENV_MARKER)
 
 
 def cache_marker(names: Collection[bytes]) -> bytes | None:
