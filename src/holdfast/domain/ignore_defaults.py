@@ -82,7 +82,6 @@ VIRTUALENV_NAMES = frozenset(
 """What stands at the top of a virtual environment, and nothing else does."""
 
 
-
 def cache_marker(names: Collection[bytes]) -> bytes | None:
     """The name that marks a directory with these names as a cache, if there is one.
 

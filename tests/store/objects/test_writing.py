@@ -84,7 +84,7 @@ def test_chains_of_versions_are_small_bounded_and_readable_from_a_cold_start(
             assert writer.commit().objects == 1
     stored = records_of(tmp_path)
     assert len(stored) == len(versions)
-    assert max(record.depth for record in stored.values()) == 1
+    assert max(record.depth for record in stored.values()) == 6
     assert sum(record.length for record in stored.values()) < 6 * len(text)
     forget_index(tmp_path)
     with opened(tmp_path) as store:

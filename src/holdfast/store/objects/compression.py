@@ -23,6 +23,9 @@ _WORTH_IT = 0.97
 _CLEARLY_SIMILAR = 0.10
 """A result this small against a base needs no comparison with plain compression."""
 
+_WORTH_A_BASE = 0.4
+"""What has drifted further away from its base is stored on its own, as the base of what follows."""
+
 _SMALLEST_BASE_BYTES = 8
 """zstd takes no shorter dictionary."""
 
@@ -61,7 +64,7 @@ def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
     if len(against) <= len(data) * _CLEARLY_SIMILAR:
         return Codec.ZSTD_AGAINST_BASE, against
     codec, alone = compress(data)
-    if len(against) < len(alone) * 0.8:
+    if len(against) < len(alone) * _WORTH_A_BASE:
         return Codec.ZSTD_AGAINST_BASE, against
     return codec, alone
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
 _LARGEST_DELTA_BYTES = 2 << 20
+_SHORT_CHAIN = 6
 _WORTH_REMEMBERING_BYTES = 256 << 10
 """The next version of an edited file or directory is stored against this one: keep it at hand."""
 
@@ -88,27 +89,31 @@ class LocalObjectWriter:
         if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
             base = self._base(similar_to)
             if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
-                base_digest, base_data = base
+                base_digest, base_data, depth = base
                 codec, stored = compress_against(data, base_data)
                 if codec is Codec.ZSTD_AGAINST_BASE:
-                    return Record(digest, codec, 1, len(data), base_digest, stored)
+                    return Record(digest, codec, depth, len(data), base_digest, stored)
                 return Record(digest, codec, 0, len(data), None, stored)
         codec, stored = compress(data)
         return Record(digest, codec, 0, len(data), None, stored)
 
-    def _base(self, similar_to: Digest) -> tuple[Digest, bytes] | None:
-        """A base that is durable and sound, and itself stored without one.
+    def _base(self, similar_to: Digest) -> tuple[Digest, bytes, int] | None:
+        """A base that is durable and sound, and the depth of what is stored against it.
 
-        Versions of a file are stored against the same early one and not each against the one
-        before, until they have become too different: reading any takes two records, and damage to
-        a version costs that version.
+        A version is stored against the one before, and every few versions against the one that
+        they all began with: reading any takes few records, and damage costs few versions.
         """
+        place = self._store.index.find(similar_to)
+        if place is None:
+            return None
         try:
-            root = self._store.base_of(similar_to)
-            data = self._store.read(root)
+            short = place.depth < _SHORT_CHAIN
+            base = similar_to if short else self._store.base_of(similar_to)
+            data = self._store.read(base)
         except StoreDamaged:
             return None
-        return (root, data) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
+        depth = place.depth + 1 if short else 1
+        return (base, data, depth) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
 
     def _appender(self) -> PackAppender:
         if not self._appenders:
