@@ -191,18 +191,7 @@ class SessionCheckpointer:
 
     @property
     def stats(self) -> dict[str, int]:
-        vault = self._engine.vault
-        counts = vault.catalog.counts(self._id)
-        stored = vault.objects.size_bytes()
-        held = sum(c.size_bytes for c in vault.catalog.roots())
-        return {
-            "checkpoints": counts.checkpoints,
-            "restores": counts.restores,
-            "bytes_stored": stored,
-            "bytes_deduped": max(held - stored, 0),
-            "snapshots": counts.checkpoints + counts.records,
-            "content_blobs": vault.objects.count(),
-        }
+        return self._engine.statistics(self._id)
 
     def save(self) -> Path:
         """Nothing to flush: a checkpoint is durable when it is returned. The store's directory."""

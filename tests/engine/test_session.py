@@ -256,3 +256,15 @@ def test_a_workspace_whose_own_directory_the_agent_deleted_is_found_again(worksp
     with SessionCheckpointer.load(workspace, "s") as session:
         session.restore(first)
     assert (workspace / "file").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("CP-4")
+def test_statistics_say_what_equal_content_did_not_cost_again(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", os.urandom(30_000))
+    with SessionCheckpointer(workspace, "s") as session:
+        for number in range(3):
+            session.checkpoint(f"number {number}")
+        stats = session.stats
+    assert 30_000 < stats["bytes_stored"] < 32_000
+    assert 58_000 < stats["bytes_deduped"] < 60_000

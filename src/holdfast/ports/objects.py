@@ -72,7 +72,7 @@ class ObjectStore(Protocol):
     def count(self) -> int: ...
 
     def size_bytes(self) -> int:
-        """Bytes the store takes on its medium."""
+        """Bytes that the objects take on their medium, without what is kept about them."""
         ...
 
     def retain_only(self, needed: AbstractSet[Digest]) -> int:

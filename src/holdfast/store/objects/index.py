@@ -68,6 +68,9 @@ class PackIndex:
     def count(self) -> int:
         return int(self._rows("SELECT count(*) FROM objects")[0][0])
 
+    def content_bytes(self) -> int:
+        return int(self._rows("SELECT coalesce(sum(length), 0) FROM objects")[0][0])
+
     def digests(self) -> Iterator[Digest]:
         for (digest,) in self._rows("SELECT digest FROM objects ORDER BY digest"):
             yield Digest(digest)

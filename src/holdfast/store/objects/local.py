@@ -34,7 +34,6 @@ class LocalObjectStore:
 
     def __init__(self, fs: Filesystem, directory: Path) -> None:
         self.fs = fs
-        self._directory = directory
         self.packs = PackDirectory(fs, directory / "packs")
         self.index = PackIndex(directory / "index.db")
         self.lock = threading.RLock()
@@ -179,9 +178,8 @@ class LocalObjectStore:
             return self.index.count()
 
     def size_bytes(self) -> int:
-        files = [p for p in self.packs.directory.iterdir() if p.is_file()]
-        files += self._directory.glob("index.db*")
-        return sum(path.stat().st_size for path in files)
+        with self.lock:
+            return self.index.content_bytes()
 
     def retain_only(self, needed: AbstractSet[Digest]) -> int:
         with self.lock, store_trouble("giving space back"):
