@@ -11,7 +11,7 @@ from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
-from holdfast.domain.restore_plans import RestorePlan, plan_restore
+from holdfast.domain.restore_plans import Kept, RestorePlan, plan_restore
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.listing import entry_at
 from holdfast.engine.scan.scanner import Scan
@@ -39,7 +39,21 @@ def make_plan(
     for path in paths:
         if not any(is_within(step.path, path) for step in plan.steps):
             _require_known(load, path, scan.tree, target.tree)
-    return replace(plan, warnings=tuple(_warnings(load, scan, head, plan)))
+    return replace(
+        plan,
+        kept=(*plan.kept, *_unread(scan, plan, paths)),
+        warnings=tuple(_warnings(load, scan, head, plan)),
+    )
+
+
+def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable[Kept]:
+    """Present paths that nobody could read: whatever the target says of them, they stay."""
+    blocked = {b.path for b in plan.blocked}
+    for skip in scan.skipped:
+        if not skip.reason.is_failure or skip.reason.content_is_captured or skip.path in blocked:
+            continue
+        if not paths or any(is_within(skip.path, path) for path in paths):
+            yield Kept(skip.path, skip.describe())
 
 
 def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
