@@ -253,3 +253,26 @@ def test_memory_does_not_follow_the_size_of_a_file(tmp_path: Path, rng: random.R
         for number in range(90):
             file.write(block[number * 11 :] + block[: number * 11])
     assert _growth_kib(tmp_path / "project", arriving) < 60 * 1024
+
+
+@pytest.mark.requirement("PF-6", "RB-3")
+def test_new_content_is_synced_before_the_journal_says_that_it_is_there(workspace: Path) -> None:
+    """A journal that outlives the content it speaks of would promise what it cannot keep."""
+    synced_since_staging = 0
+    before_journal: list[int] = []
+
+    def note(call: Call) -> None:
+        nonlocal synced_since_staging
+        if call.member == "set_times":
+            synced_since_staging = 0
+        elif call.member in ("fsync", "sync_all"):
+            synced_since_staging += 1
+        elif call.member == "rename" and call.names()[-1].endswith(b"journal"):
+            before_journal.append(synced_since_staging)
+
+    with composed(workspace, fs=WatchedFilesystem(after=note).as_port()) as opened:
+        first = opened.save()
+        _edit_five(workspace)
+        opened.restore(first.id)
+    # Five files, the directory that names them, and the journal itself.
+    assert before_journal == [7]
