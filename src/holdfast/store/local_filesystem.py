@@ -10,8 +10,18 @@ import signal
 import sys
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
+_HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
+_HAS_XATTRS = hasattr(os, "listxattr")
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
+
+
+# Every file that is read is asked for a lease: these are plain names because looking one up in a
+# module, or in an enumeration, costs as much as the call.
+_fcntl = fcntl.fcntl
+_SIGURG = int(signal.SIGURG)
+_F_RDLCK, _F_UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
+_F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLEASE", -1)
 
 
 def _load_libc() -> ctypes.CDLL | None:
@@ -115,12 +125,12 @@ class LocalFilesystem:
     def is_open_for_writing(fd: int) -> bool | None:
         """A read lease is granted only while there is no writer. It is given back at once; should
         somebody open the file in between, the signal that tells us is one that is ignored."""
-        if not sys.platform.startswith("linux"):
+        if not _HAS_LEASES:
             return None
         try:
-            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            _fcntl(fd, _F_SETSIG, _SIGURG)
+            _fcntl(fd, _F_SETLEASE, _F_RDLCK)
+            _fcntl(fd, _F_SETLEASE, _F_UNLCK)
         except BlockingIOError:
             return True
         except OSError:  # someone else's file, or a file system without leases
@@ -129,13 +139,13 @@ class LocalFilesystem:
 
     @staticmethod
     def list_xattrs(fd: int) -> list[str]:
-        if sys.platform != "linux":
+        if not _HAS_XATTRS:
             return []
         try:
             names = os.listxattr(fd)
         except OSError:  # the file system keeps none
             return []
-        return [name for name in names if not name.startswith("security.selinux")]
+        return names and [name for name in names if not name.startswith("security.selinux")]
 
     @staticmethod
     def free_bytes(path: bytes) -> int:

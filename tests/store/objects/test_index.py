@@ -72,9 +72,9 @@ def test_opening_a_store_that_was_closed_well_reads_no_pack(tmp_path: Path) -> N
 def test_a_full_pack_is_sealed_and_the_next_one_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pack_files, "SEAL_AT_BYTES", 2000)
-    monkeypatch.setattr("holdfast.store.objects.writer.SEAL_AT_BYTES", 2000)
-    contents = [incompressible(f"{number}", 700) for number in range(11)]
+    monkeypatch.setattr(pack_files, "SEAL_AT_BYTES", 60_000)
+    monkeypatch.setattr("holdfast.store.objects.writer.SEAL_AT_BYTES", 60_000)
+    contents = [incompressible(f"{number}", 21_000) for number in range(11)]
     held = fill(tmp_path, contents[:5])
     with opened(tmp_path) as store:
         store_objects(store, contents[5:])

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from blake3 import blake3
 
@@ -30,8 +29,7 @@ _SECTOR_BYTES = 512
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedContent:
+class CapturedContent(NamedTuple):
     """Where the content of a file went."""
 
     digest: Digest
@@ -52,19 +50,13 @@ class FileCapture:
     ) -> StableRead[CapturedContent]:
         if size > CHUNK_ABOVE_BYTES:
             return self._read(dir_fd, name, self._store_in_pieces)
-        read = self._read(dir_fd, name, self._read_small)
-        data = read.content
+        data, status, stable, has_writer, xattrs = self._read(dir_fd, name, self._read_small)
         if data is None:  # it outgrew the threshold between stat and read
             return self._read(dir_fd, name, self._store_in_pieces)
         digest = digest_of(data)
         self._writer.add(digest, data, similar_to=previous)
-        return StableRead(
-            CapturedContent(digest, None, len(data)),
-            read.status,
-            read.stable,
-            read.has_writer,
-            read.xattrs,
-        )
+        content = CapturedContent(digest, None, len(data))
+        return StableRead(content, status, stable, has_writer, xattrs)
 
     def _read(self, dir_fd: int, name: bytes, consume: Callable[[int, int], T]) -> StableRead[T]:
         return read_stably(self._fs, dir_fd, name, consume, started_ns=self._started_ns)

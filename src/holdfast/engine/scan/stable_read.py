@@ -19,8 +19,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from holdfast.ports.filesystem import Filesystem
 
@@ -36,15 +35,14 @@ class NotARegularFile(OSError):
     """What the name stands for is not (or no longer) a regular file."""
 
 
-@dataclass(frozen=True, slots=True)
-class StableRead(Generic[T]):
+class StableRead(NamedTuple, Generic[T]):
     """What was read, the status it belongs to, and whether it is one state of the file."""
 
     content: T
     status: os.stat_result
     stable: bool
     has_writer: bool
-    xattrs: tuple[str, ...]
+    xattrs: list[str]
 
 
 def read_stably(
@@ -70,7 +68,7 @@ def read_stably(
                 break
             fs.lseek(fd, 0, os.SEEK_SET)
             content, after, stable, writer = _attempt(fs, fd, fs.fstat(fd), consume, started_ns)
-        return StableRead(content, after, stable, writer, tuple(fs.list_xattrs(fd)))
+        return StableRead(content, after, stable, writer, fs.list_xattrs(fd))
     finally:
         fs.close(fd)
 
@@ -82,15 +80,15 @@ def _attempt(
     consume: Callable[[int, int], T],
     started_ns: int,
 ) -> tuple[T, os.stat_result, bool, bool]:
-    window_ns = _A_MOMENT_NS + before.st_size * _SLOWEST_WRITE_NS_PER_BYTE
+    size = before.st_size
     writer = fs.is_open_for_writing(fd)
-    content = consume(fd, before.st_size)
+    content = consume(fd, size)
     stable = True
-    if before.st_ctime_ns >= started_ns - window_ns:
+    if before.st_ctime_ns >= started_ns - _A_MOMENT_NS - size * _SLOWEST_WRITE_NS_PER_BYTE:
         stable = writer is False
         if writer is None:
             fs.lseek(fd, 0, os.SEEK_SET)
-            stable = consume(fd, before.st_size) == content
+            stable = consume(fd, size) == content
     after = fs.fstat(fd)
     return content, after, stable and _unchanged(before, after), writer is True
 

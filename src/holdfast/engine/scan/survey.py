@@ -164,10 +164,8 @@ class Survey:
     def _take(self, name: bytes, rules: DirectoryRules) -> None:
         if name == GIT_DIRECTORY:
             return self._skip(name, SkipReason.GIT_DATA)
-        if (
-            name.startswith(STAGING_PREFIX)
-            or join(self._path, name) in self._walker.policy.own_data
-        ):
+        path = join(self._path, name)
+        if name.startswith(STAGING_PREFIX) or path in self._walker.policy.own_data:
             return self._skip(name, SkipReason.OWN_DATA)
         try:
             status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
@@ -176,7 +174,6 @@ class Survey:
         except OSError as error:
             return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
-        path = join(self._path, name)
         verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
         if verdict.reason is not None and self._is_wanted(name):
             verdict = ENTER_ONLY

@@ -36,7 +36,7 @@ def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
             if record is None and offset < lengths[number]:
                 what = f"{end - offset} bytes at {offset} are no sound record"
                 yield ObjectProblem(f"pack {number}", what, "I2")
-    for digest in list(index.digests()):
+    for digest, _ in index.locations():
         try:
             store.read(digest)
         except StoreDamaged as error:

@@ -3,37 +3,48 @@
     a pack with nothing needed goes; one with much waste has its needed records copied to a new pack
     → new pack durable → index points to it, durable → old pack unlinked
 
-A record stored against a base needs that base, so bases of needed records are needed too.
+A record stored against a base needs that base, so bases of needed records are needed too. A block
+is written again with those of its members that are needed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.store.objects.blocks import block_record, objects_in, open_block
+from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PackAppender
-from holdfast.store.objects.records import decode_record
+from holdfast.store.objects.records import BadRecord, decode_record, encode_record
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
 REWRITE_ABOVE_WASTE = 0.3
 
+_Records: TypeAlias = dict[Location, list[Digest]]
+"""Where records stand, and what of each is meant: one object, or members of a block."""
+
 
 def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     """Called with the store's lock held; returns the bytes given back."""
     needed = needed | _bases(store, needed)
-    by_pack: defaultdict[int, list[tuple[Digest, Location]]] = defaultdict(list)
+    by_pack: defaultdict[int, _Records] = defaultdict(dict)
     for digest, place in store.index.locations():
-        by_pack[place.pack].append((digest, place))
+        by_pack[place.pack].setdefault(place, []).append(digest)
     wasteful = []
     for number in store.packs.numbers():
-        kept = [item for item in by_pack[number] if item[0] in needed]
+        kept: _Records = {}
+        live = 0
+        for place, digests in by_pack[number].items():
+            if wanted := [digest for digest in digests if digest in needed]:
+                kept[place] = wanted
+                live += place.length * len(wanted) // len(digests)
         size = store.packs.size_of(number)
-        live = sum(place.length for _, place in kept)
         if size - live > size * REWRITE_ABOVE_WASTE:
             wasteful.append((number, size, kept))
     if not wasteful:
@@ -61,7 +72,7 @@ def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
     return bases
 
 
-def _rewrite(store: LocalObjectStore, number: int, kept: list[tuple[Digest, Location]]) -> int:
+def _rewrite(store: LocalObjectStore, number: int, kept: _Records) -> int:
     """Copy what is kept to a new pack and unlink the old one; the size of the new pack."""
     moved: list[tuple[Digest, Location]] = []
     size = 0
@@ -70,11 +81,13 @@ def _rewrite(store: LocalObjectStore, number: int, kept: list[tuple[Digest, Loca
         target = store.packs.numbers()[-1] + 1
         appender = PackAppender(store.fs, store.packs, target, create=True)
         try:
-            for digest, place in sorted(kept, key=lambda item: item[1].offset):
-                record = store.packs.read(number, place.offset, place.length)
-                decode_record(record)
-                offset = appender.append(record)
-                moved.append((digest, Location(target, offset, place.length, place.depth)))
+            for place, digests in sorted(kept.items(), key=lambda item: item[0].offset):
+                encoded = _without_others(
+                    store.packs.read(number, place.offset, place.length), digests
+                )
+                offset = appender.append(encoded)
+                new_place = Location(target, offset, len(encoded), place.depth)
+                moved.extend((digest, new_place) for digest in digests)
             appender.sync()
             size = appender.end
         finally:
@@ -82,3 +95,18 @@ def _rewrite(store: LocalObjectStore, number: int, kept: list[tuple[Digest, Loca
     store.index.replace_pack(number, moved, (target, size) if kept else None)
     store.packs.remove(number)
     return size
+
+
+def _without_others(encoded: bytes, digests: list[Digest]) -> bytes:
+    """The same record; of a block, one that holds these members alone."""
+    record = decode_record(encoded)
+    if record.codec is not Codec.BLOCK or set(digests) == set(objects_in(record)):
+        return encoded
+    try:
+        members = open_block(record)
+    except ValueError as error:
+        raise BadRecord(str(error)) from None
+    kept = [(digest, members[digest]) for digest in digests if digest in members]
+    if len(kept) < len(digests) or any(digest_of(data) != digest for digest, data in kept):
+        raise BadRecord("a block does not hold what it should")
+    return encode_record(block_record(kept))

@@ -34,6 +34,7 @@ class Codec(IntEnum):
     RAW = 0
     ZSTD = 1
     ZSTD_AGAINST_BASE = 2
+    BLOCK = 3
 
 
 class _Compressors(threading.local):

@@ -69,7 +69,8 @@ class PackIndex:
         return int(self._rows("SELECT count(*) FROM objects")[0][0])
 
     def content_bytes(self) -> int:
-        return int(self._rows("SELECT coalesce(sum(length), 0) FROM objects")[0][0])
+        distinct = "SELECT DISTINCT pack, offset, length FROM objects"
+        return int(self._rows(f"SELECT coalesce(sum(length), 0) FROM ({distinct})")[0][0])
 
     def digests(self) -> Iterator[Digest]:
         for (digest,) in self._rows("SELECT digest FROM objects ORDER BY digest"):

@@ -18,9 +18,10 @@ from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
 from holdfast.store.faults import store_trouble, translate_os_error
+from holdfast.store.objects.blocks import objects_in, open_block
 from holdfast.store.objects.checking import check
 from holdfast.store.objects.collection import collect
-from holdfast.store.objects.compression import decompress
+from holdfast.store.objects.compression import Codec, decompress
 from holdfast.store.objects.index import GONE, Location, PackIndex
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, decode_record
@@ -39,6 +40,7 @@ class LocalObjectStore:
         self.lock = threading.RLock()
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
+        self._open_block: tuple[Digest | None, dict[Digest, bytes]] = (None, {})
 
     def catch_up(self) -> None:
         """Make the index say what the packs say; call under the store's lock.
@@ -57,7 +59,7 @@ class LocalObjectStore:
                 for offset, record, end in self.packs.scan(number, known):
                     if record is not None:
                         place = Location(number, offset, record.length, record.depth)
-                        found.append((record.digest, place))
+                        found.extend((digest, place) for digest in objects_in(record))
                         sound_until = end
                 self.index.add(found, [(number, sound_until)])
 
@@ -136,7 +138,7 @@ class LocalObjectStore:
             raise translate_os_error(error, f"reading pack {place.pack}") from error
         except BadRecord as error:
             raise _damaged(digest, str(error)) from None
-        if record.digest != digest:
+        if record.codec is not Codec.BLOCK and record.digest != digest:
             raise _damaged(digest, "another object stands in its place")
         return record
 
@@ -149,11 +151,24 @@ class LocalObjectStore:
             if base is None:
                 base = self._read_chain(record.base, depth_left - 1)
         try:
-            data = decompress(record.codec, record.stored, record.size, base)
+            if record.codec is Codec.BLOCK:
+                data = self._from_block(digest, record)
+            else:
+                data = decompress(record.codec, record.stored, record.size, base)
         except ValueError as error:
             raise _damaged(digest, str(error)) from None
         if digest_of(data) != digest:
+            self._open_block = (None, {})
             raise _damaged(digest, "its bytes do not match its name (I2)")
+        return data
+
+    def _from_block(self, digest: Digest, record: Record) -> bytes:
+        """Neighbours in a block are neighbours in the tree, and often read one after the other."""
+        if self._open_block[0] != record.digest:
+            self._open_block = (record.digest, open_block(record))
+        data = self._open_block[1].get(digest)
+        if data is None:
+            raise ValueError("the block in its place does not hold it")
         return data
 
     def remember(self, digest: Digest, data: bytes) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import FILE_MODE, sync_directory, write_all
+from holdfast.store.objects.blocks import objects_in
 from holdfast.store.objects.records import (
     HEADER_BYTES,
     MAGIC,
@@ -87,7 +88,10 @@ class PackDirectory:
             stored_size = stored_size_of(header)
             if offset + HEADER_BYTES + stored_size > size:
                 return None  # chance bytes can claim much: nothing is read for them
-            return decode_record(header + self.read(number, offset + HEADER_BYTES, stored_size))
+            body = self.read(number, offset + HEADER_BYTES, stored_size)
+            record = decode_record(header + body)
+            objects_in(record)  # a block whose table does not hold is no sound record
+            return record
         except BadRecord:
             return None
 
@@ -150,11 +154,6 @@ class PackAppender:
         if len(self._buffer) >= _WRITE_BUFFER_BYTES:
             self._flush()
         return offset
-
-    def buffered(self, offset: int, length: int) -> bytes | None:
-        """Bytes not yet written out, for reading an object of the batch that is under way."""
-        begin = offset - (self.end - len(self._buffer))
-        return bytes(self._buffer[begin : begin + length]) if begin >= 0 else None
 
     def sync(self) -> None:
         self._flush()

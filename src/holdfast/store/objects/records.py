@@ -1,12 +1,12 @@
 """The record: one object in a pack, self-describing, so that an index can be rebuilt from packs.
 
     2 B  magic "HF"     finds the next record again behind a damaged one
-    1 B  codec          0 as it is, 1 zstd, 2 zstd against a base
+    1 B  codec          0 as it is, 1 zstd, 2 zstd against a base, 3 a block of small objects
     1 B  depth          how many bases have to be read first
     4 B  size           of the original bytes
     4 B  stored size    of the bytes that follow this header
     4 B  checksum       CRC-32 of the other header fields and of the stored bytes
-   32 B  digest         the name: BLAKE3-256 of the original bytes
+   32 B  digest         the name: BLAKE3-256 of the original bytes, or of a block's table
    32 B  base digest    only with codec 2
 
 The checksum finds damage without decompressing; the digest proves content (I2) on every read.

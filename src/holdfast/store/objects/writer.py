@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import WriteTotals
 from holdfast.store.faults import store_trouble, translate_os_error
+from holdfast.store.objects.blocks import FULL_AT_BYTES, LARGEST_MEMBER_BYTES, block_record
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
     Codec,
@@ -31,6 +33,14 @@ _PREPARE_AT_OBJECTS = 20_000
 """What a writer holds in memory goes to the index in batches of this many."""
 
 
+class _Base(NamedTuple):
+    """What a new object is stored against, and the depth that it then has."""
+
+    digest: Digest
+    data: bytes
+    depth: int
+
+
 class LocalObjectWriter:
     """One batch; the pack is opened with the first object that is new."""
 
@@ -39,6 +49,8 @@ class LocalObjectWriter:
         self._limit_bytes = limit_bytes
         self._appenders: list[PackAppender] = []
         self._added: dict[Digest, Location] = {}
+        self._small: dict[Digest, bytes] = {}
+        self._small_bytes = 0
         self._objects = 0
         self._successors: dict[Digest, bytes] = {}
         self._stored_bytes = 0
@@ -48,28 +60,48 @@ class LocalObjectWriter:
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
         with self._store.lock:
-            if digest in self._added or self._is_stored(digest):
+            if digest in self._added or digest in self._small or self._is_stored(digest):
                 self._deduplicated_bytes += len(data)
                 return False
-            record = self._encode(digest, data, similar_to)
-            encoded = encode_record(record)
-            self._stored_bytes += len(encoded)
-            if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
-                raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
-            try:
-                appender = self._appender()
-                offset = appender.append(encoded)
-            except OSError as error:
-                raise translate_os_error(error, "writing content") from error
-            self._added[digest] = Location(appender.number, offset, len(encoded), record.depth)
             self._objects += 1
+            if similar_to is None and len(data) <= LARGEST_MEMBER_BYTES:
+                self._small[digest] = data
+                self._small_bytes += len(data)
+                if self._small_bytes >= FULL_AT_BYTES:
+                    self._store_small()
+                return True
+            base = self._base(similar_to, data) if similar_to is not None else None
+            self._append(_record(digest, data, base), (digest,))
             if similar_to is not None and len(data) <= _WORTH_REMEMBERING_BYTES:
                 self._successors[digest] = data
-            if len(self._added) >= _PREPARE_AT_OBJECTS:
-                self._store.index.prepare(self._added.items())
-                self._added.clear()
-                self._nothing_stored_yet = False
             return True
+
+    def _store_small(self) -> None:
+        """Small objects that wait go into one record."""
+        if not self._small:
+            return
+        small, self._small, self._small_bytes = list(self._small.items()), {}, 0
+        record = _record(*small[0], None) if len(small) == 1 else block_record(small)
+        self._append(record, [digest for digest, _ in small])
+
+    def _append(self, record: Record, objects: Iterable[Digest]) -> None:
+        """Write a record out, and note the objects that can be read from it."""
+        encoded = encode_record(record)
+        self._stored_bytes += len(encoded)
+        if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
+            raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
+        try:
+            appender = self._appender()
+            offset = appender.append(encoded)
+        except OSError as error:
+            raise translate_os_error(error, "writing content") from error
+        place = Location(appender.number, offset, len(encoded), record.depth)
+        for digest in objects:
+            self._added[digest] = place
+        if len(self._added) >= _PREPARE_AT_OBJECTS:
+            self._store.index.prepare(self._added.items())
+            self._added.clear()
+            self._nothing_stored_yet = False
 
     def _is_stored(self, digest: Digest) -> bool:
         """Held with everything that reading it takes: collection may have left a record whose
@@ -85,35 +117,25 @@ class LocalObjectWriter:
             return False
         return True
 
-    def _encode(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
-        if similar_to is not None and len(data) > SMALLEST_WORTH_COMPRESSING:
-            base = self._base(similar_to)
-            if base is not None and len(data) <= _LARGEST_DELTA_BYTES:
-                base_digest, base_data, depth = base
-                codec, stored = compress_against(data, base_data)
-                if codec is Codec.ZSTD_AGAINST_BASE:
-                    return Record(digest, codec, depth, len(data), base_digest, stored)
-                return Record(digest, codec, 0, len(data), None, stored)
-        codec, stored = compress(data)
-        return Record(digest, codec, 0, len(data), None, stored)
-
-    def _base(self, similar_to: Digest) -> tuple[Digest, bytes, int] | None:
+    def _base(self, similar_to: Digest, data: bytes) -> _Base | None:
         """A base that is durable and sound, and the depth of what is stored against it.
 
         A version is stored against the one before, and every few versions against the one that
         they all began with: reading any takes few records, and damage costs few versions.
         """
+        if not SMALLEST_WORTH_COMPRESSING < len(data) <= _LARGEST_DELTA_BYTES:
+            return None
         place = self._store.index.find(similar_to)
         if place is None:
             return None
         try:
             short = place.depth < _SHORT_CHAIN
             base = similar_to if short else self._store.base_of(similar_to)
-            data = self._store.read(base)
+            base_data = self._store.read(base)
         except StoreDamaged:
             return None
         depth = place.depth + 1 if short else 1
-        return (base, data, depth) if 0 < len(data) <= _LARGEST_DELTA_BYTES else None
+        return _Base(base, base_data, depth) if len(base_data) <= _LARGEST_DELTA_BYTES else None
 
     def _appender(self) -> PackAppender:
         if not self._appenders:
@@ -142,6 +164,7 @@ class LocalObjectWriter:
 
     def commit(self) -> WriteTotals:
         with self._store.lock, store_trouble("writing content"):
+            self._store_small()
             try:
                 for appender in self._appenders:
                     appender.sync()
@@ -168,3 +191,13 @@ class LocalObjectWriter:
     def _close(self) -> None:
         while self._appenders:
             self._appenders.pop().close()
+
+
+def _record(digest: Digest, data: bytes, base: _Base | None) -> Record:
+    if base is None:
+        codec, stored = compress(data)
+        return Record(digest, codec, 0, len(data), None, stored)
+    codec, stored = compress_against(data, base.data)
+    if codec is Codec.ZSTD_AGAINST_BASE:
+        return Record(digest, codec, base.depth, len(data), base.digest, stored)
+    return Record(digest, codec, 0, len(data), None, stored)
