@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from holdfast.domain.errors import InvalidIntent
-from holdfast.domain.references import looks_reserved
 
 ToolCall: TypeAlias = str | Mapping[str, Any]
 
@@ -105,6 +104,8 @@ def require_name(name: str) -> str:
         raise InvalidIntent(
             f"the checkpoint name {name!r} holds control characters or surrounding space"
         )
+    from holdfast.domain.references import looks_reserved  # most checkpoints have no name
+
     if looks_reserved(name):
         raise InvalidIntent(
             f"the checkpoint name {name!r} has a meaning of its own as a reference",

@@ -13,24 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.changes import Change, tree_changes, visible_changes, with_renames
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
 from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
-from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.settings import DEFAULTS, check_setting
-from holdfast.engine.discarding_writer import DiscardingWriter
-from holdfast.engine.references import before_head, resolve, standing_on
-from holdfast.engine.restore.planning import (
-    loader_for,
-    make_plan,
-    read_report,
-    require_paths,
-)
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.save import add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -39,6 +28,9 @@ from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
 
 if TYPE_CHECKING:
+    from holdfast.domain.changes import Change
+    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+    from holdfast.domain.restore_plans import RestorePlan
     from holdfast.engine.restore.records import RestoreRequest
 
 
@@ -93,6 +85,8 @@ class Engine:
 
     def resolve(self, session_id: SessionId, reference: str | None) -> Checkpoint:
         """The checkpoint a reference means; without one, the checkpoint before HEAD."""
+        from holdfast.engine.references import before_head, resolve
+
         if reference is None:
             return before_head(self.vault, session_id)
         return resolve(self.vault, session_id, reference)
@@ -105,6 +99,7 @@ class Engine:
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
     ) -> RestoreRequest:
+        from holdfast.engine.restore.planning import require_paths
         from holdfast.engine.restore.records import RestoreRequest
 
         return RestoreRequest(
@@ -127,6 +122,8 @@ class Engine:
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
+        from holdfast.engine.references import standing_on
+        from holdfast.engine.restore.planning import make_plan
         from holdfast.engine.restore.records import wanted_trees
 
         with self._exclusive():
@@ -146,18 +143,18 @@ class Engine:
         """Between two checkpoints; None for `new` means the workspace as it is now."""
         if new is None:
             return self.changes_in(self.look(), old, renames=renames)
-        found = tree_changes(self.vault.load_tree, old.tree if old else None, new.tree)
-        visible = list(visible_changes(found))
-        return with_renames(visible) if renames else visible
+        from holdfast.engine.compare.tree_difference import tree_difference
+
+        return tree_difference(self.vault.load_tree, old, new.tree, renames=renames)
 
     def changes_in(
         self, scan: Scan, since: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
         """What a scan of the workspace found to differ from a checkpoint."""
-        load = loader_for(self.vault, scan)
-        found = tree_changes(load, since.tree if since else None, scan.tree)
-        visible = list(visible_changes(found))
-        return with_renames(visible) if renames else visible
+        from holdfast.engine.compare.tree_difference import tree_difference
+        from holdfast.engine.restore.planning import loader_for
+
+        return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 
     def look(self) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
@@ -165,10 +162,16 @@ class Engine:
             return self._look(())
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
+        from holdfast.engine.restore.planning import read_report
+
         return read_report(self.vault, checkpoint)
 
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
+        from holdfast.domain.outcomes import DeleteOutcome
+        from holdfast.engine.prune import collect
+        from holdfast.engine.references import resolve
+
         with self._exclusive():
             session = self.vault.catalog.session(session_id)
             checkpoint = resolve(self.vault, session_id, checkpoint.id)
@@ -185,8 +188,6 @@ class Engine:
                 if session is not None and session.head == checkpoint.id:
                     transaction.set_head(session_id, checkpoint.parent)
                 transaction.remove_checkpoint(checkpoint.id)
-            from holdfast.engine.prune import collect
-
             try:
                 return DeleteOutcome(checkpoint.id, collect(self.vault))
             except StoreDamaged as error:
@@ -249,6 +250,8 @@ class Engine:
         return session.id
 
     def _look(self, wanted: tuple[Digest, ...]) -> Scan:
+        from holdfast.engine.discarding_writer import DiscardingWriter
+
         with self.vault.open_root() as root_fd:
             return self._scanner.scan(
                 root_fd,

@@ -19,8 +19,6 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
 from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import objects_in, open_block
-from holdfast.store.objects.checking import check
-from holdfast.store.objects.collection import collect
 from holdfast.store.objects.compression import Codec, decompress
 from holdfast.store.objects.index import GONE, Location, PackIndex
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
@@ -197,6 +195,8 @@ class LocalObjectStore:
             return self.index.content_bytes()
 
     def retain_only(self, needed: AbstractSet[Digest]) -> int:
+        from holdfast.store.objects.collection import collect  # no save needs it
+
         with self.lock, store_trouble("giving space back"):
             try:
                 return collect(self, needed)
@@ -211,6 +211,8 @@ class LocalObjectStore:
             return str(self.index.generation())
 
     def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+        from holdfast.store.objects.checking import check  # no save needs it
+
         with self.lock:
             yield from check(self, data=data)
 
