@@ -5,6 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 TORTURE_S ?= 600
 TORTURE_SEED ?=
+TORTURE_CASE ?=
 ARGS ?=
 
 VENV := .venv
@@ -55,8 +56,14 @@ torture: $(READY) bytecode ## long random campaigns: TORTURE_S=seconds, TORTURE_
 	@seed='$(TORTURE_SEED)'; \
 	[ -n "$$seed" ] || seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))'); \
 	echo "torture: $(TORTURE_S) s, repeat with TORTURE_SEED=$$seed"; \
-	HYPOTHESIS_PROFILE=torture TORTURE_S='$(TORTURE_S)' TORTURE_SEED="$$seed" $(BIN)/python -m pytest tests \
-		-m torture -n $(WORKERS) --hypothesis-seed="$$seed" -o faulthandler_timeout=$$(( $(TORTURE_S) + 300 )) $(ARGS)
+	HYPOTHESIS_PROFILE=torture TORTURE_S='$(TORTURE_S)' TORTURE_SEED="$$seed" TORTURE_CASE='$(TORTURE_CASE)' \
+	$(BIN)/python -m pytest tests \
+		-m torture -n $(WORKERS) --dist worksteal --hypothesis-seed="$$seed" \
+		-o faulthandler_timeout=$$(( $(TORTURE_S) + 300 )) $(ARGS)
+
+.PHONY: reliability
+reliability: $(READY) ## write docs/reliability.md from what the last campaigns found
+	$(BIN)/python -m tests.torture.reliability --write
 
 .PHONY: promises
 promises: $(READY) ## write the tests that carry each requirement's mark into promises.toml

@@ -6,7 +6,6 @@ tests print what repeats them: Hypothesis its blob, `make torture` its seed.
 
 from __future__ import annotations
 
-import math
 import os
 import random
 import signal
@@ -57,11 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "torture: a long random campaign, run by `make torture` and not by `make test`"
     )
+    config.addinivalue_line(
+        "markers", "torture_share(weight): how much of TORTURE_S a campaign gets; others get 1"
+    )
 
 
 def pytest_report_header() -> str:
     profile = settings.get_current_profile_name()
-    return f"hypothesis profile {profile}, seed {_seed()}"
+    return f"hypothesis profile {profile}, seed {torture_seed()}"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -104,17 +106,24 @@ def ordinary_permissions() -> Iterator[None]:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> random.Random:
     """Randomness that the seed in the run's first lines repeats, different for each test."""
-    return random.Random(f"{_seed()}:{request.node.nodeid}")
+    return random.Random(f"{torture_seed()}:{request.node.nodeid}")
 
 
 @pytest.fixture
 def torture_seconds(request: pytest.FixtureRequest) -> float:
     """This campaign's share of TORTURE_S, so that all of them together end in time."""
-    campaigns = sum(1 for item in request.session.items if item.get_closest_marker("torture"))
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    campaigns = [item for item in request.session.items if item.get_closest_marker("torture")]
+    workers = min(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(campaigns))
     total = float(os.environ.get("TORTURE_S", "600"))
-    return total / max(1, math.ceil(campaigns / workers))
+    shares = sum(map(_share, campaigns))
+    # A campaign is never longer than the whole, and what workers cannot divide evenly is left.
+    return min(total, total * workers * _share(request.node) / max(shares, 1.0))
 
 
-def _seed() -> int:
+def _share(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("torture_share")
+    return float(mark.args[0]) if mark else 1.0
+
+
+def torture_seed() -> int:
     return int(os.environ.get("TORTURE_SEED") or DEFAULT_SEED)
