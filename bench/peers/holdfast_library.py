@@ -34,9 +34,12 @@ class Holdfast:
     def prepare(self, tree: Path) -> None:
         # Imported here: the other tools can be measured where Holdfast is not installed.
         from holdfast import SessionCheckpointer
+        from holdfast.bootstrap import open_workspace
 
         self._tree = tree
         os.environ["HOLDFAST_HOME"] = str(self._home)
+        with open_workspace(tree, create=True) as opened:
+            opened.engine.set_setting("max_manual_checkpoints", 0)
         self._opened = SessionCheckpointer(tree, "bench")
 
     @property

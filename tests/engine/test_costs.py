@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from tests.support.composition import composed
+from tests.support.composition import composed, configure
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
 DIRECTORIES = 20
@@ -169,6 +169,7 @@ def test_content_is_synced_before_the_save_is_acknowledged(workspace: Path) -> N
 def test_a_long_history_of_edits_takes_half_the_space_of_a_shadow_repository(
     workspace: Path, tmp_path: Path, rng: random.Random
 ) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     git = {
         **os.environ,
         "GIT_DIR": str(tmp_path / "shadow.git"),

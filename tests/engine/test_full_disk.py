@@ -17,7 +17,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError
-from tests.support.composition import composed
+from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
@@ -112,6 +112,7 @@ def test_a_save_after_one_that_was_cut_short_holds_everything(
     workspace = tmp_path / "project"
     fs = WatchedFilesystem()
     fill(workspace / "large", noise(1_500_000))
+    configure(workspace, max_manual_checkpoints=0)
     with composed(workspace, fs=fs.as_port()) as opened:
         opened.save()
         finished = False

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
-from tests.support.composition import composed
+from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -31,6 +31,7 @@ def _content(session: SessionCheckpointer, checkpoint: str, path: str = "file") 
 
 
 def test_a_rewrite_of_the_same_size_right_after_a_save_is_never_missed(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     file = fill(workspace / "file", b"%06d" % 0)
     fill(workspace / "other", b"never changes")
     with SessionCheckpointer(workspace, "s") as session:
@@ -44,6 +45,7 @@ def test_a_rewrite_of_the_same_size_right_after_a_save_is_never_missed(workspace
 
 
 def test_a_rewrite_with_its_old_times_put_back_is_never_missed(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     file = fill(workspace / "file", b"%06d" % 0)
     os.utime(file, ns=(10**18, 10**18))
     with SessionCheckpointer(workspace, "s") as session:
@@ -58,6 +60,7 @@ def test_a_rewrite_with_its_old_times_put_back_is_never_missed(workspace: Path) 
 
 
 def test_a_file_replaced_by_another_of_the_same_size_is_never_missed(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     fill(workspace / "dir/file", b"%06d" % 0)
     with SessionCheckpointer(workspace, "s") as session:
         missed = []
@@ -69,6 +72,7 @@ def test_a_file_replaced_by_another_of_the_same_size_is_never_missed(workspace: 
 
 
 def test_a_file_added_in_the_tick_of_a_save_is_never_missed(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     with SessionCheckpointer(workspace, "s") as session:
         for number in range(REWRITES // 2):
             fill(workspace / f"dir/{number}", b"")
@@ -76,6 +80,7 @@ def test_a_file_added_in_the_tick_of_a_save_is_never_missed(workspace: Path) -> 
 
 
 def test_a_rewrite_is_found_by_a_process_that_knows_only_the_cache(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0)
     file = fill(workspace / "file", b"%06d" % 0)
     for number in range(40):
         with SessionCheckpointer(workspace, "s") as session:

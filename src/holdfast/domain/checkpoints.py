@@ -31,6 +31,16 @@ class Kind(StrEnum):
 
 
 RECORD_KINDS = (Kind.SAFETY, Kind.RESTORE)
+AUTOMATIC_KINDS = (
+    Kind.MESSAGE,
+    Kind.TOOL,
+    Kind.RISKY,
+    Kind.INTERVAL,
+    Kind.THRESHOLD,
+    Kind.END_OF_DAY,
+    Kind.MERGE,
+)
+"""Made by a trigger, not by a person; the first checkpoint of a session is neither."""
 
 
 class SkipReason(StrEnum):

@@ -15,13 +15,15 @@ if TYPE_CHECKING:  # a save reports back as well, and needs no plan
 
 @dataclass(frozen=True, slots=True)
 class SaveOutcome:
-    """A durable checkpoint and everything worth saying about it."""
+    """A durable checkpoint and everything worth saying about it. `replaced` is the automatic
+    checkpoint whose place it took because there were too many of them (SE-11)."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
     bytes_stored: int
     bytes_deduplicated: int
     warnings: tuple[str, ...] = ()
+    replaced: CheckpointId | None = None
 
     @property
     def failures(self) -> tuple[Skipped, ...]:

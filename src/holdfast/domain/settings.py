@@ -57,6 +57,12 @@ def _seconds(value: Any) -> float:
     return float(value)
 
 
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000_000:
+        raise ValueError("expects a whole number, 0 for no limit")
+    return value
+
+
 def _choice(*allowed: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if value not in allowed:
@@ -91,6 +97,15 @@ class Settings:
     )
     setuid: str = _setting(
         "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
+    )
+    max_manual_checkpoints: int = _setting(
+        50, _count, "checkpoints a session may take by hand; 0 for no limit"
+    )
+    max_automatic_per_hour: int = _setting(
+        30,
+        _count,
+        "automatic checkpoints a session takes in one hour, 0 for no limit; a further one takes "
+        "the place of the one before it",
     )
     defaults: str = _setting(
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"

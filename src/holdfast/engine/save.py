@@ -31,6 +31,7 @@ from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
+from holdfast.engine.limits import require_room
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
@@ -74,9 +75,11 @@ def save(
             raise InvalidIntent(
                 f"the session already has a checkpoint named {name!r}", hint="choose another name"
             )
+        replaced = require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
         head = session.head if session is not None else None
-        parent = _parent(vault, session_id, head)
+        base = replaced.parent if replaced is not None and replaced.id == head else head
+        parent = _parent(vault, session_id, base)
         new = new_checkpoint(
             vault, saved, session_id=session_id, parent=parent, kind=kind, intent=intent
         )
@@ -94,6 +97,13 @@ def save(
                 )
             )
             transaction.set_head(session_id, new.id)
+            if replaced is not None:
+                transaction.remove_checkpoint(replaced.id)
+                transaction.add_operation(
+                    NewOperation(
+                        OperationKind.PRUNE, session_id, new.created_at_ns, checkpoint=replaced.id
+                    )
+                )
         scanner.remember(saved.scan)
         return SaveOutcome(
             checkpoint,
@@ -101,6 +111,7 @@ def save(
             saved.totals.stored_bytes,
             saved.totals.deduplicated_bytes,
             saved.warnings,
+            replaced.id if replaced is not None else None,
         )
 
 

@@ -143,6 +143,16 @@ class Catalog(Protocol):
 
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts: ...
 
+    def count(
+        self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None
+    ) -> int:
+        """How many checkpoints of these kinds a session has, made after `since_ns`."""
+        ...
+
+    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+        """The newest by sequence of these kinds."""
+        ...
+
     def settings(self) -> Mapping[str, str]:
         """Key to value as JSON."""
         ...

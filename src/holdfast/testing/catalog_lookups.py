@@ -38,6 +38,36 @@ class CatalogLookups(CatalogOpening):
             everything = [c.id for c in catalog.history(ONE, records=True)]
             assert everything == [checkpoint_id(n) for n in (5, 3, 2, 1)]
 
+    def test_checkpoints_are_counted_by_kind_and_time(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1, created_at_ns=100),
+                new_checkpoint(2, kind=Kind.TOOL, created_at_ns=300),
+                new_checkpoint(3, TWO, kind=Kind.TOOL, created_at_ns=300),
+                new_checkpoint(4, kind=Kind.RISKY, created_at_ns=200),
+            )
+            automatic = (Kind.TOOL, Kind.RISKY)
+            assert catalog.count(ONE, (Kind.MANUAL,)) == 1
+            assert catalog.count(ONE, automatic) == 2
+            assert catalog.count(ONE, automatic, since_ns=200) == 1
+            assert catalog.count(ONE, automatic, since_ns=300) == 0
+            assert catalog.count(TWO, automatic) == 1
+
+    def test_the_newest_of_some_kinds_is_found_by_sequence(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                new_checkpoint(1, kind=Kind.TOOL, created_at_ns=300),
+                new_checkpoint(2, kind=Kind.RISKY, created_at_ns=200),
+                new_checkpoint(3),
+                new_checkpoint(4, TWO, kind=Kind.TOOL),
+            )
+            newest = catalog.newest(ONE, (Kind.TOOL, Kind.RISKY))
+            assert newest is not None
+            assert newest.id == checkpoint_id(2)
+            assert catalog.newest(ONE, (Kind.MERGE,)) is None
+
     def test_history_can_be_read_page_by_page(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(catalog, *(new_checkpoint(number) for number in range(1, 8)))

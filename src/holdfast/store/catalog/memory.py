@@ -151,6 +151,15 @@ class MemoryCatalog:
         records = sum(c.kind.is_record for c in kept)
         return CatalogCounts(len(kept) - records, records, sum(op.kind in restoring for op in done))
 
+    def count(
+        self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None
+    ) -> int:
+        found = [c for c in self._of(session_id) if c.kind in kinds]
+        return sum(since_ns is None or c.created_at_ns > since_ns for c in found)
+
+    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+        return next((c for c in self._of(session_id)[::-1] if c.kind in kinds), None)
+
     def settings(self) -> Mapping[str, str]:
         return dict(self._state.settings)
 

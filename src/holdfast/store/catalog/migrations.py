@@ -75,6 +75,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        "0002-checkpoints-by-kind",
+        "CREATE INDEX checkpoint_kinds ON checkpoints(session_id, kind, created_at_ns);",
+    ),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY) WITHOUT ROWID"

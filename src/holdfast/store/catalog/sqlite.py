@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint
+from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import Operation, OperationKind
@@ -166,6 +166,22 @@ class SqliteCatalog:
             restores=sum(done.get(kind.value, 0) for kind in restoring),
         )
 
+    def count(
+        self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None
+    ) -> int:
+        query = (
+            "SELECT count(*) FROM checkpoints"
+            f" WHERE session_id=? AND kind IN ({_marks(kinds)}) AND created_at_ns>?"
+        )
+        since = -_LARGEST_INTEGER if since_ns is None else since_ns
+        values = (kind.value for kind in kinds)
+        return int(self._rows(query, session_id, *values, since)[0][0])
+
+    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+        query = f"{_CHECKPOINT} session_id=? AND kind IN ({_marks(kinds)})"
+        values = (kind.value for kind in kinds)
+        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
+
     def settings(self) -> Mapping[str, str]:
         return dict(self._rows("SELECT key, value FROM settings"))
 
@@ -219,3 +235,7 @@ class SqliteCatalog:
             raise StoreDamaged(
                 f"a row of the catalog cannot be read: {error}", hint="run: holdfast check"
             ) from error
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
