@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.domain.errors import InvalidSetting, NotFound, WorkspaceRefused
+from holdfast.domain.errors import (
+    InvalidSetting,
+    NotFound,
+    WorkspaceMissing,
+    WorkspaceRefused,
+)
 from holdfast.domain.settings import check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
@@ -157,7 +162,7 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
     try:
         directory = workspace.expanduser().resolve(strict=True)
     except (OSError, RuntimeError):
-        raise WorkspaceRefused(
+        raise WorkspaceMissing(
             f"the workspace {workspace} does not exist", hint="give an existing directory: -C DIR"
         ) from None
     if not directory.is_dir():

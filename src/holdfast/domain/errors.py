@@ -7,7 +7,8 @@
     ├── NotFound (ValueError)     exit 4   nothing by that name
     │   ├── UnknownReference      exit 4   no such checkpoint
     │   ├── AmbiguousReference    exit 4   several checkpoints, all named
-    │   └── NothingToUndo         exit 4   the undo or redo list is empty
+    │   ├── NothingToUndo         exit 4   the undo or redo list is empty
+    │   └── WorkspaceMissing      exit 4   the directory does not exist
     ├── Refused                   exit 5   a guard said no; the hint says how to go on
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
@@ -81,6 +82,10 @@ class AmbiguousReference(NotFound):
 
 class NothingToUndo(NotFound):
     code = "nothing_to_undo"
+
+
+class WorkspaceMissing(NotFound):
+    code = "workspace_missing"
 
 
 class Refused(HoldfastError):

@@ -1,6 +1,7 @@
 """How people and programs name a checkpoint: the grammar, without looking anything up.
 
-HEAD  HEAD~3  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}  a name, an id or a prefix
+HEAD  HEAD~3  HEAD^  initial  approved  @{2 hours ago}  @{2026-11-15 09:30}
+a name, an id or a prefix of one
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TypeAlias
 
 from holdfast.domain.errors import UnknownReference
 
-_HEAD = re.compile(r"HEAD(?:~(\d{1,6})?)?\Z")
+_HEAD = re.compile(r"HEAD((?:~\d{0,6}|\^)*)\Z")
+_BACK = re.compile(r"~(\d*)|\^")
 _AT = re.compile(r"@\{(.*)\}\Z", re.DOTALL)
 _AGO = re.compile(r"(\d{1,9}|an?|one)\s*([a-z]+)\s+ago\Z")
 _UNIT_SECONDS = {
@@ -72,8 +74,7 @@ def parse_reference(text: str, *, now_ns: int) -> Reference:
     if not stripped:
         raise UnknownReference("the checkpoint reference is empty", hint="try HEAD or a name")
     if head := _HEAD.match(stripped):
-        default = 1 if stripped.endswith("~") else 0
-        return HeadReference(int(head[1]) if head[1] else default)
+        return HeadReference(sum(int(step[1] or 1) for step in _BACK.finditer(head[1])))
     if stripped == "initial":
         return InitialReference()
     if stripped == "approved":
@@ -81,6 +82,20 @@ def parse_reference(text: str, *, now_ns: int) -> Reference:
     if moment := _AT.match(stripped):
         return TimeReference(_moment_ns(moment[1].strip(), now_ns))
     return TextReference(stripped)
+
+
+def likely_meaning(text: str) -> str | None:
+    """What a reference that names nothing was probably meant to be, in words for a hint."""
+    lowered = text.strip().lower()
+    if text.startswith("@{"):
+        return "quote it, so that it stays one word: '@{2 hours ago}'"
+    if _AGO.match(lowered) or lowered in ("now", "yesterday"):
+        return f"a time is written '@{{{lowered}}}'"
+    if lowered.startswith("head") or lowered in ("@", "latest", "last", "newest"):
+        return "the newest is HEAD, the one before it HEAD~1, then HEAD~2"
+    if lowered in ("first", "oldest", "root"):
+        return "the first checkpoint is called initial"
+    return None
 
 
 def looks_reserved(name: str) -> bool:

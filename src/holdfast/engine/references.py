@@ -11,11 +11,13 @@ from holdfast.domain.references import (
     InitialReference,
     TextReference,
     TimeReference,
+    likely_meaning,
     parse_reference,
 )
 from holdfast.engine.vault import Vault
 
 _MOST_CANDIDATES = 10
+_MOST_NAMES = 1000
 _LIST_HINT = "see what there is: holdfast log"
 
 
@@ -99,8 +101,7 @@ def _by_text(vault: Vault, session_id: SessionId, reference: TextReference) -> C
         return candidates[0]
     if not candidates:
         raise UnknownReference(
-            f"this session has no checkpoint {text!r}",
-            hint=_LIST_HINT,
+            f"this session has no checkpoint {text!r}", hint=_nearest(vault, session_id, text)
         )
     shown = [f"{short(c.id)} {c.name or c.intent.reasoning[:40]}" for c in candidates]
     raise AmbiguousReference(
@@ -108,6 +109,17 @@ def _by_text(vault: Vault, session_id: SessionId, reference: TextReference) -> C
         [c.id for c in candidates],
         hint="write more of the id",
     )
+
+
+def _nearest(vault: Vault, session_id: SessionId, text: str) -> str:
+    """What may have been meant: another way to write it, or a name that is nearly the same."""
+    if meant := likely_meaning(text):
+        return meant
+    from difflib import get_close_matches
+
+    recent = vault.catalog.history(session_id, limit=_MOST_NAMES, records=False)
+    near = get_close_matches(text, [one.name for one in recent if one.name], 1)
+    return f"did you mean {near[0]!r}? {_LIST_HINT}" if near else _LIST_HINT
 
 
 def _required(checkpoint: Checkpoint | None, message: str) -> Checkpoint:

@@ -51,7 +51,6 @@ def hung(cli: CommandLine) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("directory", "said"),
     [
-        ("missing", "does not exist"),
         ("README.md", "is not a directory"),
         ("/", "is the whole file system"),
         ("/usr", "is a system directory"),
@@ -70,6 +69,27 @@ def test_what_is_no_project_is_refused_and_nothing_is_made(
     assert answer.status == 5
     assert answer.error["code"] == "workspace_refused"
     assert said in answer.error["message"]
+    assert answer.error["hint"]
+    assert list(holdfast_home.iterdir()) == []
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("checkpoint", "x"), ("init",), ("status",), ("log",), ("diff",), ("restore",)),
+        *(("undo",), ("show",), ("delete", "HEAD"), ("stats",), ("check",), ("config", "list")),
+        ("config", "set", "budget", "9"),
+    ],
+    ids=" ".join,
+)
+def test_a_directory_that_does_not_exist_is_not_found_whatever_the_command(
+    project: Path, holdfast_home: Path, arguments: tuple[str, ...]
+) -> None:
+    answer = run(*arguments, "-C", str(project / "missing"), "--json")
+    assert answer.status == 4
+    assert answer.error["code"] == "workspace_missing"
+    assert "does not exist" in answer.error["message"]
     assert answer.error["hint"]
     assert list(holdfast_home.iterdir()) == []
 
@@ -135,7 +155,7 @@ def test_a_current_directory_that_is_gone_is_told(
     gone.rmdir()
     answer = run("status", "--json")
     monkeypatch.chdir(project)
-    assert answer.status == 5
+    assert answer.status == 4
     assert "does not exist any more" in answer.error["message"]
 
 
@@ -151,17 +171,30 @@ def test_a_budget_that_is_used_up_is_exit_7_and_names_the_setting(cli: CommandLi
 
 
 @pytest.mark.requirement("CL-3")
-def test_a_full_disk_under_the_output_is_exit_7(cli: CommandLine) -> None:
+@pytest.mark.parametrize("buffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "arguments",
+    [("log",), ("diff",), ("diff", "--patch"), ("checkpoint", "x"), ("--help",), ("log", "--help")],
+    ids=" ".join,
+)
+def test_an_output_that_cannot_be_written_is_told_as_such(
+    cli: CommandLine, arguments: tuple[str, ...], buffered: str
+) -> None:
     cli.save()
+    (cli.workspace / "README.md").write_text("changed\n")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            command("log", "-C", str(cli.workspace)),
+            command(*arguments, "-C", str(cli.workspace)),
             stdout=full,
             stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered},
             check=False,
         )
     assert done.returncode == 7
-    assert done.stderr.startswith(b"error: no space left on the disk")
+    assert done.stderr == (
+        b"error: the output cannot be written: No space left on device\n"
+        b"hint: only the answer is lost: what the command had done by then is done\n"
+    )
 
 
 @pytest.mark.requirement("CL-3")
@@ -177,9 +210,16 @@ def test_a_store_held_by_a_hung_process_is_exit_8_and_names_the_process(
 
 
 @pytest.mark.requirement("CL-3")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
-def test_an_interrupted_command_ends_with_130_and_a_short_message(
-    cli: CommandLine, number: signal.Signals
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGINT, 130, b"interrupted"),
+        (signal.SIGTERM, 143, b"ended by SIGTERM"),
+        (signal.SIGHUP, 129, b"ended by SIGHUP"),
+    ],
+)
+def test_a_signal_ends_a_command_with_its_status_and_a_short_message(
+    cli: CommandLine, number: signal.Signals, status: int, said: bytes
 ) -> None:
     cli.save()
     program = (
@@ -193,9 +233,9 @@ def test_an_interrupted_command_ends_with_130_and_a_short_message(
         f"sys.exit(main({['checkpoint', 'x', '-C', str(cli.workspace)]!r}))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (done.returncode, done.stdout) == (130, b"")
+    assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr == (
-        b"error: interrupted\n"
+        b"error: " + said + b"\n"
         b"hint: what was finished is kept; the next command puts right what was not\n"
     )
 

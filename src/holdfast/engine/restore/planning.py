@@ -94,7 +94,8 @@ def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:
             return
     raise NotFound(
         f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
-        hint="see what is in it: holdfast show REF --files",
+        hint="paths are relative to the current directory, or to the workspace as :/PATH; "
+        "see what there is: holdfast show REF --files",
     )
 
 

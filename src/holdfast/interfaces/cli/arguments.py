@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.verbs import OTHER_WORDS, VERBS
+from holdfast.interfaces.cli.verbs import VERBS
 
 _PAGE_WIDTH = 90
-_WITH_VALUE = ("-C", "--session")
+WITH_VALUE = {"-C": "DIR", "--session": "ID"}
 
 
 class Page(argparse.HelpFormatter):
@@ -28,11 +28,35 @@ class Page(argparse.HelpFormatter):
         )
 
 
+class HelpWanted(Exception):
+    """`--help` was given: the page to show instead of doing anything."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.page = page
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises instead of printing."""
+    """An argument parser that raises instead of printing, and names what it did not understand."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see: {self.prog} --help")
+
+    def print_help(self, file: object = None) -> NoReturn:
+        raise HelpWanted(self.format_help())
+
+    def read(self, tokens: list[str]) -> argparse.Namespace:
+        try:
+            options, extras = self.parse_known_intermixed_args(tokens)
+        except argparse.ArgumentError as error:
+            from holdfast.interfaces.cli.misunderstandings import bad_option
+
+            raise bad_option(self, error) from None
+        if extras:
+            from holdfast.interfaces.cli.misunderstandings import unexpected
+
+            raise unexpected(self, extras)
+        return options
 
 
 def split_verb(tokens: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -42,7 +66,7 @@ def split_verb(tokens: Sequence[str]) -> tuple[str | None, list[str]]:
         token = tokens[position]
         if token == "--":
             break
-        if token in _WITH_VALUE:
+        if token in WITH_VALUE:
             position += 2
         elif token.startswith("-") and token != "-":
             position += 1
@@ -61,24 +85,17 @@ def has_flag(tokens: Sequence[str], *names: str) -> bool:
     return False
 
 
-def require_verb(verb: str) -> str:
-    """The verb, or an error that guesses what was meant."""
+def require_verb(verb: str, tokens: Sequence[str]) -> str:
+    """The verb, or an error that guesses what was meant; `tokens` are the whole command line."""
     if verb in VERBS:
         return verb
-    from difflib import get_close_matches
+    from holdfast.interfaces.cli.misunderstandings import unknown_verb
 
-    other = OTHER_WORDS.get(verb)
-    meant = [
-        f"holdfast {name}" for name in ([other] if other else get_close_matches(verb, VERBS, 2))
-    ]
-    hint = f"did you mean: {' or '.join(meant)}" if meant else "see all commands: holdfast --help"
-    raise UsageError(f"there is no command {verb!r}", hint=hint)
+    raise unknown_verb(verb, tokens[: tokens.index(verb)])
 
 
-def parse(
-    verb: str, configure: Callable[[Parser], None], tokens: Sequence[str], *, width: int
-) -> tuple[argparse.Namespace, list[str]]:
-    """The options of one verb, and the words that stand behind `--`."""
+def make_parser(verb: str, configure: Callable[[Parser], None], *, width: int) -> Parser:
+    """The parser of one verb, with the options of every command."""
 
     def page(prog: str) -> Page:
         # Left to find the width itself, argparse loads shutil, and that the compression modules.
@@ -89,17 +106,45 @@ def parse(
         formatter_class=page,
         allow_abbrev=False,
         add_help=False,
+        exit_on_error=False,
     )
     configure(parser)
     _add_global_options(parser)
+    return parser
+
+
+def parse(
+    verb: str, configure: Callable[[Parser], None], tokens: Sequence[str], *, width: int
+) -> tuple[argparse.Namespace, list[str]]:
+    """The options of one verb, and the words that stand behind `--`."""
+    parser = make_parser(verb, configure, width=width)
     end = tokens.index("--") if "--" in tokens else len(tokens)
-    options = parser.parse_intermixed_args(list(tokens[:end]))
+    options = parser.read(list(tokens[:end]))
+    _require_text(options)
     literal = list(tokens[end + 1 :])
     if not hasattr(options, "words"):
         if literal:
-            parser.error(f"unexpected argument {literal[0]!r}")
+            parser.error(f"unexpected argument {literal[0]!r}: {verb} takes none")
         options.words = []
     return options, literal
+
+
+def _require_text(options: argparse.Namespace) -> None:
+    """A directory may have any bytes for a name; names and the like are text."""
+    for name, value in vars(options).items():
+        if name in ("directory", "words"):
+            continue
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not text.isascii() and not _is_utf8(text):
+                raise UsageError(
+                    f"the value of --{name} is not UTF-8 text: {text!r}",
+                    hint="write it in UTF-8; most terminals do, in a UTF-8 locale",
+                )
+
+
+def _is_utf8(text: str) -> bool:
+    """What Python could not decode stands in the text as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def add_restore_options(parser: Parser) -> None:

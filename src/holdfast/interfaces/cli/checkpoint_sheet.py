@@ -74,7 +74,7 @@ def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> 
 
 
 def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
-    name = visible_bytes(path)
+    name = terminal.path(path)
     if isinstance(entry, DirectoryEntry):
         return f"{entry.mode:04o} {'-':>12} {terminal.paint(name + '/', BLUE)}"
     if isinstance(entry, SymlinkEntry):

@@ -18,7 +18,6 @@ from holdfast.interfaces.cli.terminal import (
     YELLOW,
     Terminal,
     visible,
-    visible_bytes,
 )
 from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened
 
@@ -84,7 +83,7 @@ def left_out_words(skipped: Iterable[Skipped]) -> str:
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
     for skip in skipped:
-        path = visible_bytes(skip.path)
+        path = terminal.path(skip.path)
         terminal.line(f"{indent}{path}: {terminal.paint(visible(skip.describe()), DIM)}")
 
 

@@ -1,29 +1,57 @@
 """From anything that went wrong to an exit status, and to words with the way out.
 
 Statuses are those of the error family; here are only those of errors that nobody raised on purpose:
-130 for Ctrl-C, 7 for a full disk, 5 for something the system does not permit, and 1 for a bug.
+130 for Ctrl-C, 143 and 129 for SIGTERM and SIGHUP, 7 for a full disk, 5 for something the system
+does not permit, and 1 for a bug.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Mapping
 
 from holdfast.domain.errors import HoldfastError, NoSpace, Refused
+from holdfast.interfaces.cli.terminal import OutputFailed
 
+HUNG_UP = 129
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_AFTER_A_SIGNAL = "what was finished is kept; the next command puts right what was not"
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Interrupted(HoldfastError):
-    """Ctrl-C, or a request to end."""
+    """Ctrl-C."""
 
     code = "interrupted"
     exit_status = INTERRUPTED
+
+
+class Terminated(HoldfastError):
+    """A request to end, as `kill` sends it."""
+
+    code = "terminated"
+    exit_status = TERMINATED
+
+
+class HungUp(HoldfastError):
+    """The terminal is gone."""
+
+    code = "hung_up"
+    exit_status = HUNG_UP
+
+
+class EndRequest(KeyboardInterrupt):
+    """Unwinds like Ctrl-C, and remembers which signal asked for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
 class Bug(HoldfastError):
@@ -37,11 +65,13 @@ def as_known(error: BaseException) -> HoldfastError:
     """The error as one of the family."""
     if isinstance(error, HoldfastError):
         return error
+    if isinstance(error, EndRequest):
+        kind = HungUp if error.number == signal.SIGHUP else Terminated
+        return kind(f"ended by {signal.Signals(error.number).name}", hint=_AFTER_A_SIGNAL)
     if isinstance(error, KeyboardInterrupt):
-        return Interrupted(
-            "interrupted",
-            hint="what was finished is kept; the next command puts right what was not",
-        )
+        return Interrupted("interrupted", hint=_AFTER_A_SIGNAL)
+    if isinstance(error, OutputFailed):
+        return _lost_answer(error)
     if isinstance(error, OSError) and error.errno in _FULL:
         return NoSpace(f"no space left on the disk{_about(error)}", hint="free some disk space")
     if isinstance(error, OSError) and error.errno in _FORBIDDEN:
@@ -53,6 +83,14 @@ def as_known(error: BaseException) -> HoldfastError:
         f"unexpected {type(error).__name__}: {error}",
         hint="this is a bug in Holdfast; HOLDFAST_DEBUG=1 shows where it happened. "
         "Nothing that was saved is lost by it",
+    )
+
+
+def _lost_answer(error: OutputFailed) -> HoldfastError:
+    kind = NoSpace if error.errno in _FULL else Refused
+    return kind(
+        f"the output cannot be written: {error.strerror}",
+        hint="only the answer is lost: what the command had done by then is done",
     )
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import NotFound, UsageError, WorkspaceRefused
+from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal
 
@@ -68,7 +68,7 @@ class Invocation:
         try:
             return Path.cwd()
         except OSError:
-            raise WorkspaceRefused(
+            raise WorkspaceMissing(
                 "the current directory does not exist any more",
                 hint="change to another one, or name one with -C DIR",
             ) from None
@@ -85,6 +85,10 @@ class Invocation:
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
         )
+        if directory.absolute() != opened.engine.vault.workspace:
+            from holdfast.interfaces.cli.path_arguments import standing_in
+
+            self.terminal.standing_in = standing_in(directory, opened.engine.vault.workspace)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
         return opened

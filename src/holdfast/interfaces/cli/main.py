@@ -1,8 +1,8 @@
 """The entry of the command line: find the verb, run it, turn errors into exit statuses.
 
 Guarantees: an error leaves standard output empty and says on standard error what, why and the way
-out; Ctrl-C and SIGTERM unwind the running operation, which takes back what it had not finished; a
-closed pipe ends quietly.
+out; Ctrl-C, SIGTERM and SIGHUP unwind the running operation, which takes back what it had not
+finished; a closed pipe ends quietly.
 """
 
 from __future__ import annotations
@@ -17,8 +17,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from holdfast import __version__
-from holdfast.interfaces.cli.failures import BROKEN_PIPE, as_known, wants_traceback
-from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.failures import (
+    BROKEN_PIPE,
+    EndRequest,
+    as_known,
+    wants_traceback,
+)
+from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
 from holdfast.interfaces.cli.verbs import overview
 
 _GARBAGE_THRESHOLD = 50_000
@@ -34,8 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = _dispatch(tokens, terminal)
             terminal.flush()
             return status
-    except SystemExit as stop:  # argparse, after printing a help page
-        return stop.code if isinstance(stop.code, int) else 0
     except BrokenPipeError:
         _discard_output()
         return BROKEN_PIPE
@@ -61,20 +64,20 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
 
     verb, rest = split_verb(tokens)
     if verb == "help":
-        verb, rest = split_verb(rest)
+        verb, _ = split_verb(rest)
         rest = ["--help"]
-    if verb is not None:
-        return _run_verb(require_verb(verb), rest, terminal)
+    if verb is not None and verb != "help":
+        return _run_verb(require_verb(verb, tokens), rest, terminal)
     if has_flag(tokens, "--version"):
         terminal.line(f"holdfast {__version__}")
         return 0
     if has_flag(rest, "-h", "--help"):
-        terminal.out.write(overview())
+        terminal.write(overview())
         return 0
     if tokens:
-        from holdfast.domain.errors import UsageError
+        from holdfast.interfaces.cli.misunderstandings import no_verb
 
-        raise UsageError("the command is missing", hint="see all commands: holdfast --help")
+        raise no_verb(tokens)
     terminal.err.write(overview())
     return 2
 
@@ -82,13 +85,17 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
 def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
     from importlib import import_module
 
-    from holdfast.interfaces.cli.arguments import has_flag, parse
+    from holdfast.interfaces.cli.arguments import HelpWanted, has_flag, parse
 
     if has_flag(tokens, "--version"):
         terminal.line(f"holdfast {__version__}")
         return 0
     module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
-    options, literal = parse(verb, module.configure, tokens, width=terminal.width)
+    try:
+        options, literal = parse(verb, module.configure, tokens, width=terminal.width)
+    except HelpWanted as wanted:
+        terminal.write(wanted.page)
+        return 0
     from holdfast.interfaces.cli.invocation import Invocation
 
     status: int = module.run(Invocation(verb, options, literal, terminal))
@@ -97,6 +104,8 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
 
 def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
     known = as_known(error)
+    if isinstance(error, OutputFailed):
+        _discard_output()
     if wants_traceback(known, os.environ):
         import traceback
 
@@ -118,20 +127,22 @@ def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:
 
 @contextmanager
 def _ending_like_ctrl_c() -> Iterator[None]:
-    """SIGTERM unwinds like Ctrl-C, unless somebody else already decided what it does."""
-    in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _interrupt)
+    """SIGTERM and SIGHUP unwind like Ctrl-C, unless somebody already decided what they do."""
+    taken: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        wanted = (signal.SIGTERM, signal.SIGHUP)
+        taken = [number for number in wanted if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise EndRequest(number)
 
 
 def _discard_output() -> None:

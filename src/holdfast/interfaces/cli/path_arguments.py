@@ -1,16 +1,26 @@
 """Paths as people type them, relative to where they stand, turned into paths of the workspace.
 
-Nothing but the workspace itself is resolved: a link that is named is meant, not what it points to.
+What begins with `:/` is relative to the workspace instead, as paths in JSON are. Nothing but the
+workspace itself is resolved: a link that is named is meant, not what it points to.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import UnknownReference, UsageError
 from holdfast.domain.paths import GIT_DIRECTORY
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.interfaces.cli.invocation import Invocation
+
+_FROM_THE_TOP = b":/"
 
 
 def workspace_paths(typed: Sequence[str], base: Path, workspace: Path) -> list[bytes]:
@@ -24,6 +34,8 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
     if not raw or b"\0" in raw:
         raise UsageError(f"{text!r} is not a path", hint="name a file or directory")
     root = os.fsencode(workspace)
+    if raw.startswith(_FROM_THE_TOP):
+        raw = os.path.join(root, raw.removeprefix(_FROM_THE_TOP).lstrip(b"/"))
     wanted = os.path.normpath(os.path.join(os.path.realpath(os.fsencode(base)), raw))
     relative = _below(wanted, root)
     if relative is None:
@@ -33,7 +45,7 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
     if relative is None:
         raise UsageError(
             f"{text!r} lies outside the workspace {workspace}",
-            hint="name paths inside it, relative to the current directory",
+            hint="name paths inside it, relative to the current directory, or from its top: :/src",
         )
     if GIT_DIRECTORY in relative.split(b"/"):
         raise UsageError(
@@ -41,6 +53,40 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
             hint="name working files; use git itself for its data",
         )
     return relative
+
+
+def standing_in(base: Path, workspace: Path) -> bytes:
+    """Where in the workspace the command works; its top when that cannot be told."""
+    return _below(os.path.realpath(os.fsencode(base)), os.fsencode(workspace)) or b""
+
+
+@contextmanager
+def path_mistaken_for_checkpoint(
+    invocation: Invocation, opened: OpenWorkspace, typed: str | None, form: str
+) -> Iterator[None]:
+    """Where a checkpoint was expected and a path was given, say how that is written."""
+    try:
+        yield
+    except UnknownReference as error:
+        if typed is None or not _is_known_path(invocation, opened, typed):
+            raise
+        hint = f"{typed} is a path; write: {form.format(shlex.quote(typed))}"
+        raise UnknownReference(error.message, hint=hint) from None
+
+
+def _is_known_path(invocation: Invocation, opened: OpenWorkspace, typed: str) -> bool:
+    from holdfast.engine.listing import entry_at
+    from holdfast.engine.references import standing_on
+
+    vault, session = opened.engine.vault, invocation.session_or_none(opened)
+    try:
+        [path] = invocation.paths([typed], vault.workspace)
+    except (UsageError, ValueError):
+        return False
+    if os.path.lexists(os.fsencode(vault.workspace) + b"/" + path):
+        return True
+    head = standing_on(vault, session) if session else None
+    return head is not None and entry_at(vault.load_tree, head.tree, path) is not None
 
 
 def _below(path: bytes, root: bytes) -> bytes | None:

@@ -20,7 +20,6 @@ from holdfast.interfaces.cli.terminal import (
     YELLOW,
     Terminal,
     visible,
-    visible_bytes,
 )
 from holdfast.interfaces.cli.wording import count, duration, size
 
@@ -73,7 +72,7 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, most: int | None = 
     limit = len(steps) if most is None else most
     for step in steps[:limit]:
         word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
-        terminal.line(f"  {word} {visible_bytes(step.path)}")
+        terminal.line(f"  {word} {terminal.path(step.path)}")
     if len(steps) > limit:
         terminal.line(terminal.paint(f"  … and {len(steps) - limit:,} more", DIM))
 
@@ -106,6 +105,6 @@ def show_problems(
     limit = _MOST_LINES if terminal.for_people else len(problems)
     for problem in problems[:limit]:
         label = terminal.paint(f"{title}:", YELLOW)
-        terminal.line(f"  {label} {visible_bytes(problem.path)} ({visible(problem.reason)})")
+        terminal.line(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     if len(problems) > limit:
         terminal.line(terminal.paint(f"  … and {count(len(problems) - limit, 'more path')}", DIM))

@@ -28,7 +28,6 @@ from holdfast.interfaces.cli.terminal import (
     YELLOW,
     Terminal,
     visible,
-    visible_bytes,
 )
 from holdfast.interfaces.cli.wording import count, percent, size
 
@@ -138,9 +137,9 @@ def show_changes(terminal: Terminal, changes: Sequence[Change]) -> None:
 
 def change_line(terminal: Terminal, change: Change) -> str:
     word = terminal.paint(f"{change.type.value:<8}", _COLOURS[change.type])
-    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
-        return f"{word} {visible_bytes(change.old_path)} -> {path}"
+        return f"{word} {terminal.path(change.old_path)} -> {path}"
     note = terminal.paint("  (mode)", DIM) if change.mode_only else ""
     return f"{word} {path}{note}"
 

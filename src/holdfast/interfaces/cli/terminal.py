@@ -35,6 +35,7 @@ _RESET = "\x1b[0m"
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+_QUOTED_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -53,6 +54,11 @@ def visible_line(data: bytes) -> str:
     return visible(data.decode("utf-8", "surrogateescape").expandtabs(4))
 
 
+def _told(message: str) -> str:
+    """A message may quote what was typed; a byte that was not UTF-8 is shown as that byte."""
+    return _QUOTED_BYTE.sub(r"\\x\1", visible(message))
+
+
 def _written_out(match: re.Match[str]) -> str:
     character = match[0]
     if character in _NAMED:
@@ -61,6 +67,22 @@ def _written_out(match: re.Match[str]) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class OutputFailed(OSError):
+    """Standard output could not be written: the answer is lost, not the work."""
+
+
+class _telling_output_apart:  # noqa: N801 - used like a function
+    """Turns an error of the output into one that nobody takes for an error of the work. A class,
+    because it surrounds every line."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise OutputFailed(error.errno, error.strerror) from error
 
 
 class Terminal:
@@ -82,6 +104,7 @@ class Terminal:
         self.out_colour = self._has_colour(self.out)
         self.err_colour = self._has_colour(self.err)
         self.for_people = self._is_terminal(self.out) or self._forced()
+        self.standing_in = b""
         self.err_is_live = self._is_terminal(self.err) and not self._is_dumb()
 
     @property
@@ -102,14 +125,32 @@ class Terminal:
 
     def aside(self) -> Terminal:
         """The same with everything on standard error, for what is not the answer itself."""
-        return Terminal(self.err, self.err, self._environment)
+        same = Terminal(self.err, self.err, self._environment)
+        same.standing_in = self.standing_in
+        return same
+
+    def path(self, path: bytes) -> str:
+        """A path of the workspace as it can be typed where the command was started."""
+        if not self.standing_in:
+            return visible_bytes(path)
+        return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.standing_in))
 
     def paint(self, text: str, *codes: str) -> str:
         """The text in these colours, if standard output can show them."""
         return _painted(text, codes) if self.out_colour and text else text
 
     def line(self, text: str = "") -> None:
-        self.out.write(text + "\n")
+        self.write(text + "\n")
+
+    def write(self, text: str) -> None:
+        """On standard output; `OutputFailed` when that takes nothing any more."""
+        with _telling_output_apart():
+            self.out.write(text)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Exactly these bytes; what was written as text has to be flushed before."""
+        with _telling_output_apart():
+            self.out.buffer.write(data)
 
     def note(self, text: str, *codes: str) -> None:
         """A line on standard error."""
@@ -122,13 +163,14 @@ class Terminal:
     def fail(self, message: str, hint: str | None) -> None:
         """What went wrong, and the way out of it."""
         label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"
-        self.err.write(f"{label} {visible(message)}\n")
+        self.err.write(f"{label} {_told(message)}\n")
         if hint:
             label = _painted("hint:", (BOLD, CYAN)) if self.err_colour else "hint:"
-            self.err.write(f"{label} {visible(hint)}\n")
+            self.err.write(f"{label} {_told(hint)}\n")
 
     def flush(self) -> None:
-        self.out.flush()
+        with _telling_output_apart():
+            self.out.flush()
         self.err.flush()
 
     @staticmethod

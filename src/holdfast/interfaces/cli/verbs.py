@@ -58,6 +58,8 @@ OTHER_WORDS: dict[str, str] = {
     "verify": "check",
 }
 
+GLOBAL_NAMES = ("-C", "--session", "--json", "--force", "-h", "--help", "--version")
+
 GLOBAL_OPTIONS = """\
 Options of every command, before or after its name:
   -C DIR         work on DIR instead of the current directory

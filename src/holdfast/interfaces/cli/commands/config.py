@@ -80,11 +80,18 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     """Values by key, and where each comes from. A workspace without a store has settings too."""
     from dataclasses import fields
 
-    from holdfast.bootstrap import gather_settings, nearest_workspace
+    from holdfast.bootstrap import (
+        gather_settings,
+        holdfast_home,
+        nearest_workspace,
+        require_project,
+    )
     from holdfast.domain.settings import make_settings
 
     if nearest_workspace(invocation.directory) is None:
-        values, origins = gather_settings({}, invocation.directory, os.environ)
+        home = holdfast_home(os.environ)
+        directory = require_project(invocation.directory, home, force=True)
+        values, origins = gather_settings({}, directory, os.environ)
         settings = make_settings(values)
     else:
         with invocation.open() as opened:

@@ -9,7 +9,10 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.changes import Change
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import SessionId
     from holdfast.interfaces.cli.diff_views.difference import Difference
 
 _LONGEST_CONTEXT = 10_000
@@ -57,6 +60,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.diff_views.difference import Difference
+    from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
 
     options = invocation.options
     context = _context(options.context)
@@ -69,14 +73,32 @@ def run(invocation: Invocation) -> int:
         engine = opened.engine
         session = invocation.session(opened)
         paths = invocation.paths(invocation.literal, engine.vault.workspace)
-        old = engine.resolve(session, invocation.words[0] if invocation.words else "HEAD")
-        new = engine.resolve(session, invocation.words[1]) if len(invocation.words) > 1 else None
+        old, new = _ends(invocation, opened, session)
         with invocation.busy("comparing"):
-            found = engine.changes(old, new)
+            scan = engine.look() if new is None else None
+            found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
         changes = [change for change in found if _selected(change, paths)]
+        if not changes:
+            require_known_paths(engine.vault, paths, old, new, scan)
         difference = Difference(engine.vault, old, new, changes, context)
         _render(invocation, difference)
     return 0
+
+
+def _ends(
+    invocation: Invocation, opened: OpenWorkspace, session: SessionId
+) -> tuple[Checkpoint, Checkpoint | None]:
+    """What is compared; None stands for the workspace."""
+    from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
+
+    found: list[Checkpoint] = []
+    before = ""
+    for word in invocation.words or ["HEAD"]:
+        form = f"holdfast diff {before}-- {{}}"
+        with path_mistaken_for_checkpoint(invocation, opened, word, form):
+            found.append(opened.engine.resolve(session, word))
+        before = f"{word} "
+    return found[0], found[1] if len(found) > 1 else None
 
 
 def _context(text: str) -> int:
@@ -99,10 +121,8 @@ def _render(invocation: Invocation, difference: Difference) -> None:
 
         write_json(terminal, difference, hunks=options.patch)
     elif options.name_only:
-        from holdfast.interfaces.cli.terminal import visible_bytes
-
         for change in difference.changes:
-            terminal.line(visible_bytes(change.path))
+            terminal.line(terminal.path(change.path))
     elif options.stat:
         from holdfast.interfaces.cli.diff_views.stat import show_stat
 

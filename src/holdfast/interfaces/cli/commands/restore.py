@@ -11,7 +11,8 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Make the workspace what it was at a checkpoint. REF is an id, the beginning of one, a name, HEAD,
 HEAD~n, initial, approved, or a time such as @{2 hours ago}; without it, the checkpoint before the
-one the work stands on. With PATHs, relative to the current directory, only those are restored.
+one the work stands on. With PATHs, relative to the current directory (or, as :/PATH, to the
+workspace), only those are restored.
 
 The present state is saved first, so that holdfast undo brings it back. Files that no checkpoint has
 are neither overwritten nor deleted. The restore happens as a whole or not at all and is verified.
@@ -34,6 +35,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
     from holdfast.interfaces.cli.restoring import restore_and_report
 
     words = invocation.all_words
@@ -41,7 +43,9 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         session = invocation.session(opened)
         paths = invocation.paths(words[1:], opened.engine.vault.workspace)
-        request = opened.engine.restore_request(
-            session, reference, paths=paths, best_effort=invocation.options.best_effort
-        )
+        form = "holdfast restore HEAD {}"
+        with path_mistaken_for_checkpoint(invocation, opened, reference, form):
+            request = opened.engine.restore_request(
+                session, reference, paths=paths, best_effort=invocation.options.best_effort
+            )
         return restore_and_report(invocation, opened, request)

@@ -30,12 +30,15 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.engine.listing import list_entries
+    from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
     words = invocation.at_most(1, "one checkpoint")
     with invocation.open() as opened:
         session_id = invocation.session(opened)
         vault = opened.engine.vault
-        found = opened.engine.resolve(session_id, words[0] if words else "HEAD")
+        wanted = words[0] if words else "HEAD"
+        with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast diff -- {}"):
+            found = opened.engine.resolve(session_id, wanted)
         entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
         if invocation.json:
             invocation.emit(_as_json(opened, found, entries))

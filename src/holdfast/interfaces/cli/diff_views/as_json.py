@@ -21,11 +21,11 @@ def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> No
         changes = [json_output.change(change) for change in difference.changes]
         terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))
         return
-    terminal.out.write(dumps(ends)[:-1] + ', "changes": [')
+    terminal.write(dumps(ends)[:-1] + ', "changes": [')
     for number, change in enumerate(difference.changes):
-        terminal.out.write(", " if number else "")
+        terminal.write(", " if number else "")
         for piece in _change_pieces(difference, change):
-            terminal.out.write(piece)
+            terminal.write(piece)
     terminal.line("]}")
 
 

@@ -59,7 +59,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
     console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
     for change in one_kind_each(difference.changes):
-        _heading(console, change)
+        _heading(terminal, console, change)
         content = difference.content(change)
         if content is None:
             continue
@@ -87,10 +87,10 @@ def _console(terminal: Terminal) -> Console:
     )
 
 
-def _heading(console: Console, change: Change) -> None:
-    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+def _heading(terminal: Terminal, console: Console, change: Change) -> None:
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
-        path = f"{visible_bytes(change.old_path)} → {path}"
+        path = f"{terminal.path(change.old_path)} → {path}"
     text = Text(f"{change.type.value} ", style="bold").append(path, style="bold cyan")
     if said := notes(change):
         text.append(f"  ({', '.join(said)})", style="dim")

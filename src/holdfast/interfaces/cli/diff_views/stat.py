@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holdfast.domain.changes import Change
 from holdfast.interfaces.cli.diff_views.difference import Difference, content_note, notes
-from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible_bytes
+from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
 from holdfast.interfaces.cli.wording import count
 
 _BAR = 30
@@ -20,7 +20,7 @@ class LineCounts(NamedTuple):
 
 
 def show_stat(terminal: Terminal, difference: Difference) -> None:
-    rows = [(_name(change), _count(difference, change)) for change in difference.changes]
+    rows = [(_name(terminal, change), _count(difference, change)) for change in difference.changes]
     widest = max((len(name) for name, _ in rows), default=0)
     most = max((counts.added + counts.removed for _, counts in rows), default=0)
     for name, counts in rows:
@@ -56,9 +56,9 @@ def _share(lines: int, scale: float) -> int:
     return max(round(lines * scale), 1) if lines else 0
 
 
-def _name(change: Change) -> str:
-    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
-    return path if change.old_path is None else f"{visible_bytes(change.old_path)} → {path}"
+def _name(terminal: Terminal, change: Change) -> str:
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
+    return path if change.old_path is None else f"{terminal.path(change.old_path)} → {path}"
 
 
 def _total(terminal: Terminal, rows: Sequence[LineCounts]) -> None:

@@ -27,7 +27,6 @@ from holdfast.interfaces.cli.terminal import (
     GREEN,
     RED,
     Terminal,
-    visible_bytes,
     visible_line,
 )
 
@@ -54,12 +53,11 @@ class Line(NamedTuple):
 
 def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> None:
     if exact and not terminal.for_people:
-        terminal.out.flush()
-        binary = terminal.out.buffer
+        terminal.flush()
         for line in patch_lines(difference):
-            binary.write(line.data + b"\n")
+            terminal.write_bytes(line.data + b"\n")
         return
-    lines = patch_lines(difference) if exact else reading_lines(difference)
+    lines = patch_lines(difference) if exact else reading_lines(terminal, difference)
     for line in lines:
         text = visible_line(line.data)
         terminal.line(terminal.paint(text, *_COLOURS[line.style]) if line.style != " " else text)
@@ -84,10 +82,10 @@ def patch_lines(difference: Difference) -> Iterator[Line]:
         yield from _with_file_names(old, new, content.hunks())
 
 
-def reading_lines(difference: Difference) -> Iterator[Line]:
+def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
     """The same for people: what happened in words, then the lines."""
     for change in one_kind_each(difference.changes):
-        yield Line("heading", _heading(change).encode("utf-8", "surrogateescape"))
+        yield Line("heading", _heading(terminal, change).encode("utf-8", "surrogateescape"))
         content = difference.content(change)
         if content is None:
             continue
@@ -101,10 +99,10 @@ def reading_lines(difference: Difference) -> Iterator[Line]:
                 yield from _hunk(hunk)
 
 
-def _heading(change: Change) -> str:
-    path = visible_bytes(change.path) + ("/" if change.is_directory else "")
+def _heading(terminal: Terminal, change: Change) -> str:
+    path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
-        path = f"{visible_bytes(change.old_path)} → {path}"
+        path = f"{terminal.path(change.old_path)} → {path}"
     said = notes(change)
     return f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
 

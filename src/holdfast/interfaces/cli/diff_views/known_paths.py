@@ -1,0 +1,38 @@
+"""A path that neither side of a difference has is a mistake, not an empty difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import NotFound
+from holdfast.domain.paths import is_within, to_text
+from holdfast.engine.listing import entry_at
+from holdfast.engine.restore.planning import loader_for
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.vault import Vault
+
+
+def require_known_paths(
+    vault: Vault,
+    paths: Sequence[bytes],
+    old: Checkpoint,
+    new: Checkpoint | None,
+    scan: Scan | None,
+) -> None:
+    """`scan` is the workspace, where that is one of the sides."""
+    trees = [old.tree, *([new.tree] if new else []), *([scan.tree] if scan else [])]
+    load = loader_for(vault, scan) if scan else vault.load_tree
+    for path in paths:
+        if any(entry_at(load, tree, path) is not None for tree in trees):
+            continue
+        for skip in scan.skipped if scan else ():
+            if is_within(path, skip.path):
+                raise NotFound(
+                    f"{to_text(path)!r} is in neither side: {skip.describe()}",
+                    hint="see everything that is left out: holdfast status --skipped",
+                )
+        raise NotFound(
+            f"{to_text(path)!r} is in neither side of the comparison",
+            hint="paths are relative to the current directory; from the workspace's top: :/PATH",
+        )

@@ -1,0 +1,187 @@
+"""What was typed in a wrong way is named, and the right way is shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine, run
+
+NOT_UTF8 = os.fsdecode(b"a\xffb")
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "message", "hint"),
+    [
+        (["restore", "--dryrun"], "restore has no option --dryrun", "did you mean --dry-run?"),
+        (["restore", "--dry"], "restore has no option --dry", "did you mean --dry-run?"),
+        (["checkpoint", "x", "--nam=y"], "checkpoint has no option --nam", "did you mean --name?"),
+        (["log", "--nonsense", "3"], "log has no option --nonsense", "holdfast log --help"),
+        (["--sesion", "x", "log"], "holdfast has no option --sesion", "did you mean --session?"),
+        (["-x"], "holdfast has no option -x", "holdfast --help"),
+        (["-C"], "-C needs a value: DIR", "holdfast -C DIR"),
+        (["--session"], "--session needs a value: ID", "holdfast --help"),
+        (["status", "-C"], "-C needs a value: DIR", "holdfast status --help"),
+        (["log", "-n"], "-n needs a value: N", "holdfast log --help"),
+        (["checkpoint", "x", "--name"], "--name needs a value: NAME", "holdfast checkpoint --help"),
+        (["log", "--json=1"], "--json takes no value", "holdfast log --help"),
+        (["diff", "--stat", "-p"], "--patch and --stat do not go together", "choose one"),
+        (["log", "x"], "unexpected argument 'x': log takes none", "holdfast log --help"),
+        (["log", "--", "x"], "unexpected argument 'x': log takes none", "holdfast log --help"),
+        (["help", "nosuch"], "there is no command 'nosuch'", "holdfast --help"),
+        (["--json"], "the command is missing", "holdfast --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_was_not_understood_is_named_with_what_was_probably_meant(
+    typed: list[str], message: str, hint: str
+) -> None:
+    answer = run(*typed)
+    assert (answer.status, answer.out) == (2, "")
+    if "--json" not in typed:
+        assert answer.err.startswith(f"error: {message}\nhint: ")
+        assert hint in answer.err
+
+
+def test_help_on_help_is_the_page_of_all_commands() -> None:
+    assert run("help", "help") == run("help") == run("--help")
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("option", ["--name", "--tag", "--goal", "--task", "--session"])
+def test_an_option_that_is_not_utf_8_is_told_as_such(cli: CommandLine, option: str) -> None:
+    answer = cli("checkpoint", "x", option, NOT_UTF8)
+    assert answer.status == 2
+    assert answer.err.startswith(f"error: the value of {option} is not UTF-8 text: 'a\\xffb'\n")
+
+
+@pytest.mark.requirement("CL-3")
+def test_what_is_not_utf_8_is_shown_byte_by_byte_in_messages(cli: CommandLine) -> None:
+    cli.save()
+    assert "has no checkpoint 'a\\xffb'" in cli("show", NOT_UTF8).err
+    assert "there is no command 'a\\xffb'" in cli(NOT_UTF8).err
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        (("restore", "README.md"), "holdfast restore HEAD README.md"),
+        (("restore", "src/app.py"), "holdfast restore HEAD src/app.py"),
+        (("diff", "README.md"), "holdfast diff -- README.md"),
+        (("diff", "HEAD", "README.md"), "holdfast diff HEAD -- README.md"),
+        (("show", "README.md"), "holdfast diff -- README.md"),
+        (("restore", "a file"), "holdfast restore HEAD 'a file'"),
+    ],
+    ids=" ".join,
+)
+def test_a_path_where_a_checkpoint_is_expected_is_recognised(
+    cli: CommandLine, typed: tuple[str, ...], hint: str
+) -> None:
+    (cli.workspace / "a file").touch()
+    cli.save()
+    (cli.workspace / "src" / "app.py").unlink()
+    answer = cli(*typed, "--json")
+    assert answer.status == 4
+    assert answer.error["code"] == "unknown_reference"
+    assert answer.error["hint"].endswith(f"write: {hint}")
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("head", "the newest is HEAD, the one before it HEAD~1"),
+        ("HEAD^2", "the newest is HEAD, the one before it HEAD~1"),
+        ("latest", "the newest is HEAD"),
+        ("first", "the first checkpoint is called initial"),
+        ("2 hours ago", "a time is written '@{2 hours ago}'"),
+        ("@{2", "quote it, so that it stays one word"),
+        ("befor", "did you mean 'before'?"),
+        ("nobody", "see what there is: holdfast log"),
+    ],
+)
+def test_a_checkpoint_that_there_is_not_gets_a_guess(
+    cli: CommandLine, typed: str, hint: str
+) -> None:
+    cli.save("x", "--name", "before")
+    answer = cli("show", typed, "--json")
+    assert answer.status == 4
+    assert hint in answer.error["hint"]
+
+
+@pytest.mark.requirement("CP-3")
+@pytest.mark.parametrize(
+    ("typed", "number"), [("HEAD^", 1), ("HEAD~", 1), ("HEAD^^", 0), ("HEAD~1^", 0), ("HEAD~~", 0)]
+)
+def test_steps_back_may_be_written_as_git_has_them(
+    cli: CommandLine, typed: str, number: int
+) -> None:
+    made = [cli.save(str(index)) for index in range(3)]
+    assert cli.json("show", typed)["id"] == made[number]
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("ends", [(), ("HEAD",), ("HEAD", "HEAD")], ids=len)
+def test_a_difference_of_a_path_that_neither_side_has_is_not_found(
+    cli: CommandLine, ends: tuple[str, ...]
+) -> None:
+    cli.save()
+    answer = cli("diff", *ends, "--json", "--", "nosuch")
+    assert answer.status == 4
+    assert answer.error["message"] == "'nosuch' is in neither side of the comparison"
+    assert cli.json("diff", *ends, "--", "src")["changes"] == []
+
+
+@pytest.mark.requirement("CL-3", "CP-12")
+def test_a_difference_of_a_path_that_is_left_out_says_why(cli: CommandLine) -> None:
+    cli.save()
+    answer = cli("diff", "--json", "--", ".env")
+    assert answer.status == 4
+    assert answer.error["message"] == "'.env' is in neither side: ignored (.gitignore:1: .env)"
+
+
+@pytest.mark.requirement("CL-2")
+def test_paths_are_shown_as_they_can_be_typed_where_one_stands(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.save()
+    for name in ("README.md", "src/app.py"):
+        (cli.workspace / name).write_text("changed\n")
+    monkeypatch.chdir(cli.workspace / "src")
+    shown = run("diff", "--name-only").out.split()
+    assert shown == ["../README.md", "app.py"]
+    assert "  modified ../README.md\n  modified app.py\n" in run("status").out
+    for line in ("modified ../README.md\n", "modified app.py\n"):
+        assert line in run("diff").out
+    assert "../README.md |" in run("diff", "--stat").out
+    assert "  restore  ../README.md\n" in run("restore", "HEAD", "--dry-run").out
+    assert "../README.md\n" in run("show", "--files").out
+    assert "../.env: ignored" in run("status", "--skipped").out
+    assert run("restore", "HEAD", *shown, "--yes").status == 0
+    assert (cli.workspace / "README.md").read_text() == "hello\n"
+
+
+@pytest.mark.requirement("RB-7")
+def test_paths_of_json_are_those_of_the_workspace_and_accepted_from_anywhere(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.save()
+    (cli.workspace / "README.md").write_text("changed\n")
+    monkeypatch.chdir(cli.workspace / "src")
+    [change] = run("diff", "--json").json["changes"]
+    assert change["path"] == "README.md"
+    done = run("restore", "HEAD", f":/{change['path']}", "--json").json
+    assert [step["path"] for step in done["operations"]] == ["README.md"]
+    assert run("restore", "HEAD", ":/../x", "--json").status == 2
+
+
+def test_a_directory_given_with_c_is_where_paths_are_shown_from(
+    cli: CommandLine, project: Path
+) -> None:
+    cli.save()
+    (project / "README.md").write_text("changed\n")
+    assert run("diff", "--name-only", "-C", str(project / "src")).out == "../README.md\n"
