@@ -214,7 +214,7 @@ def gather_settings(
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     user_file = user_settings_file(environment)
-    project_file = workspace / ".holdfast" / "config.toml"
+    project_file = project_settings_file(workspace)
     for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
         for key, value in _read_toml(path, link_flags).items():
             try:
@@ -224,6 +224,10 @@ def gather_settings(
     for key, text in stored.items():
         values[key], origins[key] = json.loads(text), "store"
     return values, origins
+
+
+def project_settings_file(workspace: Path) -> Path:
+    return workspace / ".holdfast" / "config.toml"
 
 
 def user_settings_file(environment: Mapping[str, str]) -> Path:

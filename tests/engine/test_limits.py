@@ -1,138 +1,201 @@
-"""How many checkpoints a session takes: by hand in all, automatically in an hour."""
+"""The disk budget, the privacy of the store, and directories that are no project (ST-3, ST-6)."""
 
 from __future__ import annotations
 
-import time
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
-from holdfast.domain.errors import InvalidSetting, LimitReached
-from holdfast.domain.intent import make_intent
-from holdfast.domain.outcomes import SaveOutcome
-from holdfast.domain.settings import Settings, check_setting
-from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
-
-HOUR_NS = 3600 * 10**9
-
-pytestmark = pytest.mark.requirement("SE-11")
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import (
+    HoldfastError,
+    InvalidSetting,
+    NoSpace,
+    WorkspaceMissing,
+    WorkspaceRefused,
+)
+from tests.support.composition import composed, configure
+from tests.support.hostile_trees import fill, noise
+from tests.support.tree_hash import describe
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     workspace = tmp_path / "project"
-    workspace.mkdir()
-    (workspace / "file").write_bytes(b"at first")
+    fill(workspace / "file", b"1")
     return workspace
 
 
-def _automatic(opened: Composed, reason: str, kind: Kind = Kind.TOOL) -> SaveOutcome:
-    return opened.engine.save(SESSION, make_intent(reason), kind=kind)
+def _used(session: SessionCheckpointer) -> int:
+    return sum(p.stat().st_size for p in session.save().rglob("*") if p.is_file())
 
 
-def _history(opened: Composed) -> list[str]:
-    found = opened.engine.vault.catalog.history(SESSION)
-    return [checkpoint.intent.reasoning for checkpoint in found]
-
-
-def test_the_limits_are_fifty_by_hand_and_thirty_an_hour_unless_set() -> None:
-    assert Settings().max_manual_checkpoints == 50
-    assert Settings().max_automatic_per_hour == 30
-
-
-@pytest.mark.parametrize("value", [-1, 1.5, True, "many", 10**10])
-def test_a_limit_that_is_no_number_is_refused(value: object) -> None:
-    with pytest.raises(InvalidSetting, match="max_manual_checkpoints"):
-        check_setting("max_manual_checkpoints", value)
-
-
-def test_one_by_hand_too_many_is_refused_by_the_name_of_the_setting_and_stores_nothing(
+@pytest.mark.requirement("ST-3")
+def test_a_save_over_the_budget_is_refused_whole_and_works_after_raising_it(
     workspace: Path,
 ) -> None:
-    configure(workspace, max_manual_checkpoints=3)
+    configure(workspace, budget=1_000_000)
     with SessionCheckpointer(workspace, "s") as session:
-        for number in range(3):
-            session.checkpoint(f"number {number}")
-        before = session.stats
-        (workspace / "file").write_bytes(b"not stored")
-        with pytest.raises(LimitReached, match="max_manual_checkpoints") as refused:
-            session.checkpoint("one too many")
-        assert refused.value.hint is not None
-        assert "config set max_manual_checkpoints" in refused.value.hint
+        first = session.checkpoint("small")
+        before, used = session.stats, _used(session)
+        for number in range(20):
+            fill(workspace / f"large/{number}", noise(100_000, number))
+        state = describe(workspace)
+        with pytest.raises(NoSpace) as refused:
+            session.checkpoint("does not fit")
+        assert "budget" in (refused.value.hint or "")
         assert session.stats == before
+        assert _used(session) <= used + 100_000
+        assert session.head == first
+        assert describe(workspace) == state
+        fill(workspace / "file", b"2")
+    for entry in (workspace / "large").iterdir():
+        entry.unlink()
+    with SessionCheckpointer(workspace, "s") as session:
+        session.restore(first)
+    assert (workspace / "file").read_bytes() == b"1"
+    fill(workspace / "large/again", noise(1_500_000))
+    configure(workspace, budget="10 MB")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("fits now")
+        assert session.checkpoint_count == 2
 
 
-def test_deleting_one_makes_room_for_another(workspace: Path) -> None:
-    configure(workspace, max_manual_checkpoints=2)
-    with composed(workspace) as opened:
-        first = opened.save("first")
-        opened.save("second")
-        opened.engine.delete(SESSION, first)
-        opened.save("third")
-        with pytest.raises(LimitReached):
-            opened.save("fourth")
+@pytest.mark.requirement("ST-3", "RB-2")
+def test_a_restore_that_needs_no_room_works_in_a_full_store(workspace: Path) -> None:
+    fill(workspace / "large", noise(300_000))
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"2")
+        session.checkpoint("second")
+        used = _used(session)
+    configure(workspace, budget=used // 2)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.restore(first)
+        assert (workspace / "file").read_bytes() == b"1"
+        session.undo()
+        assert (workspace / "file").read_bytes() == b"2"
 
 
-def test_each_session_has_its_own_count_and_restores_do_not_count(workspace: Path) -> None:
-    configure(workspace, max_manual_checkpoints=2)
-    for name in ("one", "other"):
-        with SessionCheckpointer(workspace, name) as session:
-            first = session.checkpoint("first")
-            (workspace / "file").write_text(name)
+@pytest.mark.requirement("ST-3")
+def test_nearing_the_budget_is_said_with_every_save(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("first")
+        used = _used(session)
+    configure(workspace, budget=used + 400_000)
+    with SessionCheckpointer(workspace, "s") as session:
+        assert session.save_checkpoint("far from it").warnings == () or used > 1_600_000
+        fill(workspace / "large", noise(350_000))
+        warnings = session.save_checkpoint("near it").warnings
+    assert len(warnings) == 1
+    assert "budget" in warnings[0]
+    assert "%" in warnings[0]
+
+
+@pytest.mark.requirement("ST-6")
+def test_the_store_is_private_from_the_first_moment(workspace: Path, holdfast_home: Path) -> None:
+    old = os.umask(0)
+    try:
+        with SessionCheckpointer(workspace, "s") as session:
+            first = session.checkpoint("why")
+            fill(workspace / "file", noise(3_000_000))
             session.restore(first)
-            session.checkpoint("second")
+            store = session.save()
+    finally:
+        os.umask(old)
+    found = [store, *store.rglob("*")]
+    assert len(found) > 6
+    for path in found:
+        expected = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == expected, path
+    assert holdfast_home in store.parents
 
 
-def test_no_limit_is_set_by_zero(workspace: Path) -> None:
-    configure(workspace, max_manual_checkpoints=0, max_automatic_per_hour=0)
-    with composed(workspace) as opened:
-        for number in range(60):
-            opened.save(f"{number}")
-        for number in range(40):
-            assert _automatic(opened, f"{number}").replaced is None
+@pytest.mark.requirement("ST-6")
+def test_a_store_that_was_opened_up_is_closed_again(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        store = session.save()
+    store.chmod(0o755)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("again")
+    assert stat.S_IMODE(store.stat().st_mode) == 0o700
 
 
-def test_an_automatic_one_too_many_in_an_hour_takes_the_place_of_the_one_before(
-    workspace: Path,
+@pytest.mark.requirement("ST-3")
+@pytest.mark.parametrize("what", ["root", "home", "above home", "system", "missing", "file"])
+def test_what_is_no_project_is_refused_with_the_way_out(tmp_path: Path, what: str) -> None:
+    home = Path.home()
+    directory = {
+        "root": Path("/"),
+        "home": home,
+        "above home": home.parent,
+        "system": Path("/etc"),
+        "missing": tmp_path / "missing",
+        "file": fill(tmp_path / "a-file"),
+    }[what]
+    before = sorted(os.listdir(home))
+    expected = WorkspaceMissing if what == "missing" else WorkspaceRefused
+    with pytest.raises(expected) as refused:
+        SessionCheckpointer(directory, "s")
+    assert refused.value.hint
+    assert sorted(os.listdir(home)) == before
+    assert not (directory / ".holdfast").exists()
+
+
+@pytest.mark.requirement("ST-3")
+def test_the_store_itself_and_what_holds_it_are_refused(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(workspace, max_automatic_per_hour=3)
-    clock = SteppedClock(time.time_ns())
-    with composed(workspace, clock=clock) as opened:
-        opened.save("by hand")
-        for number in range(3):
-            _automatic(opened, f"tool {number}")
-        (workspace / "file").write_bytes(b"what the fourth saw")
-        newest = opened.engine.vault.catalog.newest(SESSION, AUTOMATIC_KINDS)
-        assert newest is not None
-        outcome = _automatic(opened, "tool 3", Kind.RISKY)
-        assert outcome.replaced == newest.id
-        assert outcome.checkpoint.parent == newest.parent
-        assert _history(opened) == ["tool 3", "tool 1", "tool 0", "by hand"]
-        (workspace / "file").write_bytes(b"later")
-        opened.restore(outcome.checkpoint.id)
-        assert (workspace / "file").read_bytes() == b"what the fourth saw"
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "holder/home"))
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        store = session.save()
+    for directory in (tmp_path / "holder/home", store, store / "objects", tmp_path / "holder"):
+        with pytest.raises(WorkspaceRefused) as refused:
+            SessionCheckpointer(directory, "s")
+        assert refused.value.hint
 
 
-def test_an_hour_later_there_is_room_again(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=2)
-    clock = SteppedClock(time.time_ns())
-    with composed(workspace, clock=clock) as opened:
-        _automatic(opened, "first")
-        _automatic(opened, "second", Kind.INTERVAL)
-        clock.now += HOUR_NS + 1
-        assert _automatic(opened, "third").replaced is None
-        assert _history(opened) == ["third", "second", "first"]
-
-
-def test_checkpoints_by_hand_are_never_replaced_by_automatic_ones(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=1)
+@pytest.mark.requirement("ST-3", "RB-4")
+def test_a_store_inside_the_workspace_is_never_captured_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    monkeypatch.setenv("HOLDFAST_HOME", str(workspace / "tools/holdfast"))
+    with open_workspace(workspace, create=True, force=True):
+        pass
     with composed(workspace) as opened:
-        _automatic(opened, "tool 0")
-        opened.save("by hand")
-        outcome = _automatic(opened, "tool 1")
-        assert _history(opened) == ["tool 1", "by hand"]
-        hand = opened.engine.vault.catalog.history(SESSION)[1]
-        assert outcome.checkpoint.parent == hand.id
-        assert hand.parent is None
+        first = opened.save()
+        fill(workspace / "file", b"2")
+        opened.save()
+        opened.restore(first.id)
+        assert (workspace / "file").read_bytes() == b"1"
+        paths = {p for p in describe(workspace) if p.startswith(b"tools/holdfast/")}
+        opened.undo()
+    assert paths
+    assert (workspace / "file").read_bytes() == b"2"
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_symlink_to_a_workspace_means_the_workspace(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(workspace)
+    with SessionCheckpointer(tmp_path / "alias", "s") as session:
+        made = session.checkpoint("why")
+    with SessionCheckpointer.load(workspace, "s") as session:
+        assert session.head == made
+
+
+@pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize(
+    "text", ["nonsense = 1", "budget = -5", "include = '*.db'", "not toml", "\udcff"]
+)
+def test_a_wrong_setting_is_named_and_nothing_is_saved(workspace: Path, text: str) -> None:
+    fill(workspace / ".holdfast/config.toml", text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InvalidSetting) as refused:
+        SessionCheckpointer(workspace, "s")
+    assert isinstance(refused.value, HoldfastError)

@@ -28,6 +28,7 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
+from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scanner
@@ -155,8 +156,7 @@ class Work(RuleBasedStateMachine):
     def restore(self, data: st.DataObject) -> None:
         target = data.draw(st.sampled_from(self.model.order))
         before = describe(self.workspace)
-        outcome = self.session.restore_checkpoint(target)
-        self._expect(self.model.restored(target, outcome.record, before))
+        self._expect_restored(target, self.session.restore_checkpoint(target), before)
 
     @precondition(
         lambda self: (
@@ -168,8 +168,18 @@ class Work(RuleBasedStateMachine):
         target = self.model.line[1].checkpoint
         before = describe(self.workspace)
         outcome = self.session.restore_checkpoint()
+        self._expect_restored(target, outcome, before)
+
+    def _expect_restored(self, target: str, outcome: RestoreOutcome, before: State) -> None:
         assert outcome.restored_to == target
-        self._expect(self.model.restored(target, outcome.record, before))
+        if outcome.recorded:
+            self._expect(self.model.restored(target, outcome.record, before))
+            return
+        assert before == self.model.moments[target].state
+        assert self.model.redoable == []
+        assert self.model.line[0].checkpoint == target
+        assert self.session.head == outcome.record == self.model.head_is
+        self._expect(before)
 
     @precondition(lambda self: self.model.order)
     @rule(data=st.data())
@@ -183,7 +193,10 @@ class Work(RuleBasedStateMachine):
         chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
         texts = [os.fsdecode(path) for path in chosen]
         outcome = self.session.restore_checkpoint(target, texts)
-        self.model.restored_paths(outcome.record, before)
+        if outcome.recorded:
+            self.model.restored_paths(outcome.record, before)
+        else:
+            assert self.session.head == outcome.record == self.model.head_is
         self._expect(with_paths_of(before, then, chosen))
 
     @rule()

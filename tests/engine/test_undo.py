@@ -229,3 +229,48 @@ def test_a_finished_restore_says_that_it_was_verified(workspace: Path) -> None:
         first = session.checkpoint("first")
         fill(workspace / "file", b"1")
         assert session.restore_checkpoint(first).verified
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_restore_with_nothing_to_do_leaves_nothing_behind(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        fill(workspace / "file", b"1")
+        first = session.checkpoint("first")
+        fill(workspace / "other", b"not saved")
+        (workspace / "other").unlink()
+        for outcome in (
+            session.restore_checkpoint(first),
+            session.restore_checkpoint("HEAD"),
+            session.restore_checkpoint(first, ["file"]),
+        ):
+            assert (outcome.recorded, outcome.steps, outcome.verified) == (False, (), True)
+            assert outcome.record == session.head == first
+        assert session.restore(first) == 0
+        assert [s.id for s in session.history(None, records=True)] == [first]
+        with pytest.raises(NothingToUndo):
+            session.undo()
+
+
+@pytest.mark.requirement("RB-2", "RB-7")
+def test_a_path_that_is_as_it_should_be_leaves_no_record_whatever_else_changed(
+    workspace: Path,
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        fill(workspace / "file", b"1")
+        first = session.checkpoint("first")
+        fill(workspace / "other", b"not saved")
+        assert not session.restore_checkpoint(first, ["file"]).recorded
+        assert session.restore_checkpoint(first, ["other"]).recorded
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_restore_that_only_moves_head_is_recorded(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        second = session.checkpoint("the same files")
+        outcome = session.restore_checkpoint(first)
+        assert (outcome.recorded, outcome.steps) == (True, ())
+        assert session.standing_on == first
+        assert not session.restore_checkpoint(first).recorded
+        session.undo()
+        assert session.standing_on == second

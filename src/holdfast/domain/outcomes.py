@@ -49,7 +49,11 @@ class PathProblem:
 
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
-    """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`."""
+    """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`.
+
+    Not `recorded`: there was nothing to do and nothing was written. `record` and `safety` are then
+    the HEAD there was and the target, which is what the workspace holds.
+    """
 
     restored_to: CheckpointId
     record: CheckpointId
@@ -60,6 +64,7 @@ class RestoreOutcome:
     kept: tuple[Kept, ...] = ()
     warnings: tuple[str, ...] = ()
     verified: bool = True
+    recorded: bool = True
 
     @property
     def files_changed(self) -> int:

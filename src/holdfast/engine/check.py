@@ -13,6 +13,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.paths import join, to_text
 from holdfast.domain.trees import Tree
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.vault import Vault
@@ -79,6 +80,10 @@ def check_journal(vault: Vault) -> Iterator[Problem]:
             yield Problem("I4", "journal", f"it names checkpoint {wanted}, which does not exist")
 
 
+def _place(path: bytes) -> str:
+    return to_text(path) or "at the top"
+
+
 class _Reachability:
     """Remembers which directories are known to be sound."""
 
@@ -98,11 +103,13 @@ class _Reachability:
             try:
                 tree = self._vault.load_tree(digest)
             except StoreDamaged as error:
-                yield Problem("I1", subject, f"directory {path!r}: {error.message}")
+                yield Problem("I1", subject, f"directory {_place(path)}: {error.message}")
                 continue
             missing = list(self._missing_below(tree))
             for name in missing:
-                yield Problem("I1", subject, f"content of {name!r} in {path!r} is missing")
+                yield Problem(
+                    "I1", subject, f"the content of {to_text(join(path, name))} is missing"
+                )
             if not missing:
                 self._sound.add(digest)
             pending += [

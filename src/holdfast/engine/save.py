@@ -280,9 +280,11 @@ class _SpaceLimit:
                 "the disk of the store is (almost) full: this checkpoint does not fit",
                 hint="free some disk space, or move the store: set HOLDFAST_HOME",
             )
+        from holdfast.domain.sizes import size_words  # imported late: hardly any save fails
+
+        used, budget = size_words(self._used_bytes), size_words(self._budget_bytes)
         return BudgetReached(
-            f"the store holds {self._used_bytes} of {self._budget_bytes} bytes of its budget: "
-            "this checkpoint does not fit",
+            f"the store takes {used} of its budget of {budget}: this checkpoint does not fit",
             hint="raise it: holdfast config set budget '\"10 GB\"', "
             "or drop checkpoints: holdfast delete REF",
         )

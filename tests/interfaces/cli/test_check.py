@@ -64,3 +64,21 @@ def test_a_store_of_a_later_version_is_refused_untouched(cli: CommandLine, verb:
     assert answer.error["code"] == "newer_store"
     assert "upgrade" in answer.error["hint"]
     assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.requirement("CL-2")
+def test_what_is_missing_is_named_once_and_as_people_write_it(cli: CommandLine) -> None:
+    cli.save("one")
+    cli.save("two")
+    cli.save("three")
+    packs = Path(cli.json("init")["store"]) / "objects" / "packs"
+    for pack in packs.iterdir():
+        pack.unlink()
+    answer = cli("check")
+    assert answer.status == 6
+    lines = answer.out.splitlines()
+    assert "b'" not in answer.out
+    assert len([line for line in lines if "directory at the top" in line]) == 1
+    assert any(" and 2 more: directory at the top" in line for line in lines)
+    told = [problem["subject"] for problem in cli("check", "--json").json["problems"]]
+    assert len([subject for subject in told if subject.startswith("checkpoint ")]) >= 3

@@ -71,8 +71,8 @@ def test_the_origin_is_the_file_a_value_comes_from(
         (["set", "include", ".env"], "expects a list of patterns"),
         (["set", "include", "["], "is not a TOML value"),
         (["set", "budget", "1\nsetuid = 2"], "is more than one value"),
-        (["set", "budget"], "config set takes 2"),
-        (["get"], "config get takes 1"),
+        (["set", "budget"], "config set takes two arguments, and 1 was given"),
+        (["get"], "config get takes one argument, and none was given"),
         (["frobnicate"], "config does not know 'frobnicate'"),
     ],
 )
@@ -85,3 +85,19 @@ def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(
     assert answer.status == 2
     assert said in answer.error["message"]
     assert cli.json("config", "list") == before
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_list_says_where_the_files_are_and_whether_there_is_one(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.save()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = tmp_path / "config" / "holdfast" / "config.toml"
+    project, user = cli("config").out.splitlines()[-2:]
+    assert project == f"project's file {cli.workspace}/.holdfast/config.toml  (not there)"
+    assert user == f"user's file    {file}  (not there)"
+    file.parent.mkdir(parents=True)
+    file.write_text('ignore = ["*.tmp"]\n')
+    assert cli("config").out.splitlines()[-1] == f"user's file    {file}"
+    assert cli.json("config", "get", "ignore")["origin"] == str(file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
@@ -26,3 +28,18 @@ def test_deleting_always_needs_a_yes(cli: CommandLine) -> None:
     assert "--yes" in answer.error["hint"]
     assert cli.json("log")[0]["id"] == identifier
     assert cli("delete", "--json").error["code"] == "usage"
+
+
+@pytest.mark.requirement("CL-2")
+def test_the_space_that_a_delete_gave_back_is_told(cli: CommandLine) -> None:
+    cli.save("shared")
+    cli.save("the same again", "--name", "same")
+    assert cli("delete", "same", "--yes").out.endswith(
+        "  0 B freed; other checkpoints share its content\n"
+    )
+    (cli.workspace / "noise").write_bytes(os.urandom(300_000))
+    cli.save("with noise", "--name", "noise")
+    (cli.workspace / "noise").unlink()
+    first, second = cli("delete", "noise", "--yes").out.splitlines()
+    assert first.startswith("✓ Deleted ")
+    assert second.endswith("kB freed")

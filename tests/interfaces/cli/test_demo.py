@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,18 @@ def test_the_steps_of_the_demo_are_data_too(temporary: Path) -> None:
     assert back[0]["tree_hash"] == back[2]["tree_hash"] != back[1]["tree_hash"]
     ruined = next(step for step in told["steps"] if step["changes"])
     assert {change["change"] for change in ruined["changes"]} == {"added", "modified", "removed"}
+
+
+def test_the_demo_hides_no_step_and_its_numbers_agree(temporary: Path) -> None:
+    told = run("demo", "--json").json["steps"]
+    assert told[1]["commands"] == ["holdfast config set include '[\".env\"]'"]
+    files = re.match(r"(\d+) files;", told[0]["result"])
+    assert files
+    assert f": {files[1]} files, {files[1]} added" in told[2]["result"]
+    ruined = next(step for step in told if step["changes"])
+    taken_back = told[told.index(ruined) + 1]
+    removed, changed, added = re.findall(r"(\d+) (?:removed|modified|added)", ruined["result"])
+    assert f"({removed} created, {changed} rewritten, {added} deleted)" in taken_back["result"]
 
 
 def test_the_demo_takes_no_arguments() -> None:

@@ -74,9 +74,7 @@ def test_for_people_it_is_words_and_lines(cli: CommandLine) -> None:
         "  binary, 256 B → 2.0 kB\n"
         "removed empty/ (directory)\n"
         "removed link (symbolic link)\n"
-        "@@ -1 +0,0 @@\n"
         "-README.md\n"
-        "\\ No newline at end of file\n"
         "added link\n"
         "@@ -0,0 +1 @@\n"
         "+now a file\n"
@@ -220,3 +218,20 @@ def test_side_by_side_shows_old_and_new_in_one_row(cli: CommandLine) -> None:
     assert cells[0] == ["1", "def", "main():", "1", "def", "main():"]
     assert cells[1] == ["2-", "return", "1", "2+", "return", "2"]
     assert cells[2] == ["3+", "#", "more"]
+
+
+def test_the_new_target_of_a_link_is_no_file_without_a_newline(cli: CommandLine) -> None:
+    cli.save()
+    (cli.workspace / "link").unlink()
+    (cli.workspace / "link").symlink_to("elsewhere")
+    assert cli("diff").out == "modified link (symbolic link)\n-README.md\n+elsewhere\n"
+    assert "No newline" in cli("diff", "--patch").out, "git apply needs it"
+
+
+@pytest.mark.requirement("CL-2")
+def test_tabs_stay_tabs_in_lines_and_columns_keep_their_distance(cli: CommandLine) -> None:
+    (cli.workspace / "Makefile").write_text("all:\n\tone\ttwo\n")
+    cli.save()
+    (cli.workspace / "Makefile").write_text("all:\n\tone\tthree\n")
+    assert cli("diff").out.endswith("-\tone\ttwo\n+\tone\tthree\n")
+    assert "2-         one     two" in cli("diff", "-y").out

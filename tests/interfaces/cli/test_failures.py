@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -167,6 +168,7 @@ def test_a_budget_that_is_used_up_is_exit_7_and_names_the_setting(cli: CommandLi
     assert answer.status == 7
     assert answer.error["code"] == "budget_reached"
     assert "config set budget" in answer.error["hint"]
+    assert re.search(r"takes \d+ kB of its budget of 1\.0 kB", answer.error["message"])
     assert len(cli.json("log")) == 1
 
 

@@ -20,6 +20,7 @@ def test_the_log_is_a_list_newest_first(cli: CommandLine) -> None:
 
 def test_records_of_restores_are_listed_when_asked_for(cli: CommandLine) -> None:
     cli.save("first", "--name", "first")
+    (cli.workspace / "README.md").write_text("changed\n")
     cli.json("restore", "first")
     assert [one["kind"] for one in cli.json("log")] == ["manual"]
     assert [one["kind"] for one in cli.json("log", "--records")] == ["restore", "safety", "manual"]
@@ -29,7 +30,7 @@ def test_records_of_restores_are_listed_when_asked_for(cli: CommandLine) -> None
 def test_in_a_pipe_the_log_is_one_plain_line_each(cli: CommandLine) -> None:
     identifier = cli.save("why\nmore of it", "--name", "here", "--confidence", "0.9")
     made = cli.json("log")[0]
-    line = f"{identifier} {made['created_at']} manual 0.90 6 +6 ~0 -0 [here] why\n"
+    line = f"{identifier} {made['created_at']} manual 0.90 6 +6 ~0 -0 (HEAD) [here] why\n"
     assert cli("log").out == line
     assert cli.process("log").out == line
 

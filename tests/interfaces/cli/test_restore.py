@@ -274,3 +274,45 @@ def test_the_plain_answer_says_how_to_get_back(cli: CommandLine, saved: str) -> 
     assert ", verified, " in done
     assert back.endswith("back: holdfast undo")
     assert cli("undo", "--yes").out.splitlines()[-1].endswith("back: holdfast redo")
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_restore_with_nothing_to_do_says_so_and_leaves_no_record(
+    cli: CommandLine, saved: str
+) -> None:
+    cli.json("restore", "good", "--yes")
+    before = cli.json("log", "--records")
+    assert cli("restore", "good").out == (
+        f"✓ Nothing to do: the workspace is already as in good ({saved[:10]})\n"
+    )
+    assert "this path is already as in good" in cli("restore", "good", "README.md").out
+    answer = cli.json("restore", "good")
+    assert (answer["safety_checkpoint"], answer["operations"]) == (None, [])
+    assert cli.json("log", "--records") == before
+    assert "would change nothing in the workspace" in cli("restore", "good", "--dry-run").out
+
+
+def test_a_long_restore_is_told_in_short_and_as_json_whole(cli: CommandLine) -> None:
+    for number in range(30):
+        (cli.workspace / f"{number:02}").touch()
+    cli.save("many", "--name", "many")
+    for number in range(30):
+        (cli.workspace / f"{number:02}").unlink()
+    assert len(cli("restore", "many", "--dry-run").out.splitlines()) == 33
+    assert len(cli.json("restore", "many", "--dry-run")["operations"]) == 30
+    told = cli("restore", "many", "--yes").out.splitlines()
+    assert told[20] == "  … and 10 more (--json lists all)"
+    assert len(told) == 23
+
+
+@pytest.mark.requirement("RB-8")
+def test_without_a_yes_it_says_what_is_about_to_happen(cli: CommandLine, saved: str) -> None:
+    said = cli("restore", "good").err
+    assert said.startswith(f"error: restoring good ({saved[:10]}) changes 3 files (1 created, ")
+    cli.json("restore", "good", "--yes")
+    assert cli("undo").err.startswith("error: undoing the last restore changes 3 files")
+    assert cli("undo", "--dry-run").out.startswith("Undoing the last restore would change this:\n")
+    cli.json("undo", "--yes")
+    assert cli("redo").err.startswith(
+        "error: redoing the restore that was undone last changes 3 files"
+    )

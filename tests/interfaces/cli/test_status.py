@@ -44,3 +44,14 @@ def test_status_stores_nothing(cli: CommandLine) -> None:
     before = cli.json("stats")["content_blobs"]
     cli.json("status")
     assert cli.json("stats")["content_blobs"] == before
+
+
+@pytest.mark.requirement("CP-12")
+def test_as_many_paths_are_listed_as_are_counted(cli: CommandLine) -> None:
+    (cli.workspace / ".gitignore").write_text(".env\n*.log\n")
+    for name in ("a.log", "b.log"):
+        (cli.workspace / name).touch()
+    cli.save()
+    *_, words, one, two, three = cli("status", "--skipped").out.splitlines()
+    assert words == "left out  3 ignored"
+    assert [line.split(":")[0].strip() for line in (one, two, three)] == [".env", "a.log", "b.log"]

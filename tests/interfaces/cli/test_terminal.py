@@ -206,6 +206,24 @@ def test_the_mark_in_the_log_is_where_the_work_stands(cli: CommandLine) -> None:
 
 
 @pytest.mark.requirement("CL-2")
+@pytest.mark.parametrize("columns", [40, 50, 65, 66, 80])
+@pytest.mark.parametrize(
+    "arguments", [("log",), ("diff", "-y"), ("diff",), ("undo", "--help")], ids=" ".join
+)
+def test_on_a_narrow_terminal_lines_fit_and_words_stay_whole(
+    cli: CommandLine, columns: int, arguments: tuple[str, ...]
+) -> None:
+    cli.save("an extraordinary refactoring of everything", "--name", "before-that")
+    (cli.workspace / "README.md").write_text("extraordinary words\n")
+    with Screen(cli.workspace, *arguments, columns=columns) as screen:
+        lines = screen.plain(screen.finish())
+    assert screen.status == 0
+    assert all(cell_width(line) <= columns for line in lines), lines
+    whole = {"log": "extraordinary", "diff": "extraordinary", "undo": "workspace"}[arguments[0]]
+    assert any(whole in line for line in lines)
+
+
+@pytest.mark.requirement("CL-2")
 def test_without_colour_a_terminal_still_gets_the_table(cli: CommandLine) -> None:
     cli.save("the first one")
     with Screen(cli.workspace, "log", environment={"NO_COLOR": "1"}) as screen:
@@ -243,6 +261,28 @@ def test_a_yes_at_the_terminal_restores(cli: CommandLine) -> None:
         screen.finish()
     assert screen.status == 0
     assert (cli.workspace / "README.md").read_text() == "hello\n"
+
+
+@pytest.mark.requirement("RB-8", "CL-2")
+def test_what_was_shown_before_the_question_is_not_shown_again(cli: CommandLine) -> None:
+    for number in range(30):
+        (cli.workspace / f"{number:02}").touch()
+    cli.save("good", "--name", "good")
+    for number in range(30):
+        (cli.workspace / f"{number:02}").unlink()
+    with Screen(cli.workspace, "restore", "good") as screen:
+        question = screen.read_until("Restore? [y/N] ")
+        assert question.count("create") == 21  # twenty of them, and the sum
+        assert "… and 10 more" in question
+        assert "warning: 30 paths changed since the last checkpoint" in "".join(
+            screen.plain(question)
+        )
+        screen.type("y\n")
+        rest = "\n".join(screen.plain(screen.finish()))
+    assert rest.count("create") == 1
+    assert "warning" not in rest
+    with Screen(cli.workspace, "undo") as screen:
+        assert "Undoing the last restore would change this:" in screen.read_until("Undo? [y/N] ")
 
 
 @pytest.mark.requirement("RB-8")

@@ -108,15 +108,20 @@ def _warnings(
         yield (
             f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which no "
             f"checkpoint keeps: they go with it"
-            + (f"; so do those of {len(marked) - 1} more files" if len(marked) > 1 else "")
+            + (f"; so do those of {_count(len(marked) - 1, 'more file')}" if marked[1:] else "")
         )
     if head is not None:
         count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
         if count:
             yield (
-                f"{count} path{'s' if count > 1 else ''} changed since the last checkpoint; "
+                f"{_count(count, 'path')} changed since the last checkpoint; "
                 "the safety checkpoint keeps the present state"
             )
     unread = [s for s in scan.skipped if s.reason.is_failure]
     if unread:
-        yield f"{len(unread)} paths could not be read and are left alone"
+        left = "is" if len(unread) == 1 else "are"
+        yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,10 +16,12 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.operations import OperationKind, undo_lists
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
+from holdfast.engine.references import standing_on
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
 from holdfast.engine.restore.handles import DirectoryHandles
@@ -51,6 +53,9 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             saved, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
+            if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
+                unlocked.put_back()
+                return _untouched(request, plan, at_head)
             safety = add_safety(vault, saved, request, at_head)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
@@ -62,6 +67,35 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             raise
         unlocked.put_back(but={step.path for step in plan.steps})
         return outcome
+
+
+def _nothing_to_do(
+    vault: Vault, request: RestoreRequest, plan: RestorePlan, head: Checkpoint
+) -> bool:
+    """Whether the workspace is as it should be and HEAD says so already: then a record would only
+    clutter the history. What changes the list of undos and redos is recorded always: these
+    themselves, and a restore that ends what could be redone."""
+    if plan.steps or request.kind is not OperationKind.RESTORE:
+        return False
+    if undo_lists(vault.catalog.operations(request.session_id)).redoable:
+        return False
+    if resulting_tree(vault, request, head.id).tree != head.tree:
+        return False
+    standing = standing_on(vault, request.session_id)
+    return bool(request.paths) or (standing is not None and standing.id == request.target.id)
+
+
+def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> RestoreOutcome:
+    return RestoreOutcome(
+        restored_to=request.target.id,
+        record=head.id,
+        safety=request.target.id,
+        steps=(),
+        skipped=tuple(PathProblem(b.path, b.reason) for b in plan.blocked),
+        kept=plan.kept,
+        warnings=plan.warnings,
+        recorded=False,
+    )
 
 
 def _save_and_plan(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
+from holdfast.domain.sizes import size_words
 from holdfast.engine.scan.directory_state import (
     MANY_NAMES,
     SPARSE,
@@ -222,7 +223,7 @@ class Survey:
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
         policy = self._walker.policy
         if status.st_size > policy.max_file_size and not self._is_wanted(name):
-            return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
+            return self._skip(name, SkipReason.TOO_LARGE, size_words(status.st_size))
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
         known = self._known_rows.get(name)

@@ -82,7 +82,10 @@ def left_out_words(skipped: Iterable[Skipped]) -> str:
 
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
+    """The paths that `left_out_words` counts."""
     for skip in skipped:
+        if skip.reason is SkipReason.OWN_DATA:
+            continue
         path = terminal.path(skip.path)
         terminal.line(f"{indent}{path}: {terminal.paint(visible(skip.describe()), DIM)}")
 

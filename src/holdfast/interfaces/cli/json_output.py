@@ -66,10 +66,11 @@ def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
     }
 
 
-def skipped(paths: Iterable[Skipped]) -> list[dict[str, str]]:
+def skipped(paths: Iterable[Skipped]) -> list[dict[str, Any]]:
     return [
         {"path": to_text(s.path), "reason": s.reason.value}
         | ({"detail": s.detail} if s.detail else {})
+        | ({"failed": True} if s.reason.is_failure else {})
         for s in paths
     ]
 
@@ -77,7 +78,7 @@ def skipped(paths: Iterable[Skipped]) -> list[dict[str, str]]:
 def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
     return {
         "restored_to": outcome.restored_to,
-        "safety_checkpoint": outcome.safety,
+        "safety_checkpoint": outcome.safety if outcome.recorded else None,
         **_steps(outcome.steps),
         "skipped": _problems(outcome.skipped),
         "conflicts": _problems(outcome.conflicts),

@@ -27,7 +27,10 @@ from holdfast.interfaces.cli.wording import ago, percent
 
 _GAP = "  "
 _NARROW = 90
+_NARROWER = 66
 _LEAST_FOR_REASON = 20
+_SHORT = (" ", "id", "when", "sure")
+_INDENT = "     "
 _RIGHT = ("sure", "files")
 _ONLY_WIDE = ("kind", "changes")
 
@@ -46,6 +49,9 @@ def show_table(
     terminal: Terminal, found: Sequence[Checkpoint], head: str | None, now: datetime
 ) -> None:
     rows = [_row(one, one.id == head, now) for one in found]
+    if terminal.width < _NARROWER:
+        _show_list(terminal, found, rows)
+        return
     names = [name for name in rows[0] if terminal.width >= _NARROW or name not in _ONLY_WIDE]
     widths = {name: max(len(name), *(_width(row[name]) for row in rows)) for name in names}
     left = sum(widths.values()) + len(_GAP) * len(widths)
@@ -57,6 +63,15 @@ def show_table(
         terminal.line(_GAP.join([*cells, reason[0]]))
         for line in reason[1:]:
             terminal.line(" " * left + line)
+
+
+def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[Row]) -> None:
+    """Where columns leave no room for the reason, it stands below."""
+    for one, row in zip(found, rows, strict=True):
+        cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in _SHORT]
+        terminal.line(_GAP.join(cells))
+        for line in _reason(terminal, one, terminal.width - len(_INDENT)):
+            terminal.line(_INDENT + line)
 
 
 def _row(one: Checkpoint, is_head: bool, now: datetime) -> Row:
@@ -95,7 +110,7 @@ def _reason(terminal: Terminal, one: Checkpoint, width: int) -> list[str]:
     return [terminal.paint(line, DIM) for line in lines] if one.kind.is_record else lines
 
 
-def _cell(terminal: Terminal, parts: list[Part], width: int, *, right: bool) -> str:
+def _cell(terminal: Terminal, parts: list[Part], width: int, *, right: bool = False) -> str:
     space = " " * (width - _width(parts))
     text = "".join(
         terminal.paint(part.text, *part.codes) if part.codes else part.text for part in parts

@@ -59,28 +59,52 @@ def summary(steps: Sequence[Step]) -> str:
     return f"{total} ({', '.join(parts)})"
 
 
-def show_plan(terminal: Terminal, target: Checkpoint, plan: RestorePlan) -> None:
-    terminal.line(f"Restoring {target_words(target)} would change this:")
-    show_steps(terminal, plan.steps)
+def doing(request: RestoreRequest) -> str:
+    """What is about to happen, as the beginning of a sentence."""
+    if request.kind is OperationKind.UNDO:
+        return "undoing the last restore"
+    if request.kind is OperationKind.REDO:
+        return "redoing the restore that was undone last"
+    return f"restoring {target_words(request.target)}"
+
+
+def show_plan(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) -> None:
+    words = doing(request)
+    begin = words[0].upper() + words[1:]
+    if not plan.steps:
+        terminal.line(f"{begin} would change nothing in the workspace.")
+        show_problems(terminal, "stays", plan.kept)
+        show_problems(terminal, "in the way", plan.blocked)
+        return
+    terminal.line(f"{begin} would change this:")
+    show_steps(terminal, plan.steps, whole=not terminal.for_people)
     written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
     terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
     show_problems(terminal, "stays", plan.kept)
     show_problems(terminal, "in the way", plan.blocked)
 
 
-def show_steps(terminal: Terminal, steps: Sequence[Step], *, most: int | None = None) -> None:
-    limit = len(steps) if most is None else most
+def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:
+    """One line each, and not more than fit on a screen unless all are wanted."""
+    limit = len(steps) if whole else _MOST_LINES
     for step in steps[:limit]:
         word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
         terminal.line(f"  {word} {terminal.path(step.path)}")
     if len(steps) > limit:
-        terminal.line(terminal.paint(f"  … and {len(steps) - limit:,} more", DIM))
+        more = f"  … and {len(steps) - limit:,} more (--json lists all)"
+        terminal.line(terminal.paint(more, DIM))
 
 
 def show_outcome(
-    terminal: Terminal, request: RestoreRequest, outcome: RestoreOutcome, elapsed_ms: float
+    terminal: Terminal,
+    request: RestoreRequest,
+    outcome: RestoreOutcome,
+    elapsed_ms: float,
+    *,
+    with_steps: bool,
 ) -> None:
-    show_steps(terminal, outcome.steps, most=_MOST_LINES if terminal.for_people else None)
+    if with_steps:
+        show_steps(terminal, outcome.steps, whole=False)
     mark = terminal.paint("✓", GREEN) if outcome.verified else terminal.paint("✗", RED)
     checked = "verified" if outcome.verified else "NOT verified"
     where = terminal.paint(target_words(request.target), CYAN)
@@ -97,6 +121,17 @@ def show_outcome(
     )
 
 
+def show_nothing_to_do(
+    terminal: Terminal, request: RestoreRequest, outcome: RestoreOutcome
+) -> None:
+    what = "these paths are" if request.paths else "the workspace is"
+    what = "this path is" if len(request.paths) == 1 else what
+    mark = terminal.paint("✓", GREEN)
+    terminal.line(f"{mark} Nothing to do: {what} already as in {target_words(request.target)}")
+    show_problems(terminal, "stays", outcome.kept)
+    show_problems(terminal, "not restored", outcome.skipped)
+
+
 def show_problems(
     terminal: Terminal, title: str, problems: Sequence[PathProblem | Kept | Blocked]
 ) -> None:
@@ -107,4 +142,4 @@ def show_problems(
         label = terminal.paint(f"{title}:", YELLOW)
         terminal.line(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     if len(problems) > limit:
-        terminal.line(terminal.paint(f"  … and {count(len(problems) - limit, 'more path')}", DIM))
+        terminal.line(terminal.paint(f"  … and {len(problems) - limit:,} more", DIM))

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.restore_plans import RestorePlan
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.restore_view import show_outcome, show_plan, summary, target_words
+from holdfast.interfaces.cli.restore_view import (
+    doing,
+    show_nothing_to_do,
+    show_outcome,
+    show_plan,
+    summary,
+)
 
 PARTIAL = 3
 _HINT = "look at it with --dry-run, and go ahead with --yes"
@@ -19,17 +27,33 @@ def restore_and_report(
     """Carry out a request, or only show it; returns the exit status."""
     if invocation.options.dry_run:
         return _preview(invocation, opened, request)
-    if not invocation.options.yes:
-        _confirm(invocation, opened, request)
+    shown = None if invocation.options.yes else _confirm(invocation, opened, request)
     with invocation.busy("restoring"):
         outcome = opened.engine.restore(request)
     if invocation.json:
         invocation.emit(json_output.restored(outcome, invocation.elapsed_ms))
     else:
-        show_outcome(invocation.terminal, request, outcome, invocation.elapsed_ms)
-        for warning in outcome.warnings:
-            invocation.terminal.warn(warning)
+        _show(invocation, request, outcome, shown)
     return PARTIAL if outcome.skipped or not outcome.verified else 0
+
+
+def _show(
+    invocation: Invocation,
+    request: RestoreRequest,
+    outcome: RestoreOutcome,
+    shown: RestorePlan | None,
+) -> None:
+    """What was seen before the question is not told again."""
+    terminal = invocation.terminal
+    if not outcome.recorded:
+        show_nothing_to_do(terminal, request, outcome)
+    else:
+        repeated = shown is not None and shown.steps == outcome.steps
+        show_outcome(terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated)
+    told = shown.warnings if shown is not None else ()
+    for warning in outcome.warnings:
+        if warning not in told:
+            terminal.warn(warning)
 
 
 def _preview(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
@@ -42,28 +66,32 @@ def _preview(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequ
             )
         )
         return 0
-    show_plan(invocation.terminal, request.target, plan)
+    show_plan(invocation.terminal, request, plan)
     for warning in plan.warnings:
         invocation.terminal.warn(warning)
     invocation.terminal.line("Nothing was changed (dry run).")
     return 0
 
 
-def _confirm(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> None:
-    """Nothing to ask when one file or none is affected, or when the engine will refuse anyway."""
+def _confirm(
+    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+) -> RestorePlan | None:
+    """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
+    affected, or when the engine will refuse anyway."""
     with invocation.busy("planning"):
         plan = opened.engine.plan(request)
     if len(plan.affected_files) <= 1 or (plan.blocked and not request.best_effort):
-        return
-    if not invocation.json and can_ask(invocation):
+        return None
+    asks = not invocation.json and can_ask(invocation)
+    if asks:
         aside = invocation.terminal.aside()
-        show_plan(aside, request.target, plan)
+        show_plan(aside, request, plan)
         for warning in plan.warnings:
             aside.warn(warning)
     require_confirmation(
         invocation,
-        f"going back to {target_words(request.target)} changes {summary(plan.steps)} "
-        "and needs confirmation",
-        "Go ahead?",
+        f"{doing(request)} changes {summary(plan.steps)} and needs confirmation",
+        f"{request.kind.value.capitalize()}?",
         hint=_HINT,
     )
+    return plan if asks else None

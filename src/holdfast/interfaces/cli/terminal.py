@@ -50,8 +50,8 @@ def visible_bytes(data: bytes) -> str:
 
 
 def visible_line(data: bytes) -> str:
-    """A line of a file: tabs become spaces, everything else as in `visible`."""
-    return visible(data.decode("utf-8", "surrogateescape").expandtabs(4))
+    """A line of a file: tabs stay, everything else as in `visible`."""
+    return "\t".join(visible(part) for part in data.decode("utf-8", "surrogateescape").split("\t"))
 
 
 def _told(message: str) -> str:

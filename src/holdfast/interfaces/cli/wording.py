@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-_UNITS = ("kB", "MB", "GB", "TB", "PB")
+from holdfast.domain.sizes import size_words as size
+
+__all__ = ["ago", "count", "duration", "first_line", "iso", "percent", "shortened", "size"]
+
 _STEPS = (
     (60, 1, "second"),
     (3600, 60, "minute"),
@@ -15,18 +18,6 @@ _STEPS = (
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def size(size_bytes: int) -> str:
-    """Powers of ten, three digits: `999 B`, `1.5 kB`, `12 MB`."""
-    if size_bytes < 1000:
-        return f"{size_bytes} B"
-    value = float(size_bytes)
-    for unit in _UNITS:
-        value /= 1000
-        if value < 999.5 or unit == _UNITS[-1]:
-            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
-    raise AssertionError("the last unit takes everything")
 
 
 def duration(elapsed_ms: float) -> str:
@@ -50,7 +41,8 @@ def iso(moment: datetime) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
+    """A share that is not nothing is never told as nothing."""
+    return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
 
 
 def shortened(text: str, length: int) -> str:

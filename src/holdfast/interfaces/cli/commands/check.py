@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import GREEN, RED, visible
+from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
     from holdfast.engine.check import Problem
 
 _DAMAGED = 6
+_MOST_LINES = 20
 
 
 def configure(parser: Parser) -> None:
@@ -36,9 +38,7 @@ def run(invocation: Invocation) -> int:
         invocation.emit({"ok": not problems, "problems": found})
         return _DAMAGED if problems else 0
     terminal = invocation.terminal
-    for problem in problems:
-        label = terminal.paint(visible(problem.invariant), RED)
-        terminal.line(f"{label} {visible(problem.subject)}: {visible(problem.problem)}")
+    _list(terminal, problems)
     took = duration(invocation.elapsed_ms)
     if problems:
         words = count(len(problems), "problem")
@@ -48,6 +48,22 @@ def run(invocation: Invocation) -> int:
     unread = "" if invocation.options.data else "; content was not read (--data)"
     terminal.line(f"{terminal.paint('✓', GREEN)} {what}: 0 problems, {took}{unread}")
     return 0
+
+
+def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
+    """What is wrong in the same way with several checkpoints is told once, with the first of them;
+    on a terminal not more than fit on it."""
+    subjects: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        subjects.setdefault((problem.invariant, problem.problem), []).append(problem.subject)
+    limit = _MOST_LINES if terminal.for_people else len(subjects)
+    for (invariant, words), named in list(subjects.items())[:limit]:
+        label = terminal.paint(visible(invariant), RED)
+        more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
+        terminal.line(f"{label} {visible(named[0])}{more}: {visible(words)}")
+    if len(subjects) > limit:
+        rest = f"… and {len(subjects) - limit:,} more (--json lists all)"
+        terminal.line(terminal.paint(rest, DIM))
 
 
 def _find_problems(invocation: Invocation) -> list[Problem]:

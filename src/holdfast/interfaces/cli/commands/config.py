@@ -24,8 +24,9 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Read and change the settings of a workspace. VALUE is TOML: a number, a text in double quotes, or a
 list in brackets; a single word needs no quotes. set writes into the workspace's store, which wins
-over the project's file .holdfast/config.toml, which wins over the user's file; unset takes the
-store's value away again. list shows each setting with its value, where that comes from, and what it
+over the project's file .holdfast/config.toml, which wins over the user's file
+~/.config/holdfast/config.toml (under XDG_CONFIG_HOME, if that is set); unset takes the store's
+value away again. list shows each setting with its value, where that comes from, and what it
 means."""
     parser.epilog = """\
 examples:
@@ -46,12 +47,17 @@ def run(invocation: Invocation) -> int:
     if len(words) != _ACTIONS[action]:
         forms = {"list": "", "get": " KEY", "set": " KEY VALUE", "unset": " KEY"}
         raise UsageError(
-            f"config {action} takes {_ACTIONS[action] or 'no'} more argument(s), not {len(words)}",
+            f"config {action} takes {_takes(action)}, and {len(words) or 'none'} "
+            f"{'was' if len(words) < 2 else 'were'} given",
             hint=f"use: holdfast config {action}{forms[action]}; quote a VALUE with spaces",
         )
     if action in ("set", "unset"):
         _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
     return _print_all(invocation) if action == "list" else _print_one(invocation, words[0])
+
+
+def _takes(action: str) -> str:
+    return {0: "no argument", 1: "one argument", 2: "two arguments"}[_ACTIONS[action]]
 
 
 def _change(invocation: Invocation, key: str, value: Any) -> None:
@@ -134,7 +140,23 @@ def _print_all(invocation: Invocation) -> int:
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
         terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
+    _print_files(invocation)
     return 0
+
+
+def _print_files(invocation: Invocation) -> None:
+    """Where values can be written by hand; the first file that has a key wins."""
+    from holdfast.bootstrap import nearest_workspace, project_settings_file, user_settings_file
+
+    workspace = nearest_workspace(invocation.directory) or invocation.directory.resolve()
+    terminal = invocation.terminal
+    terminal.line()
+    for label, path in (
+        ("project's file", project_settings_file(workspace)),
+        ("user's file", user_settings_file(os.environ)),
+    ):
+        absent = "" if path.exists() else terminal.paint("  (not there)", DIM)
+        terminal.line(f"{label:<14} {visible(str(path))}{absent}")
 
 
 def _toml(value: Any) -> str:

@@ -24,6 +24,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.checkpoint_view import identifier, moment, title
     from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
     from holdfast.interfaces.cli.restore_view import target_words
+    from holdfast.interfaces.cli.terminal import DIM, GREEN
     from holdfast.interfaces.cli.wording import size
 
     words = invocation.at_most(1, "one checkpoint")
@@ -54,8 +55,11 @@ def run(invocation: Invocation) -> int:
             }
         )
         return 0
-    freed = f", {size(outcome.freed_bytes)} freed" if outcome.freed_bytes else ""
-    terminal.line(f"Deleted {identifier(terminal, found)}: {title(found)}{freed}")
+    freed = size(outcome.freed_bytes)
+    mark = terminal.paint("✓", GREEN)
+    terminal.line(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")
+    shared = "" if outcome.freed_bytes else "; other checkpoints share its content"
+    terminal.line(terminal.paint(f"  {freed} freed{shared}", DIM))
     for warning in outcome.warnings:
         terminal.warn(warning)
     return 0

@@ -22,7 +22,8 @@ List the checkpoints of the session, newest first. Restores leave records behind
 (safety) and after (restore); they are listed with --records and can be restored like any other.
 
 On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
-from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC."""
+from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC, and (HEAD) where
+the work stands."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
@@ -45,6 +46,8 @@ def run(invocation: Invocation) -> int:
         session = catalog.session(session_id)
         head = session.head if session else None
         standing = standing_on(opened.engine.vault, session_id)
+    # Without records in sight, the checkpoint that HEAD stands for is the one to mark.
+    here = head if invocation.options.records or standing is None else standing.id
     if invocation.json:
         invocation.emit(
             [json_output.checkpoint_with_intent(c, is_head=c.id == head) for c in found]
@@ -56,11 +59,9 @@ def run(invocation: Invocation) -> int:
     elif invocation.terminal.for_people:
         from holdfast.interfaces.cli.log_table import show_table
 
-        # Without records in sight, the checkpoint that HEAD stands for is the one to mark.
-        here = head if invocation.options.records or standing is None else standing.id
         show_table(invocation.terminal, found, here, invocation.now)
     else:
-        _plain(invocation, found)
+        _plain(invocation, found, here)
     return 0
 
 
@@ -72,14 +73,15 @@ def _limit(text: str | None) -> int | None:
     return int(text) or None
 
 
-def _plain(invocation: Invocation, found: Sequence[Checkpoint]) -> None:
+def _plain(invocation: Invocation, found: Sequence[Checkpoint], here: str | None) -> None:
     from holdfast.interfaces.cli.checkpoint_view import change_marks, title
     from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import iso
 
     for one in found:
         name = f"[{visible(one.name)}] " if one.name else ""
+        head = "(HEAD) " if one.id == here else ""
         invocation.terminal.line(
             f"{one.id} {iso(one.created_at)} {one.kind.value} {one.intent.confidence:.2f} "
-            f"{one.files} {change_marks(one.changed)} {name}{title(one)}"
+            f"{one.files} {change_marks(one.changed)} {head}{name}{title(one)}"
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +76,11 @@ class Story:
         said = f"{count(files, 'file')}; one is a link, one a .env with a key, ignored by git"
         yield Step("A small project", (), None, said)
         with self._opened() as opened:
+            ms, _ = _timed(lambda: opened.engine.set_setting("include", [".env"]))
+            command = "holdfast config set include '[\".env\"]'"
+            said = "checkpoints keep .env as well, although git ignores it"
+            yield Step("Its secrets are worth keeping too", (command,), ms, said)
+        with self._opened() as opened:  # settings are read when a workspace is opened
             yield from self._work(opened.engine)
             yield from self._way_back(opened.engine)
 
@@ -91,9 +96,8 @@ class Story:
     def _way_back(self, engine: Engine) -> Iterator[Step]:
         head = engine.resolve(_SESSION, "HEAD")
         ms, changes = _timed(lambda: engine.changes(head, None))
-        kinds = Counter(change.type.value for change in changes)
-        said = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-        yield Step("What happened?", ("holdfast diff",), ms, said, changes=tuple(changes))
+        said = _changes_words(changes)
+        yield Step("What happened?", ("holdfast status",), ms, said, changes=tuple(changes))
         back = engine.restore_request(_SESSION, "logout")
         yield self._restore(engine, "Take it back", "restore logout", back, to_good=True)
         undo = engine.undo_request(_SESSION)
@@ -120,9 +124,6 @@ class Story:
 
     def _opened(self) -> OpenWorkspace:
         """Its own store and settings: nothing of the user is read or written."""
-        settings = self._place / "config" / "holdfast"
-        settings.mkdir(parents=True)
-        (settings / "config.toml").write_text('include = [".env"]\n')
         environment = {
             "HOLDFAST_HOME": str(self._place / "home"),
             "XDG_CONFIG_HOME": str(self._place / "config"),
@@ -144,6 +145,17 @@ def _save(engine: Engine, title: str, name: str) -> Step:
     said = f"saved {short(made.id)}: {files_words(made)}, {change_words(made.changed)}"
     commands = (f'holdfast checkpoint "…" --name {name}',)
     return Step(title, commands, ms, said, not outcome.failures, facts={"checkpoint": made.id})
+
+
+def _changes_words(changes: Sequence[Change]) -> str:
+    """Counted as a restore counts: files, and directories apart."""
+    kinds = Counter(change.type.value for change in changes if not change.is_directory)
+    parts = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    words = f"{count(kinds.total(), 'file')} ({parts})"
+    directories = len(changes) - kinds.total()
+    if directories:
+        words += f" and {count(directories, 'empty directory', 'empty directories')}"
+    return words
 
 
 def _timed(work: Callable[[], Result]) -> tuple[float, Result]:

@@ -24,9 +24,12 @@ from holdfast.interfaces.cli.diff_views.difference import (
     notes,
     one_kind_each,
 )
+from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.terminal import Terminal, visible_bytes, visible_line
 
 _LONGEST_COLOURED_HUNK = 2_000
+_TAB = 8
+_NARROWEST = 70
 
 
 class Look(NamedTuple):
@@ -56,6 +59,10 @@ class Side(NamedTuple):
 
 
 def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
+    """Where two columns leave no room for words, one below the other instead."""
+    if terminal.width < _NARROWEST:
+        show_unified(terminal, difference, exact=False)
+        return
     console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
     for change in one_kind_each(difference.changes):
@@ -155,7 +162,7 @@ def _pairs(hunk: Hunk, name: str, syntax: str) -> Iterator[tuple[Side | None, Si
 
 def _sides(hunk: Hunk, kind: str, start: int, name: str, syntax: str) -> Iterator[Side]:
     lines = [line for line in hunk.lines if line.kind in (" ", kind)]
-    texts = _coloured([visible_line(line.text) for line in lines], name, syntax)
+    texts = _coloured([visible_line(line.text).expandtabs(_TAB) for line in lines], name, syntax)
     for number, (line, text) in enumerate(zip(lines, texts, strict=True), start):
         yield Side(number, text, line.kind == kind)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from holdfast.domain.changes import Change, ChangeType
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
@@ -94,9 +94,17 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
             yield Line("note", f"  {note}".encode())
         elif content.kind == "notebook":
             yield from _cells(content)
+        elif _is_link(change):
+            # What a link points to is no text file: there is no line that could end.
+            for hunk in content.hunks():
+                yield from (line for line in _lines(hunk) if line.style != "note")
         else:
             for hunk in content.hunks():
                 yield from _hunk(hunk)
+
+
+def _is_link(change: Change) -> bool:
+    return isinstance(change.new or change.old, SymlinkEntry)
 
 
 def _heading(terminal: Terminal, change: Change) -> str:
