@@ -34,15 +34,17 @@ class Problem:
 
 def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Problem]:
     """Every problem there is; a store without any gives none."""
-    yield from check_objects(vault, data=data)
+    yield from check_objects(vault, data=data, progress=progress)
     yield from check_catalog(vault)
     yield from check_reachability(vault, progress)
     yield from check_journal(vault)
 
 
-def check_objects(vault: Vault, *, data: bool) -> Iterator[Problem]:
+def check_objects(
+    vault: Vault, *, data: bool, progress: Progress | None = None
+) -> Iterator[Problem]:
     """I1 and I2: packs are whole, and (with `data`) bytes match their names."""
-    for found in vault.objects.check(data=data):
+    for found in vault.objects.check(data=data, progress=progress):
         yield Problem(found.invariant, found.subject, found.problem)
 
 
@@ -61,7 +63,7 @@ def check_reachability(vault: Vault, progress: Progress) -> Iterator[Problem]:
         yield Problem("I3", "catalog", error.message)
         return
     for number, checkpoint in enumerate(checkpoints):
-        progress.advance("checkpoints", number, len(checkpoints))
+        progress.advance("checking checkpoints", number, len(checkpoints))
         yield from walk.problems_of(checkpoint)
 
 

@@ -261,4 +261,5 @@ class Engine:
                 started_ns=self.vault.clock.now_ns(),
                 wanted=wanted,
                 keep_trees=True,
+                progress=self.vault.progress,
             )

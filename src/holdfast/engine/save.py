@@ -175,7 +175,9 @@ def _save_tree(
                 generation=vault.scan_generation(root_fd),
                 started_ns=vault.clock.now_ns(),
                 wanted=wanted,
+                progress=vault.progress,
             )
+        vault.progress.advance("storing", 0, None)
         report = _add_report(writer, scan.skipped)
         totals = writer.commit()
     except NoSpace as error:

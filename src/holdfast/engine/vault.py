@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import Settings
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.filesystem import Filesystem
@@ -35,6 +36,7 @@ class Vault:
     clock: Clock
     ids: IdSource
     settings: Settings
+    progress: ProgressRelay = field(default_factory=ProgressRelay)
 
     def load_tree(self, digest: Digest) -> Tree:
         return decode_tree(self.objects.read(digest))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.ids import Digest
+from holdfast.ports.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class ObjectStore(Protocol):
         """Another text after objects have been forgotten."""
         ...
 
-    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+    def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         """Problems of the store's own structure; with `data`, of every byte of every object."""
         ...
 

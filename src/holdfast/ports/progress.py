@@ -11,8 +11,17 @@ class Progress(Protocol):
         ...
 
 
+class TransferProgress(Progress, Protocol):
+    def transferred(self, size_bytes: int) -> None:
+        """How many bytes the present phase has read or written so far; as `advance`."""
+        ...
+
+
 class NoProgress:
     """For callers that show nothing."""
 
     def advance(self, phase: str, done: int, total: int | None) -> None:
+        return None
+
+    def transferred(self, size_bytes: int) -> None:
         return None

@@ -25,6 +25,7 @@ from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.progress import NoProgress, TransferProgress
 
 _NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -80,17 +81,23 @@ class Executor:
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
         self.done = Progressed()
+        self.progress: TransferProgress = NoProgress()
 
     def stage(self, steps: tuple[Step, ...]) -> None:
         """Write new content into staging; the workspace itself is not touched."""
         planned = {step.path for step in steps if step.type is not StepType.CHMOD}
+        written_bytes = 0
         for number, step in enumerate(steps):
+            self.progress.advance("writing files", number, len(steps))
             if not step.needs_content:
                 continue
             try:
                 self._stage_one(number, step, planned)
             except OSError as error:
                 self._fail(number, step.path, error)
+            written_bytes += step.size_bytes
+            self.progress.transferred(written_bytes)
+        self.progress.advance("syncing", 0, None)
         self._staging.sync()
 
     def _stage_one(self, number: int, step: Step, planned: set[bytes]) -> None:
@@ -139,6 +146,7 @@ class Executor:
     def apply(self, steps: tuple[Step, ...]) -> None:
         """Bring the workspace to the state after every step; `StepFailed` unless best effort."""
         for number, step in enumerate(steps):
+            self.progress.advance("replacing files", number, len(steps))
             if number in self._unusable:
                 continue
             try:

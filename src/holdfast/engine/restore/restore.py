@@ -150,6 +150,7 @@ def carry_out(
         executor = Executor(
             vault.fs, handles, staging, setid_mask=mode_mask, best_effort=request.best_effort
         )
+        executor.progress = vault.progress
         _stage(executor, staging, plan)
         journal = replace(
             journal,
@@ -160,9 +161,10 @@ def carry_out(
         try:
             executor.apply(plan.steps)
             executor.sync_directories()
-            wrong = verify(vault.fs, handles, executor.done.steps, mode_mask=mode_mask)
+            wrong = verify(vault, handles, executor.done.steps, mode_mask=mode_mask)
             if wrong and not request.best_effort:
                 raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
+            vault.progress.advance("finishing", 0, None)
             executor.finish_modes()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree

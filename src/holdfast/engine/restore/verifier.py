@@ -13,6 +13,7 @@ from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
 from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -22,14 +23,15 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def verify(
-    fs: Filesystem, handles: DirectoryHandles, steps: list[Step], *, mode_mask: int
+    vault: Vault, handles: DirectoryHandles, steps: list[Step], *, mode_mask: int
 ) -> list[PathProblem]:
     """What is not as the steps say. A path with several steps counts with its last one."""
     final = {step.path: step for step in steps}
     problems: list[PathProblem] = []
-    for path, step in final.items():
+    for number, (path, step) in enumerate(final.items()):
+        vault.progress.advance("verifying files", number, len(final))
         try:
-            wrong = _difference(fs, handles, path, step.after, mode_mask)
+            wrong = _difference(vault.fs, handles, path, step.after, mode_mask)
         except OSError as error:
             if error.errno in _ABSENT:
                 wrong = None if step.after is None else "it is missing"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from blake3 import blake3
 
@@ -28,6 +28,9 @@ _SECTOR_BYTES = 512
 
 T = TypeVar("T")
 
+if TYPE_CHECKING:
+    from holdfast.engine.scan.scan_meter import ScanMeter
+
 
 class CapturedContent(NamedTuple):
     """Where the content of a file went."""
@@ -40,10 +43,17 @@ class CapturedContent(NamedTuple):
 class FileCapture:
     """Stores content through one writer; `previous` is a hint at what the new bytes resemble."""
 
-    def __init__(self, fs: Filesystem, writer: ObjectWriter, started_ns: int) -> None:
+    def __init__(
+        self,
+        fs: Filesystem,
+        writer: ObjectWriter,
+        started_ns: int,
+        meter: ScanMeter | None = None,
+    ) -> None:
         self._fs = fs
         self._writer = writer
         self._started_ns = started_ns
+        self._meter = meter
 
     def capture(
         self, dir_fd: int, name: bytes, size: int, previous: Digest | None
@@ -55,6 +65,8 @@ class FileCapture:
             return self._read(dir_fd, name, self._store_in_pieces)
         digest = digest_of(data)
         self._writer.add(digest, data, similar_to=previous)
+        if self._meter is not None:
+            self._meter.read(len(data))
         content = CapturedContent(digest, None, len(data))
         return StableRead(content, status, stable, has_writer, xattrs)
 
@@ -80,6 +92,8 @@ class FileCapture:
             block = self._fs.read(fd, _READ_BYTES)
             whole.update(block)
             total += len(block)
+            if self._meter is not None:
+                self._meter.read(len(block))
             buffer = pending + block
             if not buffer:
                 break

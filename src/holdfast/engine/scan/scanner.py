@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
@@ -23,6 +24,10 @@ from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.stat_cache import StatCache
+
+if TYPE_CHECKING:
+    from holdfast.engine.progress_relay import ProgressRelay
+    from holdfast.engine.scan.scan_meter import ScanMeter
 
 
 @dataclass(slots=True)
@@ -68,18 +73,23 @@ class Scanner:
         started_ns: int,
         wanted: tuple[Digest, ...] = (),
         keep_trees: bool = False,
+        progress: ProgressRelay | None = None,
     ) -> Scan:
         """`wanted` are trees whose paths must be captured even if rules leave them out;
         `keep_trees` is for scans whose writer stores nothing."""
         self._use_generation(generation)
+        previous = self._root or self._remembered(b"")
+        meter = None
+        if progress is not None and progress.live:
+            meter = self._meter(root_fd, policy, started_ns, previous, progress)
         walker = Walker(
             self._fs,
-            FileCapture(self._fs, writer, started_ns),
+            FileCapture(self._fs, writer, started_ns, meter),
             policy,
             self._remembered,
             started_ns,
+            meter,
         )
-        previous = self._root or self._remembered(b"")
         wanted_tree = WantedTree(self._load_tree, wanted) if wanted else None
         root, skipped = annotate(walker.walk(root_fd, previous, wanted_tree))
         encoded_trees: dict[Digest, bytes] = {}
@@ -95,6 +105,25 @@ class Scanner:
         build_trees(root, b"", sink)
         assert root.digest is not None
         return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh)
+
+    def _meter(
+        self,
+        root_fd: int,
+        policy: CapturePolicy,
+        started_ns: int,
+        previous: DirectoryState | None,
+        progress: ProgressRelay,
+    ) -> ScanMeter:
+        from holdfast.engine.scan.scan_meter import NothingRead, ScanMeter
+
+        if previous is not None:
+            return ScanMeter(progress, "reading files", previous.files)
+        counted = ScanMeter(progress, "counting files", None)
+        capture = NothingRead(self._fs, started_ns)
+        Walker(self._fs, capture, policy, _nothing_known, started_ns, counted).walk(
+            root_fd, None, None
+        )
+        return ScanMeter(progress, "reading files", counted.files)
 
     def remember(self, scan: Scan) -> None:
         """Keep this scan for the next one, in this process and, through the cache, beyond it."""
@@ -122,6 +151,10 @@ class Scanner:
             return decode_state(entry)
         except ValueError:
             return None
+
+
+def _nothing_known(path: bytes) -> DirectoryState | None:
+    return None
 
 
 def _changed_entries(

@@ -221,7 +221,9 @@ class Survey:
         return True
 
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
-        policy = self._walker.policy
+        policy, meter = self._walker.policy, self._walker.meter
+        if meter is not None:
+            meter.passed(1)
         if status.st_size > policy.max_file_size and not self._is_wanted(name):
             return self._skip(name, SkipReason.TOO_LARGE, size_words(status.st_size))
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):

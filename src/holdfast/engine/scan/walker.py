@@ -17,16 +17,20 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.paths import basename, join
-from holdfast.engine.scan.directory_state import NUMBERS, UNSETTLED, DirectoryState, KnownChild
+from holdfast.engine.scan.directory_state import NUMBERS, ROW, UNSETTLED, DirectoryState, KnownChild
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import IGNORE_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
 from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
+
+if TYPE_CHECKING:
+    from holdfast.engine.scan.scan_meter import ScanMeter
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 800
@@ -49,8 +53,10 @@ class Walker:
         policy: CapturePolicy,
         remembered: Callable[[bytes], DirectoryState | None],
         started_ns: int,
+        meter: ScanMeter | None = None,
     ) -> None:
         self.fs = fs
+        self.meter = meter
         self.capture = capture
         self.policy = policy
         self._remembered = remembered
@@ -185,6 +191,8 @@ class Walker:
             (state or previous).children[name] = child
             if state is not None and child.noted:
                 state.noted = True
+        if self.meter is not None:
+            self.meter.passed(len(previous.rows) // ROW.size)
         return state or previous
 
     def _visit_child(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
-    from holdfast.interfaces.cli.progress_bar import ProgressBar
-
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
 
@@ -119,12 +118,20 @@ class Invocation:
 
         return workspace_paths(typed, self.directory, workspace)
 
-    def busy(self, title: str) -> AbstractContextManager[ProgressBar]:
-        """Shows that the work goes on, when it takes long and somebody is looking."""
+    @contextmanager
+    def busy(self, title: str, opened: OpenWorkspace | None = None) -> Iterator[Progress]:
+        """Shows how far the work is, when it takes long and somebody is looking."""
+        if not self.terminal.err_is_live or self.json:
+            yield NoProgress()
+            return
         from holdfast.interfaces.cli.progress_bar import shown
 
-        live = self.terminal.err_is_live and not self.json
-        return shown(self.terminal, title, live=live)
+        with shown(self.terminal, title) as bar:
+            if opened is None:
+                yield bar
+                return
+            with opened.engine.vault.progress.told_to(bar):
+                yield bar
 
     def emit(self, value: Any) -> None:
         from holdfast.interfaces.cli.json_output import dumps

@@ -11,28 +11,37 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.wording import size
 
 _FIRST_AFTER_S = 0.5
 _EVERY_S = 0.1
 _CELLS = 24
+_FEWEST_CELLS = 8
 _BLOCK = 6
 _WIPE = "\r\x1b[K"
 
 
 class ProgressBar:
-    """Implements `holdfast.ports.progress.Progress`."""
+    """Implements `holdfast.ports.progress.TransferProgress`."""
 
     def __init__(self, terminal: Terminal, title: str) -> None:
         self._terminal = terminal
         self._title = title
         self._done = 0
         self._total: int | None = None
+        self._moved_bytes = 0
         self._over = threading.Event()
         self._begun = time.monotonic()
 
     def advance(self, phase: str, done: int, total: int | None) -> None:
-        self._title, self._done, self._total = phase, done, total
+        if phase != self._title:
+            self._title, self._moved_bytes = phase, 0
+        self._done, self._total = done, total
+
+    def transferred(self, size_bytes: int) -> None:
+        self._moved_bytes = size_bytes
 
     def draw_until_over(self) -> None:
         delay_s = _FIRST_AFTER_S
@@ -47,16 +56,21 @@ class ProgressBar:
         self._over.set()
 
     def text(self, elapsed_s: float) -> str:
-        if self._total:
-            filled = min(self._done * _CELLS // self._total, _CELLS)
-            bar = "━" * filled + "─" * (_CELLS - filled)
-            return f"{self._title} {bar} {self._done:,} of {self._total:,}, {elapsed_s:.1f} s"
-        # The block runs to the end and back.
-        way = _CELLS - _BLOCK
-        position = round(elapsed_s / _EVERY_S) % (2 * way)
-        before = position if position <= way else 2 * way - position
-        bar = "─" * before + "━" * _BLOCK + "─" * (way - before)
-        return f"{self._title} {bar} {elapsed_s:.1f} s"
+        """One line that fits: where there is little room, the bar gives way to the numbers."""
+        done, total, moved = self._done, self._total, self._moved_bytes
+        numbers = f"{elapsed_s:.1f} s"
+        if moved:
+            numbers = f"{size(moved)}, {numbers}"
+        if total:
+            numbers = f"{done:,} of {total:,}, {numbers}"
+        elif done:
+            numbers = f"{done:,}, {numbers}"
+        room = self._terminal.width - 1 - cell_width(f"{self._title}  {numbers}")
+        if room < _FEWEST_CELLS:
+            return f"{self._title} {numbers}"[: self._terminal.width - 1]
+        cells = min(room, _CELLS)
+        bar = _filled(cells, done / total) if total else _moving(cells, elapsed_s)
+        return f"{self._title} {bar} {numbers}"
 
     def _write(self, text: str) -> None:
         try:
@@ -66,13 +80,24 @@ class ProgressBar:
             self._over.set()
 
 
+def _filled(cells: int, share: float) -> str:
+    filled = min(int(share * cells), cells)
+    return "━" * filled + "─" * (cells - filled)
+
+
+def _moving(cells: int, elapsed_s: float) -> str:
+    """A block that runs to the end and back."""
+    block = min(_BLOCK, cells - 1)
+    way = cells - block
+    position = round(elapsed_s / _EVERY_S) % (2 * way)
+    before = position if position <= way else 2 * way - position
+    return "─" * before + "━" * block + "─" * (way - before)
+
+
 @contextmanager
-def shown(terminal: Terminal, title: str, *, live: bool) -> Iterator[ProgressBar]:
-    """A bar while the block runs; without a terminal it only takes the numbers."""
+def shown(terminal: Terminal, title: str) -> Iterator[ProgressBar]:
+    """A bar while the block runs."""
     bar = ProgressBar(terminal, title)
-    if not live:
-        yield bar
-        return
     thread = threading.Thread(target=bar.draw_until_over, name="progress", daemon=True)
     thread.start()
     try:

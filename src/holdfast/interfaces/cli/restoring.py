@@ -28,7 +28,7 @@ def restore_and_report(
     if invocation.options.dry_run:
         return _preview(invocation, opened, request)
     shown = None if invocation.options.yes else _confirm(invocation, opened, request)
-    with invocation.busy("restoring"):
+    with invocation.busy("restoring", opened):
         outcome = opened.engine.restore(request)
     if invocation.json:
         invocation.emit(json_output.restored(outcome, invocation.elapsed_ms))
@@ -57,7 +57,7 @@ def _show(
 
 
 def _preview(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
-    with invocation.busy("planning"):
+    with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
     if invocation.json:
         invocation.emit(
@@ -78,7 +78,7 @@ def _confirm(
 ) -> RestorePlan | None:
     """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
     affected, or when the engine will refuse anyway."""
-    with invocation.busy("planning"):
+    with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
     if len(plan.affected_files) <= 1 or (plan.blocked and not request.best_effort):
         return None

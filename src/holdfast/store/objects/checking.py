@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.ports.objects import ObjectProblem
+from holdfast.ports.progress import Progress
 from holdfast.store.objects.index import GONE
 from holdfast.store.objects.packs import PACK_MAGIC
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
 
-def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
+def check(store: LocalObjectStore, *, data: bool, progress: Progress) -> Iterator[ObjectProblem]:
     """Called with the object store's own lock held."""
     packs, index = store.packs, store.index
     for problem in index.problems():
@@ -28,7 +29,9 @@ def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
             yield ObjectProblem(f"pack {number}", "the file is shorter than it was", "I1")
     if not data:
         return
-    for number in sorted(present & lengths.keys()):
+    readable = sorted(present & lengths.keys())
+    for done, number in enumerate(readable):
+        progress.advance("checking packs", done, len(readable))
         if packs.read(number, 0, len(PACK_MAGIC)) != PACK_MAGIC:
             yield ObjectProblem(f"pack {number}", "it does not begin as a pack does", "I2")
         for offset, record, end in packs.scan(number, 0):
@@ -36,7 +39,9 @@ def check(store: LocalObjectStore, *, data: bool) -> Iterator[ObjectProblem]:
             if record is None and offset < lengths[number]:
                 what = f"{end - offset} bytes at {offset} are no sound record"
                 yield ObjectProblem(f"pack {number}", what, "I2")
-    for digest, _ in index.locations():
+    count = index.count()
+    for done, (digest, _) in enumerate(index.locations()):
+        progress.advance("checking objects", done, count)
         try:
             store.read(digest)
         except StoreDamaged as error:

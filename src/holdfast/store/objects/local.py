@@ -17,6 +17,7 @@ from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
+from holdfast.ports.progress import NoProgress, Progress
 from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import objects_in, open_block
 from holdfast.store.objects.compression import Codec, decompress
@@ -210,11 +211,11 @@ class LocalObjectStore:
         with self.lock:
             return str(self.index.generation())
 
-    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+    def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         from holdfast.store.objects.checking import check  # no save needs it
 
         with self.lock:
-            yield from check(self, data=data)
+            yield from check(self, data=data, progress=progress or NoProgress())
 
     def close(self) -> None:
         with self.lock:

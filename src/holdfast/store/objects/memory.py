@@ -9,6 +9,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectDamaged, ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import ObjectProblem, WriteTotals
+from holdfast.ports.progress import Progress
 
 
 class MemoryObjectStore:
@@ -53,7 +54,7 @@ class MemoryObjectStore:
     def generation(self) -> str:
         return str(self._generation)
 
-    def check(self, *, data: bool) -> Iterator[ObjectProblem]:
+    def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         for digest, content in self._objects.items():
             if data and digest_of(content) != digest:
                 yield ObjectProblem(f"object {digest.hex()}", "it is damaged", "I2")

@@ -67,7 +67,7 @@ def run(invocation: Invocation) -> int:
     )
     with invocation.open(create=True) as opened:
         session = invocation.session(opened, create=True)
-        with invocation.busy("saving"):
+        with invocation.busy("saving", opened):
             outcome = opened.engine.save(session, intent)
     if invocation.json:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))

@@ -44,7 +44,8 @@ def run(invocation: Invocation) -> int:
             "Delete this checkpoint for good?",
             hint="go ahead with --yes",
         )
-        outcome = opened.engine.delete(session, found)
+        with invocation.busy("deleting"):
+            outcome = opened.engine.delete(session, found)
     if invocation.json:
         invocation.emit(
             {

@@ -74,7 +74,7 @@ def run(invocation: Invocation) -> int:
         session = invocation.session(opened)
         paths = invocation.paths(invocation.literal, engine.vault.workspace)
         old, new = _ends(invocation, opened, session)
-        with invocation.busy("comparing"):
+        with invocation.busy("comparing", opened):
             scan = engine.look() if new is None else None
             found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
         changes = [change for change in found if _selected(change, paths)]

@@ -34,7 +34,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         engine = opened.engine
         session = invocation.session_or_none(opened)
-        with invocation.busy("scanning"):
+        with invocation.busy("scanning", opened):
             scan = engine.look()
             head = _head(opened, session)
             changes = engine.changes_in(scan, head) if head is not None else []

@@ -1,0 +1,36 @@
+"""Where operations tell how far they are, whoever may be listening.
+
+Most of the time nobody is: then `live` is False, and work that only serves a listener is not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.ports.progress import NoProgress, TransferProgress
+
+
+class ProgressRelay:
+    """One per opened workspace; passes everything on to the listener of the moment."""
+
+    __slots__ = ("_listener", "live")
+
+    def __init__(self) -> None:
+        self._listener: TransferProgress = NoProgress()
+        self.live = False
+
+    @contextmanager
+    def told_to(self, listener: TransferProgress) -> Iterator[None]:
+        before, self._listener = self._listener, listener
+        was_live, self.live = self.live, True
+        try:
+            yield
+        finally:
+            self._listener, self.live = before, was_live
+
+    def advance(self, phase: str, done: int, total: int | None) -> None:
+        self._listener.advance(phase, done, total)
+
+    def transferred(self, size_bytes: int) -> None:
+        self._listener.transferred(size_bytes)
