@@ -83,8 +83,13 @@ def open_workspace(
     file_filter: Callable[[Path], bool] | None = None,
     environment: Mapping[str, str] | None = None,
     purpose: str = "holdfast",
+    passive: bool = False,
 ) -> OpenWorkspace:
-    """Open the store of a workspace, making one if `create`. `NotFound` when there is none."""
+    """Open the store of a workspace, making one if `create`. `NotFound` when there is none.
+
+    `passive` is for a mere look that must neither wait nor change anything: what an interrupted
+    operation left, and a tie between workspace and store that is out of date, stay as they are.
+    """
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
     directory = require_project(workspace, home, force=force)
@@ -101,8 +106,10 @@ def open_workspace(
         layout = identity.find_or_create(directory)
     store = LocalStore(fs, layout, directory, clock, purpose=purpose)
     try:
-        identity.tie(directory, layout)  # only now: a store of a later version stays untouched
-        store.make_ready()
+        if not passive:
+            # Only now: a store of a later version stays untouched.
+            identity.tie(directory, layout)
+            store.make_ready()
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
@@ -118,7 +125,7 @@ def open_workspace(
             settings,
         )
         engine = Engine(vault, file_filter=file_filter)
-        recovered = engine.recover_if_free()
+        recovered = not passive and engine.recover_if_free()
         return OpenWorkspace(engine, store, origins, recovered=recovered)
     except BaseException:
         store.close()

@@ -72,8 +72,11 @@ class Invocation:
                 hint="change to another one, or name one with -C DIR",
             ) from None
 
-    def open(self, *, create: bool = False, exact: bool = False) -> OpenWorkspace:
-        """The workspace that the directory belongs to; `exact`: that directory and no other."""
+    def open(
+        self, *, create: bool = False, exact: bool = False, passive: bool = False
+    ) -> OpenWorkspace:
+        """The workspace that the directory belongs to; `exact`: that directory and no other.
+        `passive`: neither wait nor change anything."""
         from holdfast.bootstrap import nearest_workspace, open_workspace
 
         directory = self.directory
@@ -83,6 +86,7 @@ class Invocation:
             create=create,
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
+            passive=passive,
         )
         if directory.absolute() != opened.engine.vault.workspace:
             from holdfast.interfaces.cli.path_arguments import standing_in

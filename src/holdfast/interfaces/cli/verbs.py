@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "config": "read and change settings",
     "stats": "how much is stored, and how much space it takes",
     "check": "verify the store",
+    "completion": "let the shell complete commands, checkpoints and paths",
     "demo": "watch an agent wreck a project and Holdfast bring it back",
 }
 
@@ -28,6 +29,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
     ("Take back", ("restore", "undo", "redo")),
     ("Keep house", ("init", "config", "delete", "stats", "check")),
+    ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )
 

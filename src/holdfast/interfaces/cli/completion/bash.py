@@ -1,0 +1,125 @@
+"""The script for bash; it needs no other package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.settings import KEYS
+from holdfast.interfaces.cli.completion.case_tables import value_branches, word_branches
+from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb
+
+_ACTIONS = ("list", "get", "set", "unset")
+
+_SCRIPT = r"""# holdfast: completion for bash. Made by: holdfast completion bash
+
+# Asks holdfast what there is, in the workspace and session of the command line.
+_holdfast_list() {
+    local line
+    while IFS= read -r line; do
+        line=${line%%$'\t'*}
+        # Paths that are on the disk bash knows by itself.
+        [[ $1 == paths && (-e ${line%/} || -L ${line%/}) ]] && continue
+        [[ $line == "$cur"* ]] && COMPREPLY+=("$line")
+    done < <("${COMP_WORDS[0]}" "${where[@]}" completion "$1" -- "$cur" 2>/dev/null)
+}
+
+# The kind of the value of an option, or nothing if it takes none.
+_holdfast_value() {
+    case "$1 $2" in
+@VALUES@
+    esac
+}
+
+# The kind of a word: the verb, how many words stand before it, whether behind --.
+_holdfast_word() {
+    case "$1 $2 $3" in
+@WORDS@
+    esac
+}
+
+_holdfast_options() {
+    case "$1" in
+@OPTIONS@
+    esac
+}
+
+_holdfast() {
+    local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' dashes='' kind='' word='' count=0 i
+    local -a where=()
+    COMPREPLY=()
+    [[ $cur == '=' ]] && cur=''
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ -n $option ]]; then
+            [[ $word == '=' ]] && continue
+            [[ $option == -C ]] && where+=(-C "${word/#\~/$HOME}")
+            [[ $option == --session ]] && where+=(--session "$word")
+            option=''
+        elif [[ -n $dashes ]]; then
+            count=$((count + 1))
+        elif [[ $word == -- ]]; then
+            dashes=1
+        elif [[ $word == -* ]]; then
+            [[ -n $(_holdfast_value "$verb" "$word") ]] && option=$word
+        elif [[ -z $verb ]]; then
+            verb=$word
+        else
+            count=$((count + 1))
+        fi
+    done
+    if [[ -n $option ]]; then
+        kind=$(_holdfast_value "$verb" "$option")
+    elif [[ -z $dashes && $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_holdfast_options "$verb")" -- "$cur")
+        return
+    elif [[ -z $verb ]]; then
+        kind=verb
+    else
+        kind=$(_holdfast_word "$verb" "$count" "$dashes")
+    fi
+    case $kind in
+        verb) mapfile -t COMPREPLY < <(compgen -W '@VERBS@' -- "$cur") ;;
+        action) mapfile -t COMPREPLY < <(compgen -W '@ACTIONS@' -- "$cur") ;;
+        setting) mapfile -t COMPREPLY < <(compgen -W '@SETTINGS@' -- "$cur") ;;
+        shell) mapfile -t COMPREPLY < <(compgen -W '@SHELLS@' -- "$cur") ;;
+        directory)
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+        paths)
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            _holdfast_list paths
+            [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace 2>/dev/null ;;
+        checkpoints | sessions)
+            _holdfast_list "$kind"
+            if [[ ${#COMPREPLY[@]} -eq 1 ]]; then
+                COMPREPLY=("$(printf '%q' "${COMPREPLY[0]}")")
+            fi ;;
+    esac
+    return 0
+}
+
+complete -o nosort -F _holdfast holdfast 2>/dev/null || complete -F _holdfast holdfast
+"""
+
+
+def script(verbs: Sequence[Verb]) -> str:
+    filled = _SCRIPT
+    for mark, text in {
+        "@VALUES@": "\n".join(value_branches(verbs)),
+        "@WORDS@": "\n".join(word_branches(verbs)),
+        "@OPTIONS@": "\n".join(_options(verbs)),
+        "@VERBS@": " ".join(verb.name for verb in verbs),
+        "@ACTIONS@": " ".join(_ACTIONS),
+        "@SETTINGS@": " ".join(KEYS),
+        "@SHELLS@": " ".join(SHELLS),
+    }.items():
+        filled = filled.replace(mark, text)
+    return filled
+
+
+def _options(verbs: Sequence[Verb]) -> Iterator[str]:
+    for verb in verbs:
+        names = " ".join(name for option in verb.options for name in option.names)
+        yield f"        {verb.name}) echo '{names}' ;;"
+    yield "        '') echo '-C --session --json --force -h --help --version' ;;"

@@ -1,0 +1,68 @@
+"""What there is to choose from, asked by the scripts while somebody types: one candidate a line,
+then a tab and what it is.
+
+Nothing is changed and nobody is waited for; whatever goes wrong, there are just no candidates.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.ids import short
+from holdfast.domain.paths import to_text
+from holdfast.engine.references import standing_on
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import visible
+from holdfast.interfaces.cli.wording import ago, first_line, shortened
+
+_MOST = 200
+_LONGEST = 60
+
+
+def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
+    """Ways to write HEAD first, then names, then ids, each newest first."""
+    session = invocation.session(opened)
+    found = opened.engine.vault.catalog.history(session, limit=_MOST, records=False)
+    if not found:
+        return
+    yield "HEAD", "the newest state"
+    yield from ((f"HEAD~{n}", "") for n in range(1, min(len(found), 4)))
+    yield "initial", "the first checkpoint"
+    named = [one for one in found if one.name is not None and one.name.isprintable()]
+    yield from ((str(one.name), _describe(invocation, one)) for one in named)
+    yield from ((short(one.id), _describe(invocation, one)) for one in found)
+
+
+def sessions(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
+    for session in reversed(opened.engine.vault.catalog.sessions()):
+        yield str(session.id), str(session.status.value)
+
+
+def paths(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Iterator[tuple[str, str]]:
+    """What the checkpoint that the work stands on has there: also what is gone from the disk."""
+    vault = opened.engine.vault
+    head = standing_on(vault, invocation.session(opened))
+    directory, begun = os.path.split(typed)
+    if head is None:
+        return
+    tree = vault.load_tree(head.tree)
+    [inside] = invocation.paths([directory or "."], vault.workspace) or [b""]
+    for name in inside.split(b"/") if inside else ():
+        entry = tree.by_name.get(name)
+        if not isinstance(entry, DirectoryEntry):
+            return
+        tree = vault.load_tree(entry.digest)
+    for name, entry in sorted(tree.by_name.items()):
+        text = to_text(name)
+        if text.startswith(begun) and text.isprintable():
+            slash = "/" if isinstance(entry, DirectoryEntry) else ""
+            yield os.path.join(directory, text) + slash, ""
+
+
+def _describe(invocation: Invocation, one: Checkpoint) -> str:
+    reason = visible(shortened(first_line(one.intent.reasoning), _LONGEST))
+    return f"{ago(one.created_at, invocation.now)}: {reason}"

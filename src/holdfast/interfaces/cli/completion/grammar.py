@@ -1,0 +1,93 @@
+"""The command line as completion sees it: verbs, their options, and what each word stands for.
+
+Read from the parsers of the verbs, so that it cannot say anything else than they do. What a word
+stands for is told by the name that the help page gives it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+
+from holdfast.interfaces.cli.arguments import make_parser
+from holdfast.interfaces.cli.verbs import VERBS
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Kind(StrEnum):
+    """What can stand in a place of the command line."""
+
+    NOTHING = "nothing"  # only the person knows
+    VERB = "verb"
+    CHECKPOINT = "checkpoints"
+    SESSION = "sessions"
+    PATH = "paths"
+    DIRECTORY = "directory"
+    ACTION = "action"
+    SETTING = "setting"
+    SHELL = "shell"
+
+
+# By the name on the help page: what each word stands for; the last one repeats if it is a path.
+WORDS: dict[str, tuple[Kind, ...]] = {
+    "REASON": (),
+    "REF": (Kind.CHECKPOINT,),
+    "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
+    "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),
+    "ACTION": (Kind.ACTION, Kind.SETTING),
+    "SHELL": (Kind.SHELL,),
+}
+# Behind `--` a difference has paths; elsewhere words mean the same there.
+BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}
+_VALUES: dict[str, Kind] = {"-C": Kind.DIRECTORY, "--session": Kind.SESSION}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    names: tuple[str, ...]
+    help: str
+    value: Kind | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    name: str
+    help: str
+    options: tuple[Option, ...]
+    words: tuple[Kind, ...] = ()
+    behind_dashes: Kind = Kind.NOTHING
+
+    @property
+    def repeats(self) -> bool:
+        return bool(self.words) and self.words[-1] is Kind.PATH
+
+
+def verbs() -> list[Verb]:
+    return [_verb(name, text) for name, text in VERBS.items()] + [
+        Verb("help", "the page of a command", (), (Kind.VERB,))
+    ]
+
+
+def _verb(name: str, text: str) -> Verb:
+    module = import_module(f"holdfast.interfaces.cli.commands.{name.replace('-', '_')}")
+    actions = make_parser(name, module.configure, width=80)._actions
+    metavar = next((str(a.metavar) for a in actions if not a.option_strings), "REASON")
+    return Verb(
+        name,
+        text,
+        tuple(_options(actions)),
+        WORDS[metavar],
+        BEHIND_DASHES.get(metavar, Kind.NOTHING),
+    )
+
+
+def _options(actions: list[argparse.Action]) -> Iterator[Option]:
+    for action in actions:
+        if action.option_strings:
+            names = tuple(action.option_strings)
+            takes = None if action.nargs == 0 else _VALUES.get(names[0], Kind.NOTHING)
+            yield Option(names, (action.help or "").replace("%%", "%"), takes)
