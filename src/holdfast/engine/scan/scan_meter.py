@@ -59,4 +59,4 @@ class NothingRead(FileCapture):
     ) -> StableRead[CapturedContent]:
         status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
         content = CapturedContent(_NOTHING, None, status.st_size)
-        return StableRead(content, status, stable=True, has_writer=False, xattrs=())
+        return StableRead(content, status, stable=True, has_writer=False, xattrs=[])
