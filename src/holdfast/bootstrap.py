@@ -8,22 +8,27 @@ import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import (
     InvalidSetting,
     NotFound,
+    Refused,
     WorkspaceMissing,
     WorkspaceRefused,
 )
-from holdfast.domain.settings import check_setting, make_settings
+from holdfast.domain.settings import USER_ONLY, check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.identity import WorkspaceIdentity
-from holdfast.store.layout import make_private_directory
+from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
 from holdfast.store.system import RandomIds, SystemClock
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.key_slots import Secret
+    from holdfast.store.encryption.unlocking import Unlocked
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
@@ -84,11 +89,15 @@ def open_workspace(
     environment: Mapping[str, str] | None = None,
     purpose: str = "holdfast",
     passive: bool = False,
+    new_secret: Callable[[Path], Secret] | None = None,
+    ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
     """Open the store of a workspace, making one if `create`. `NotFound` when there is none.
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
+    With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
+    open it. `ask_passphrase` is called when nothing else opens a store that has a passphrase.
     """
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
@@ -96,15 +105,24 @@ def open_workspace(
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
     layout = identity.find(directory)
+    secret: Secret | None = None
     if layout is None:
         if not create:
             raise NotFound(
                 f"{directory} has no checkpoints yet",
                 hint='make one: holdfast checkpoint "why"',
             )
-        _make_home(fs, home)
-        layout = identity.find_or_create(directory)
-    store = LocalStore(fs, layout, directory, clock, purpose=purpose)
+        layout, secret = _make_store(identity, fs, home, directory, new_secret)
+    elif new_secret is not None and not layout.read_description()["encrypted"]:
+        raise Refused(
+            f"{directory} has a store that is not encrypted: {layout.directory}",
+            hint="encryption is chosen when a store is made; nothing was changed",
+        )
+
+    def unlock(layout: StoreLayout) -> Unlocked:
+        return unlock_store(layout, environment, given=secret, ask=ask_passphrase)
+
+    store = LocalStore(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
     try:
         if not passive:
             # Only now: a store of a later version stays untouched.
@@ -130,6 +148,71 @@ def open_workspace(
     except BaseException:
         store.close()
         raise
+
+
+def _make_store(
+    identity: WorkspaceIdentity,
+    fs: LocalFilesystem,
+    home: Path,
+    directory: Path,
+    new_secret: Callable[[Path], Secret] | None,
+) -> tuple[StoreLayout, Secret | None]:
+    if new_secret is None:
+        if identity.is_copy_of_encrypted(directory):
+            raise Refused(
+                f"{directory} is a copy of a workspace whose store is encrypted",
+                hint="make its store first: holdfast init --encrypt; "
+                "or remove .holdfast from the copy to have one that is not encrypted",
+            )
+        _make_home(fs, home)
+        return identity.find_or_create(directory), None
+    from holdfast.store.encryption.cipher import StoreKeys
+    from holdfast.store.encryption.key_slots import encode_key_slots, first_slots
+
+    secret = new_secret(directory)
+    slots = encode_key_slots(first_slots(StoreKeys.new(), secret))
+    _make_home(fs, home)
+    return identity.find_or_create(directory, key_slots=slots), secret
+
+
+def unlock_store(
+    layout: StoreLayout,
+    environment: Mapping[str, str],
+    *,
+    given: Secret | None = None,
+    ask: Callable[[], str | None] | None = None,
+) -> Unlocked:
+    """The keys of an encrypted store; never from the workspace, never from the store."""
+    from holdfast.store.encryption.unlocking import KeySources, unlock
+
+    own = _read_toml(user_settings_file(environment), 0).get("key_file")
+    named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
+    passphrase_file = environment.get("HOLDFAST_PASSPHRASE_FILE")
+    return unlock(
+        layout,
+        KeySources(
+            given,
+            tuple(Path(path).expanduser() for path in named if path),
+            Path(passphrase_file).expanduser() if passphrase_file else None,
+            ask,
+        ),
+    )
+
+
+def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str]) -> Secret:
+    """The key in a file, which is made if there is none; it may not lie in what it protects."""
+    from holdfast.store.encryption.secret_files import make_key_file, read_key_file
+
+    place = path.expanduser().absolute()
+    real = Path(os.path.realpath(place.parent)) / place.name
+    home = Path(os.path.realpath(holdfast_home(environment)))
+    for forbidden in (Path(os.path.realpath(workspace)), home):
+        if real.is_relative_to(forbidden):
+            raise Refused(
+                f"the key file {path} would lie in {forbidden}, together with what it protects",
+                hint="choose a place of which you keep a backup elsewhere",
+            )
+    return read_key_file(place) if os.path.lexists(place) else make_key_file(place)
 
 
 def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = None) -> Path | None:
@@ -225,6 +308,10 @@ def gather_settings(
     for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
         for key, value in _read_toml(path, link_flags).items():
             try:
+                if key in USER_ONLY and path is project_file:
+                    raise InvalidSetting(
+                        f"{key} is not taken from a project", hint=f"set it in {user_file}"
+                    )
                 values[key], origins[key] = check_setting(key, value), str(path)
             except InvalidSetting as error:
                 raise InvalidSetting(f"{path}: {error.message}", hint=error.hint) from None

@@ -276,7 +276,7 @@ def test_a_newer_store_is_not_touched_by_finding_it(
 ) -> None:
     layout: StoreLayout = identity.find_or_create(workspace)
     described = json.loads(layout.description.read_bytes())
-    layout.description.write_text(json.dumps(described | {"format": 2}))
+    layout.description.write_text(json.dumps(described | {"format": 3}))
     if found_by == "path":
         shutil.rmtree(workspace / ".holdfast")
     before = picture(tmp_path)

@@ -35,20 +35,28 @@ def test_there_is_a_store_of_every_format() -> None:
     assert [f"format-{version}" for version in range(1, FORMAT + 1)] == STORES
 
 
-@pytest.fixture(params=[*STORES, "made now"])
+@pytest.fixture(params=[*STORES, "made now", "made now, encrypted"])
 def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    if request.param != "made now":
+    if request.param in STORES:
         return FIXTURES / "stores" / str(request.param)
     made = tmp_path / "made"
     root = FIXTURES.parents[1]
     command = [sys.executable, "-m", "tests.fixtures.make_store", str(made)]
-    subprocess.run(command, check=True, cwd=root)
+    encrypted = ["--encrypted"] if "encrypted" in request.param else []
+    subprocess.run([*command, *encrypted], check=True, cwd=root)
     return made
 
 
 @pytest.fixture
-def workspace(golden: Path, tmp_path: Path, holdfast_home: Path) -> Path:
+def workspace(
+    golden: Path, tmp_path: Path, holdfast_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """An empty directory that carries the marker of a copy of the store."""
+    if (golden / "key").exists():
+        key = tmp_path / "key"
+        shutil.copyfile(golden / "key", key)
+        key.chmod(0o600)
+        monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
     shutil.copytree(golden / "store", holdfast_home / "stores" / STORE_ID)
     workspace = tmp_path / "workspace"
     (workspace / ".holdfast").mkdir(parents=True)
@@ -102,8 +110,9 @@ def test_a_store_that_a_later_version_migrated_is_refused_untouched(
     workspace: Path, holdfast_home: Path, tmp_path: Path, create: bool
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
-        catalog = opened.store.directory / "catalog.db"
-    later = connect(catalog, synchronous="FULL")
+        catalog, unlocked = opened.store.directory / "catalog.db", opened.store.unlocked
+    cipher = unlocked.keys.cipher("catalog") if unlocked else None
+    later = connect(catalog, synchronous="FULL", cipher=cipher)
     migrate(later, (*MIGRATIONS, Migration("9999-later", "CREATE TABLE later (x)")))
     later.close()
     # Moved since: what would be noted about that has to wait until the store is known to be ours.

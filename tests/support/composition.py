@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.bootstrap import gather_settings, holdfast_home, open_workspace
+from holdfast.bootstrap import (
+    gather_settings,
+    holdfast_home,
+    open_workspace,
+    unlock_store,
+)
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
@@ -76,7 +81,14 @@ def composed(
     fs, clock = fs or LocalFilesystem(), clock or SystemClock()
     identity = WorkspaceIdentity(LocalFilesystem(), holdfast_home(os.environ), RandomIds())
     layout = identity.find_or_create(workspace)
-    store = LocalStore(fs, layout, workspace, clock, purpose="test")
+    store = LocalStore(
+        fs,
+        layout,
+        workspace,
+        clock,
+        purpose="test",
+        unlock=lambda layout: unlock_store(layout, os.environ),
+    )
     try:
         store.make_ready()
         values, _ = gather_settings(store.catalog.settings(), workspace, os.environ)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.composition import composed
@@ -46,9 +47,17 @@ def _wreck(workspace: Path) -> None:
 class Story:
     """A workspace with a state worth going back to, and the wreck it is in."""
 
-    def __init__(self, workspace: Path, *, swapped: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        swapped: bool = False,
+        prepare: Callable[[Path], None] | None = None,
+    ) -> None:
         self.workspace = workspace
         workspace.mkdir()
+        if prepare is not None:
+            prepare(workspace)
         _build(workspace)
         self.old = describe(workspace)
         with composed(workspace) as opened:

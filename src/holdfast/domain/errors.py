@@ -13,6 +13,9 @@
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
     │   ├── StoreUnwritable       exit 5   no permission to write the store
+    │   ├── KeyNeeded             exit 5   the store is encrypted and no key was given
+    │   ├── WrongKey              exit 5   the given key does not open the store
+    │   ├── EncryptionUnavailable exit 5   the optional package is not installed
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
     │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
     │   ├── RestoreFailed         exit 5   a step failed; everything was put back
@@ -103,6 +106,18 @@ class WorkspaceTrouble(Refused):
 
 class StoreUnwritable(Refused):
     code = "store_unwritable"
+
+
+class KeyNeeded(Refused):
+    code = "key_needed"
+
+
+class WrongKey(Refused):
+    code = "wrong_key"
+
+
+class EncryptionUnavailable(Refused):
+    code = "encryption_unavailable"
 
 
 class NeedsConfirmation(Refused):

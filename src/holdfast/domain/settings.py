@@ -72,6 +72,12 @@ def _choice(*allowed: str) -> Callable[[Any], str]:
     return check
 
 
+def _file(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value or (value and value[0] not in "/~"):
+        raise ValueError("expects the full path of a file, in quotes")
+    return value
+
+
 def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
     return field(default=default, metadata={"check": check, "help": help_text})
 
@@ -110,7 +116,13 @@ class Settings:
     defaults: str = _setting(
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
+    key_file: str = _setting(
+        "", _file, "the key file that opens encrypted stores; taken from the user's file only"
+    )
 
+
+USER_ONLY = frozenset({"key_file"})
+"""Neither a project nor a store may say which key of the user's is to be used."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
-from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.errors import Busy, InvalidSetting, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.settings import DEFAULTS, check_setting
+from holdfast.domain.settings import DEFAULTS, USER_ONLY, check_setting
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.save import add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -211,6 +211,10 @@ class Engine:
     def set_setting(self, key: str, value: Any) -> None:
         """Store a setting of this workspace; None takes it away again."""
         check_setting(key, DEFAULTS.get(key) if value is None else value)
+        if key in USER_ONLY:
+            raise InvalidSetting(
+                f"{key} cannot be set for one store", hint="write it into the user's settings file"
+            )
         with self._exclusive(), self.vault.catalog.transaction() as transaction:
             transaction.set_setting(key, None if value is None else json.dumps(value))
 

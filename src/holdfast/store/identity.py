@@ -65,7 +65,8 @@ class WorkspaceIdentity:
             return layout if layout.read_description()["workspace"] == workspace else None
         return None
 
-    def find_or_create(self, workspace: Path) -> StoreLayout:
+    def find_or_create(self, workspace: Path, *, key_slots: bytes | None = None) -> StoreLayout:
+        """With `key_slots`, a store that has to be made is an encrypted one."""
         layout = self.find(workspace)
         if layout is None:
             make_private_directory(self._fs, self._home)
@@ -73,10 +74,17 @@ class WorkspaceIdentity:
                 layout = self.find(workspace)  # another process may have been quicker
                 if layout is None:
                     layout = self.layout(WorkspaceId(self._ids.new_id()))
-                    layout.create(self._fs, workspace)
+                    layout.create(self._fs, workspace, key_slots=key_slots)
                 self.tie(workspace, layout)
         self.tie(workspace, layout)
         return layout
+
+    def is_copy_of_encrypted(self, workspace: Path) -> bool:
+        """Whether the directory carries the marker of a workspace whose store is encrypted."""
+        marked = self._read_marker(workspace)
+        if marked is None or not self.layout(marked).exists():
+            return False
+        return bool(self.layout(marked).read_description()["encrypted"])
 
     def tie(self, workspace: Path, layout: StoreLayout) -> None:
         """Make marker, path record and store agree."""

@@ -4,7 +4,8 @@ $HOLDFAST_HOME/
   lock                          one process at a time ties a workspace to its store
   by-path/<digest of path>      the id of the workspace last seen there
   stores/<workspace id>/
-    store.json                  format version and the workspace's last path
+    store.json                  format version, the workspace's last path, whether it is encrypted
+    keys.json, keys-copy.json   of an encrypted store: its key, wrapped for those who may open it
     lock                        one writer at a time
     catalog.db                  sessions, checkpoints, operations, settings
     objects/index.db            where each object is (rebuildable)
@@ -25,7 +26,12 @@ from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
 
-FORMAT = 1
+FORMAT = 2
+"""The newest that this version knows. A store without encryption is of the first still, so that
+versions from before encryption go on reading it."""
+
+_PLAIN_FORMAT = 1
+_ENCRYPTED_FORMAT = 2
 _OTHERS = 0o077
 
 
@@ -38,6 +44,14 @@ class StoreLayout:
     @property
     def description(self) -> Path:
         return self.directory / "store.json"
+
+    @property
+    def keys(self) -> Path:
+        return self.directory / "keys.json"
+
+    @property
+    def keys_copy(self) -> Path:
+        return self.directory / "keys-copy.json"
 
     @property
     def lock(self) -> Path:
@@ -62,14 +76,24 @@ class StoreLayout:
     def exists(self) -> bool:
         return self.description.exists()
 
-    def create(self, fs: Filesystem, workspace: Path) -> None:
-        """Private from the first moment; the description comes last and makes it a store."""
+    def create(self, fs: Filesystem, workspace: Path, *, key_slots: bytes | None = None) -> None:
+        """Private from the first moment; the description comes last and makes it a store. With
+        `key_slots` it is an encrypted one."""
         for path in (self.directory, self.objects, self.objects / "packs"):
             make_private_directory(fs, path)
+        if key_slots is not None:
+            for path in (self.keys, self.keys_copy):
+                atomic_write(fs, os.fsencode(path), key_slots)
         self.describe(fs, workspace)
 
     def describe(self, fs: Filesystem, workspace: Path) -> None:
-        data = {"format": FORMAT, "workspace": os.fsencode(workspace).hex()}
+        encrypted = self.keys.exists() or self.keys_copy.exists()
+        data: dict[str, Any] = {
+            "format": _ENCRYPTED_FORMAT if encrypted else _PLAIN_FORMAT,
+            "workspace": os.fsencode(workspace).hex(),
+        }
+        if encrypted:
+            data["encrypted"] = True
         atomic_write(fs, os.fsencode(self.description), json.dumps(data).encode())
 
     def read_description(self) -> dict[str, Any]:
@@ -99,7 +123,12 @@ class StoreLayout:
             ) from None
         if status.st_mode & _OTHERS:
             self.directory.chmod(DIRECTORY_MODE)
-        return {"format": version, "workspace": Path(os.fsdecode(workspace))}
+        encrypted = version >= _ENCRYPTED_FORMAT and described.get("encrypted") is True
+        return {
+            "format": version,
+            "workspace": Path(os.fsdecode(workspace)),
+            "encrypted": encrypted,
+        }
 
 
 def make_private_directory(fs: Filesystem, path: Path) -> None:

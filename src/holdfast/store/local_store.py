@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from holdfast.domain.errors import KeyNeeded, Refused
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write
@@ -18,14 +20,35 @@ from holdfast.store.objects.local import LocalObjectStore
 from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.store.store_lock import StoreLock
 
+if TYPE_CHECKING:
+    from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
+    from holdfast.store.encryption.unlocking import Unlocked
+
+_JOURNAL = b"journal"
+
 
 class LocalStore:
     """See `holdfast.ports.store_access.StoreAccess` for the contract of the shared members."""
 
     def __init__(
-        self, fs: Filesystem, layout: StoreLayout, workspace: Path, clock: Clock, *, purpose: str
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        clock: Clock,
+        *,
+        purpose: str,
+        unlock: Callable[[StoreLayout], Unlocked] | None = None,
     ) -> None:
-        layout.read_description()
+        """`unlock` is called for the keys of a store that is encrypted, and only then."""
+        self.unlocked: Unlocked | None = None
+        if layout.read_description()["encrypted"]:
+            if unlock is None:
+                raise KeyNeeded(f"the store {layout.directory} is encrypted and needs its key")
+            self.unlocked = unlock(layout)
+            purpose = purpose.split(" ")[0]  # the lock file is not encrypted
+        keys = None if self.unlocked is None else self.unlocked.keys
+        self._journal_cipher = keys.cipher("journal") if keys else None
         self._fs = fs
         self._layout = layout
         self._workspace = workspace
@@ -33,17 +56,22 @@ class LocalStore:
         self._ready = False
         self.lock_timeout_s = 30.0
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
-            self.catalog = SqliteCatalog(layout.catalog)
+            self.catalog = SqliteCatalog(layout.catalog, keys.cipher("catalog") if keys else None)
             opened.callback(self.catalog.close)
-            self.objects = LocalObjectStore(fs, layout.objects)
+            self.objects = LocalObjectStore(fs, layout.objects, keys)
             opened.callback(self.objects.close)
-            self.stat_cache = SqliteStatCache(layout.stat_cache)
+            cache_cipher = keys.cipher("stat cache") if keys else None
+            self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
             opened.pop_all()
 
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0):
             if not self._ready:
+                if self.unlocked is not None:
+                    from holdfast.store.encryption.unlocking import mend_key_slots
+
+                    mend_key_slots(self._fs, self._layout)
                 self.catalog.migrate()
                 self.objects.catch_up()
                 self._ready = True
@@ -55,17 +83,56 @@ class LocalStore:
             with self.exclusive():
                 return
 
+    def key_slots(self) -> tuple[KeySlot, ...]:
+        """Of an encrypted store: every key that opens it."""
+        from holdfast.store.encryption.unlocking import read_key_slots
+
+        return read_key_slots(self._layout).slots
+
+    def add_key(self, secret: Secret) -> None:
+        """Let one more secret open this encrypted store."""
+        self._change_slots(lambda slots, by: slots.adding(by.keys, secret))
+
+    def change_key(self, secret: Secret) -> None:
+        """Put a secret in the place of the one that opened the store."""
+        self._change_slots(lambda slots, by: slots.replacing(by.slot_id, by.keys, secret))
+
+    def remove_key(self, slot_id: str) -> None:
+        self._change_slots(lambda slots, _: slots.without(slot_id))
+
+    def _change_slots(self, change: Callable[[KeySlots, Unlocked], KeySlots]) -> None:
+        from holdfast.store.encryption.unlocking import read_key_slots, write_key_slots
+
+        with self.exclusive():
+            if self.unlocked is None:
+                raise Refused("the store is not encrypted: it has no keys")
+            write_key_slots(
+                self._fs, self._layout, change(read_key_slots(self._layout), self.unlocked)
+            )
+
     @property
     def directory(self) -> Path:
         return self._layout.directory
 
     def read_journal(self) -> bytes | None:
         try:
-            return self._layout.journal.read_bytes()
+            data = self._layout.journal.read_bytes()
         except FileNotFoundError:
             return None
+        return data if self._journal_cipher is None else self._open_journal(data)
+
+    def _open_journal(self, data: bytes) -> bytes:
+        """What is not authentic is no journal: whoever decodes it says so."""
+        from holdfast.store.encryption.cipher import NotAuthentic
+
+        try:
+            return self._journal_cipher.open(data, _JOURNAL) if self._journal_cipher else data
+        except NotAuthentic:
+            return b""
 
     def write_journal(self, data: bytes) -> None:
+        if self._journal_cipher is not None:
+            data = self._journal_cipher.seal(data, _JOURNAL)
         with store_trouble("writing its journal"):
             atomic_write(self._fs, os.fsencode(self._layout.journal), data)
 

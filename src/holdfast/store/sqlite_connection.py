@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import apsw
 
@@ -16,17 +16,30 @@ from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import store_trouble
 
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
+
 _FOLD_AT_PAGES = 64
 _BUSY_TIMEOUT_MS = 30_000
 
 
-def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> apsw.Connection:
-    """Open, creating the file private to its owner before SQLite sees it."""
+def connect(
+    path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"], cipher: Cipher | None = None
+) -> apsw.Connection:
+    """Open, creating the file private to its owner before SQLite sees it; with a cipher, sealed."""
+    layer = None
     with store_trouble(f"opening {path.name}"):
+        if cipher is not None:
+            from holdfast.store.encryption.sealed_database import SealedFiles, create_sealed
+
+            create_sealed(path, cipher)
+            layer = SealedFiles(cipher)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         os.close(fd)
     connection = apsw.Connection(
-        str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
+        str(path),
+        flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX,
+        vfs=None if layer is None else layer.name,
     )
     try:
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
@@ -37,6 +50,8 @@ def connect(path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"]) -> aps
         connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
         connection.execute("PRAGMA cell_size_check=ON")
+        if layer is not None:
+            connection.execute("PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0").fetchall()
     except BaseException:
         connection.close()
         raise

@@ -8,13 +8,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.store.sqlite_connection import connect, fold_log
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
 
 _CHECKSUM_BYTES = 8
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
@@ -28,8 +31,9 @@ CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, entry BLOB NOT NU
 class SqliteStatCache:
     """A damaged file is thrown away and begun anew: it only saves time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
         self._path = path
+        self._cipher = cipher
         try:
             self._db = self._open()
         except (apsw.Error, StoreDamaged):
@@ -77,7 +81,7 @@ class SqliteStatCache:
         fold_log(self._db, self._path)
 
     def _open(self) -> apsw.Connection:
-        db = connect(self._path, synchronous="OFF")
+        db = connect(self._path, synchronous="OFF", cipher=self._cipher)
         if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
             db.execute(_SCHEMA)
         return db

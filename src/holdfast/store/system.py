@@ -1,4 +1,4 @@
-"""The real clock and the real source of ids."""
+"""The real clock, the real source of ids, and of the randomness that keys are made of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 import time
 
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH
+
+random_bytes = os.urandom
+"""From the kernel, so that forked processes do not have the same."""
 
 
 class SystemClock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.store.encryption.key_slots import Secret
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
 
@@ -33,6 +34,7 @@ class Invocation:
         self.literal = list(literal)
         self.terminal = terminal
         self.json: bool = options.json
+        self._passphrase: str | None = None
         self._begun = time.perf_counter()
 
     @property
@@ -73,10 +75,16 @@ class Invocation:
             ) from None
 
     def open(
-        self, *, create: bool = False, exact: bool = False, passive: bool = False
+        self,
+        *,
+        create: bool = False,
+        exact: bool = False,
+        passive: bool = False,
+        new_secret: Callable[[Path], Secret] | None = None,
     ) -> OpenWorkspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
-        `passive`: neither wait nor change anything."""
+        `passive`: neither wait nor change anything. A store that is made with a `new_secret` is
+        encrypted."""
         from holdfast.bootstrap import nearest_workspace, open_workspace
 
         directory = self.directory
@@ -87,6 +95,8 @@ class Invocation:
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
+            new_secret=new_secret,
+            ask_passphrase=self._ask_passphrase,
         )
         if directory.absolute() != opened.engine.vault.workspace:
             from holdfast.interfaces.cli.path_arguments import standing_in
@@ -95,6 +105,17 @@ class Invocation:
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
         return opened
+
+    def _ask_passphrase(self) -> str | None:
+        """Of a person, once in a run; None where there is nobody."""
+        from holdfast.interfaces.cli.confirmation import can_ask
+        from holdfast.interfaces.cli.passphrases import ask
+
+        if self._passphrase is None:
+            if self.json or not can_ask(self):
+                return None
+            self._passphrase = ask(self, "Passphrase of the store: ")
+        return self._passphrase
 
     def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:
         """The session that was asked for, or the workspace's current one, made if `create`."""

@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "redo": "take back the last undo",
     "delete": "drop a checkpoint from the history",
     "config": "read and change settings",
+    "key": "the keys of an encrypted store",
     "stats": "how much is stored, and how much space it takes",
     "check": "verify the store",
     "completion": "let the shell complete commands, checkpoints and paths",
@@ -28,7 +29,7 @@ VERBS: dict[str, str] = {
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
     ("Take back", ("restore", "undo", "redo")),
-    ("Keep house", ("init", "config", "delete", "stats", "check")),
+    ("Keep house", ("init", "config", "key", "delete", "stats", "check")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )

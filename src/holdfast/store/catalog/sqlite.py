@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -37,6 +37,9 @@ from holdfast.store.catalog.rows import (
 from holdfast.store.catalog.transaction import SqliteTransaction
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
+
 _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
 _LARGEST_INTEGER = (1 << 63) - 1
@@ -47,12 +50,12 @@ T = TypeVar("T")
 class SqliteCatalog:
     """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
         """Open without changing anything; `migrate` (under the lock) makes it ready for use."""
         self._path = path
         self._lock = threading.RLock()
         try:
-            self._db = connect(path, synchronous="FULL")
+            self._db = connect(path, synchronous="FULL", cipher=cipher)
         except apsw.Error as error:
             raise translate(error, path) from error
         try:

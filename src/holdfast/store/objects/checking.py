@@ -9,7 +9,6 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.ports.objects import ObjectProblem
 from holdfast.ports.progress import Progress
 from holdfast.store.objects.index import GONE
-from holdfast.store.objects.packs import PACK_MAGIC
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
@@ -30,9 +29,10 @@ def check(store: LocalObjectStore, *, data: bool, progress: Progress) -> Iterato
     if not data:
         return
     readable = sorted(present & lengths.keys())
+    magic = packs.records.pack_magic
     for done, number in enumerate(readable):
         progress.advance("checking packs", done, len(readable))
-        if packs.read(number, 0, len(PACK_MAGIC)) != PACK_MAGIC:
+        if packs.read(number, 0, len(magic)) != magic:
             yield ObjectProblem(f"pack {number}", "it does not begin as a pack does", "I2")
         for offset, record, end in packs.scan(number, 0):
             # Behind the committed length stands, at worst, what a killed save left: no damage.

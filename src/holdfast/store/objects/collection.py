@@ -19,7 +19,7 @@ from holdfast.store.objects.blocks import block_record, objects_in, open_block
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PackAppender
-from holdfast.store.objects.records import BadRecord, decode_record, encode_record
+from holdfast.store.objects.records import BadRecord, RecordFormat
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
@@ -62,7 +62,9 @@ def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
         _, place = pending.pop()
         if place.depth == 0:
             continue
-        base = decode_record(store.packs.read(place.pack, place.offset, place.length)).base
+        base = store.packs.records.decode(
+            store.packs.read(place.pack, place.offset, place.length)
+        ).base
         if base is None or base in bases:
             continue
         bases.add(base)
@@ -83,7 +85,9 @@ def _rewrite(store: LocalObjectStore, number: int, kept: _Records) -> int:
         try:
             for place, digests in sorted(kept.items(), key=lambda item: item[0].offset):
                 encoded = _without_others(
-                    store.packs.read(number, place.offset, place.length), digests
+                    store.packs.records,
+                    store.packs.read(number, place.offset, place.length),
+                    digests,
                 )
                 offset = appender.append(encoded)
                 new_place = Location(target, offset, len(encoded), place.depth)
@@ -97,9 +101,9 @@ def _rewrite(store: LocalObjectStore, number: int, kept: _Records) -> int:
     return size
 
 
-def _without_others(encoded: bytes, digests: list[Digest]) -> bytes:
+def _without_others(records: RecordFormat, encoded: bytes, digests: list[Digest]) -> bytes:
     """The same record; of a block, one that holds these members alone."""
-    record = decode_record(encoded)
+    record = records.decode(encoded)
     if record.codec is not Codec.BLOCK or set(digests) == set(objects_in(record)):
         return encoded
     try:
@@ -109,4 +113,4 @@ def _without_others(encoded: bytes, digests: list[Digest]) -> bytes:
     kept = [(digest, members[digest]) for digest in digests if digest in members]
     if len(kept) < len(digests) or any(digest_of(data) != digest for digest, data in kept):
         raise BadRecord("a block does not hold what it should")
-    return encode_record(block_record(kept))
+    return records.encode(block_record(kept))

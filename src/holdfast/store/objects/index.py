@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -17,6 +17,9 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.store.sqlite_connection import connect, fold_log, translate
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
@@ -45,10 +48,10 @@ class Location:
 class PackIndex:
     """See the module's sentence; every error leaves as one of the family."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
         self._path = path
         try:
-            self._db = connect(path, synchronous="NORMAL")
+            self._db = connect(path, synchronous="NORMAL", cipher=cipher)
             if not self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
                 self._db.execute(_SCHEMA)
         except apsw.Error as error:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
@@ -23,8 +24,11 @@ from holdfast.store.objects.blocks import objects_in, open_block
 from holdfast.store.objects.compression import Codec, decompress
 from holdfast.store.objects.index import GONE, Location, PackIndex
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
-from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, decode_record
+from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.store.objects.writer import LocalObjectWriter
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import StoreKeys
 
 _CACHE_BYTES = 8 << 20
 
@@ -32,10 +36,11 @@ _CACHE_BYTES = 8 << 20
 class LocalObjectStore:
     """Thread safe for reading; one writer at a time, under the store's lock."""
 
-    def __init__(self, fs: Filesystem, directory: Path) -> None:
+    def __init__(self, fs: Filesystem, directory: Path, keys: StoreKeys | None = None) -> None:
         self.fs = fs
-        self.packs = PackDirectory(fs, directory / "packs")
-        self.index = PackIndex(directory / "index.db")
+        records = None if keys is None else _sealed_records(keys)
+        self.packs = PackDirectory(fs, directory / "packs", records)
+        self.index = PackIndex(directory / "index.db", keys.cipher("index") if keys else None)
         self.lock = threading.RLock()
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
@@ -128,7 +133,8 @@ class LocalObjectStore:
                 f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check --data"
             )
         try:
-            record = decode_record(self.packs.read(place.pack, place.offset, place.length))
+            stored = self.packs.read(place.pack, place.offset, place.length)
+            record = self.packs.records.decode(stored)
         except FileNotFoundError:
             raise ObjectMissing(
                 f"pack {place.pack} of the store is missing", hint="run: holdfast check --data"
@@ -221,6 +227,12 @@ class LocalObjectStore:
         with self.lock:
             self.packs.close()
             self.index.close()
+
+
+def _sealed_records(keys: StoreKeys) -> RecordFormat:
+    from holdfast.store.encryption.sealed_records import SealedRecords  # late: few stores need it
+
+    return SealedRecords(keys.cipher("packs"))
 
 
 def _damaged(digest: Digest, reason: str) -> ObjectDamaged:

@@ -18,16 +18,11 @@ from pathlib import Path
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import FILE_MODE, sync_directory, write_all
 from holdfast.store.objects.blocks import objects_in
-from holdfast.store.objects.records import (
-    HEADER_BYTES,
-    MAGIC,
-    BadRecord,
-    Record,
-    decode_record,
-    stored_size_of,
-)
+from holdfast.store.objects.records import BadRecord, PlainRecords, Record, RecordFormat
 
-PACK_MAGIC = b"HFPACK1\n"
+PACK_MAGIC = PlainRecords.pack_magic
+"""Packs of another format of records begin otherwise, with as many bytes."""
+
 SEAL_AT_BYTES = 64 << 20
 _WRITE_BUFFER_BYTES = 1 << 20
 _SCAN_BYTES = 1 << 20
@@ -41,9 +36,12 @@ def pack_name(number: int) -> str:
 class PackDirectory:
     """Reads and lists packs; the only place that knows their names."""
 
-    def __init__(self, fs: Filesystem, directory: Path) -> None:
+    def __init__(
+        self, fs: Filesystem, directory: Path, records: RecordFormat | None = None
+    ) -> None:
         self._fs = fs
         self.directory = directory
+        self.records = records or PlainRecords()
         self._open: dict[int, int] = {}
 
     def path(self, number: int) -> bytes:
@@ -83,13 +81,13 @@ class PackDirectory:
                 offset = resumed
 
     def _record_at(self, number: int, offset: int, size: int) -> Record | None:
-        header = self.read(number, offset, HEADER_BYTES)
+        records, behind = self.records, offset + self.records.header_bytes
+        header = self.read(number, offset, records.header_bytes)
         try:
-            stored_size = stored_size_of(header)
-            if offset + HEADER_BYTES + stored_size > size:
+            stored_size = records.stored_size_of(header)
+            if behind + stored_size > size:
                 return None  # chance bytes can claim much: nothing is read for them
-            body = self.read(number, offset + HEADER_BYTES, stored_size)
-            record = decode_record(header + body)
+            record = records.decode(header + self.read(number, behind, stored_size))
             objects_in(record)  # a block whose table does not hold is no sound record
             return record
         except BadRecord:
@@ -97,14 +95,15 @@ class PackDirectory:
 
     def _next_record(self, number: int, offset: int, size: int) -> int:
         """Where the next sound record begins behind damage, or the end of the pack."""
+        magic = self.records.magic
         while offset < size:
             window = self.read(number, offset, _SCAN_BYTES)
-            position = window.find(MAGIC)
+            position = window.find(magic)
             while position >= 0:
                 if self._record_at(number, offset + position, size) is not None:
                     return offset + position
-                position = window.find(MAGIC, position + 1)
-            offset += max(len(window) - (len(MAGIC) - 1), 1)
+                position = window.find(magic, position + 1)
+            offset += max(len(window) - (len(magic) - 1), 1)
         return size
 
     def _descriptor(self, number: int) -> int:
@@ -138,7 +137,7 @@ class PackAppender:
         self._fd = fs.open(packs.path(number), flags, FILE_MODE)
         try:
             if create:
-                write_all(fs, self._fd, PACK_MAGIC)
+                write_all(fs, self._fd, packs.records.pack_magic)
                 sync_directory(fs, os.fsencode(packs.directory))
             self.start = fs.fstat(self._fd).st_size
         except BaseException:

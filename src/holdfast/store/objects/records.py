@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.store.objects.compression import Codec
@@ -38,14 +39,65 @@ class Record:
     size: int
     base: Digest | None
     stored: bytes
+    seal_bytes: int = field(default=0, compare=False)
+    """By how much another format makes it longer."""
 
     @property
     def length(self) -> int:
-        return HEADER_BYTES + (DIGEST_BYTES if self.base else 0) + len(self.stored)
+        """Of the whole record in its pack."""
+        base_bytes = DIGEST_BYTES if self.base else 0
+        return HEADER_BYTES + base_bytes + len(self.stored) + self.seal_bytes
 
 
 class BadRecord(ValueError):
     """These bytes are not a whole, undamaged record."""
+
+
+class RecordFormat(Protocol):
+    """How records look in the packs of one store."""
+
+    @property
+    def pack_magic(self) -> bytes:
+        """How every pack begins; of eight bytes."""
+        ...
+
+    @property
+    def magic(self) -> bytes:
+        """How every record begins."""
+        ...
+
+    @property
+    def header_bytes(self) -> int: ...
+
+    def encode(self, record: Record) -> bytes: ...
+
+    def stored_size_of(self, header: bytes) -> int:
+        """How many bytes follow this header; `BadRecord` when it is none."""
+        ...
+
+    def decode(self, data: bytes) -> Record:
+        """The record at the start of `data`, which holds at least all of it; `BadRecord`."""
+        ...
+
+
+class PlainRecords:
+    """The records that the module describes."""
+
+    pack_magic = b"HFPACK1\n"
+    magic = MAGIC
+    header_bytes = HEADER_BYTES
+
+    @staticmethod
+    def encode(record: Record) -> bytes:
+        return encode_record(record)
+
+    @staticmethod
+    def stored_size_of(header: bytes) -> int:
+        return stored_size_of(header)
+
+    @staticmethod
+    def decode(data: bytes) -> Record:
+        return decode_record(data)
 
 
 def encode_record(record: Record) -> bytes:

@@ -19,7 +19,7 @@ from holdfast.store.objects.compression import (
 )
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
-from holdfast.store.objects.records import Record, encode_record
+from holdfast.store.objects.records import Record
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
@@ -86,7 +86,7 @@ class LocalObjectWriter:
 
     def _append(self, record: Record, objects: Iterable[Digest]) -> None:
         """Write a record out, and note the objects that can be read from it."""
-        encoded = encode_record(record)
+        encoded = self._store.packs.records.encode(record)
         self._stored_bytes += len(encoded)
         if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
             raise NoSpace(f"more than {self._limit_bytes} new bytes to store")

@@ -4,41 +4,63 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.passphrases import add_new_key_options, new_secret, wants_new_key
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+
+_IF_LOST = """\
+  It is encrypted. Whoever loses every key of it loses what is in it: nobody can bring it back.
+  Keep a copy of the key elsewhere, or add a second one: holdfast key add"""
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast init [-C DIR] [--force] [--json]"
+    parser.usage = "holdfast init [-C DIR] [--encrypt [--key-file PATH | --passphrase-file PATH]]"
     parser.description = """\
 Make the store of a workspace and the marker that ties the two together. The store lies outside
 the workspace, under HOLDFAST_HOME or the user's data directory, where no clean-up of the workspace
 can reach it. The marker is the directory .holdfast in the workspace; it ignores itself for git.
 
-Running it again changes nothing. It is never needed: the first checkpoint makes the store too."""
+Running it again changes nothing. It is never needed: the first checkpoint makes the store too.
+
+With --encrypt everything in the store is encrypted. Its key is a file, or a passphrase that is
+asked for. Later commands find a key file through HOLDFAST_KEY_FILE or the setting key_file of the
+user's own file, a passphrase through HOLDFAST_PASSPHRASE_FILE or by asking. Without its key the
+store is lost. A store that exists is not encrypted afterwards."""
     parser.epilog = """\
 example:
   $ holdfast init -C ~/projects/shop
   Holdfast protects /home/ada/projects/shop
-  The store is /home/ada/.local/share/holdfast/stores/1d6c…"""
+  The store is /home/ada/.local/share/holdfast/stores/1d6c…
+
+  $ holdfast init --encrypt --key-file ~/keys/shop.key"""
+    parser.add_argument("--encrypt", action="store_true", help="make an encrypted store")
+    add_new_key_options(parser)
 
 
 def run(invocation: Invocation) -> int:
     from holdfast.bootstrap import nearest_workspace
 
+    if wants_new_key(invocation) and not invocation.options.encrypt:
+        raise UsageError("a key is for an encrypted store", hint="add --encrypt")
+    secret = new_secret(invocation) if invocation.options.encrypt else None
     known = nearest_workspace(invocation.directory)
-    with invocation.open(create=True, exact=True) as opened:
+    with invocation.open(create=True, exact=True, new_secret=secret) as opened:
         workspace = opened.engine.vault.workspace
         store = opened.store.directory
+        encrypted = opened.store.unlocked is not None
     created = known != workspace
     if invocation.json:
-        invocation.emit({"workspace": str(workspace), "store": str(store), "created": created})
+        said = {"workspace": str(workspace), "store": str(store), "created": created}
+        invocation.emit(said | {"encrypted": encrypted})
         return 0
     terminal = invocation.terminal
     word = "protects" if created else "already protects"
     terminal.line(f"{terminal.paint('✓', GREEN)} Holdfast {word} {visible(str(workspace))}")
     terminal.line(f"  The store is {visible(str(store))}")
+    if created and encrypted:
+        terminal.line(_IF_LOST)
     if created and known is not None:
         terminal.line(_inside(known))
     terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))

@@ -1,0 +1,28 @@
+"""Workspaces whose store is encrypted, and a look at everything that their stores hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.bootstrap import key_file_secret, open_workspace
+from holdfast.store.encryption.key_slots import Secret
+
+
+def make_encrypted(workspace: Path, key: Path) -> None:
+    """Make the store of a workspace an encrypted one, with a key file that is made if missing."""
+
+    def secret(workspace: Path) -> Secret:
+        return key_file_secret(key, workspace, os.environ)
+
+    open_workspace(workspace, create=True, new_secret=secret).close()
+
+
+def files_with(home: Path, *needles: bytes) -> Iterator[tuple[str, bytes]]:
+    """Every file below `home` that has one of these bytes in its name or content."""
+    for path in sorted(home.rglob("*")):
+        inside = path.read_bytes() if path.is_file() else b""
+        for needle in needles:
+            if needle in inside or needle in os.fsencode(path.relative_to(home)):
+                yield str(path.relative_to(home)), needle
