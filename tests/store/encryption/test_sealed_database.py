@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -49,7 +50,7 @@ def rows_of(path: Path) -> list[int]:
     db = open_sealed(path)
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = db.execute("SELECT n, text FROM t ORDER BY n").fetchall()
+        rows: list[Any] = db.execute("SELECT n, text FROM t ORDER BY n").fetchall()
         assert all(text == f"{SECRET} {n}" for n, text in rows)
         return [n for n, _ in rows]
     finally:
@@ -87,7 +88,8 @@ def test_everything_stands_where_sqlite_expects_it(tmp_path: Path) -> None:
     path = tmp_path / "file.db"
     make(path)
     db = open_sealed(path)
-    pages = db.execute("PRAGMA page_count").fetchall()[0][0]
+    found: list[Any] = db.execute("PRAGMA page_count").fetchall()
+    pages = found[0][0]
     assert path.stat().st_size == pages * PAGE_BYTES
     assert db.reserve_bytes("main", -1) == OVERHEAD_BYTES
     assert db.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
@@ -102,8 +104,13 @@ def test_work_that_needs_much_room_leaves_no_other_file(tmp_path: Path) -> None:
     make(path, rows=5000)
     db = open_sealed(path)
     db.execute("PRAGMA cache_size=10").fetchall()
-    seen = set()
-    db.set_progress_handler(lambda: bool(seen.update(f.name for f in tmp_path.iterdir())), 500)
+    seen: set[str] = set()
+
+    def look() -> bool:
+        seen.update(file.name for file in tmp_path.iterdir())
+        return False
+
+    db.set_progress_handler(look, 500)
     db.execute("SELECT text FROM t ORDER BY text || n DESC, n").fetchall()
     db.execute("CREATE TEMP TABLE u AS SELECT text || text AS x FROM t; CREATE INDEX i ON t(text)")
     db.execute("UPDATE t SET text = text || 'x' WHERE n % 2")  # a statement of its own to undo

@@ -1,0 +1,339 @@
+"""An encrypted store from end to end: everything works, nothing shows, no change goes unnoticed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import key_file_secret, open_workspace
+from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, StoreDamaged, WrongKey
+from holdfast.engine.check import run_checks
+from holdfast.ports.progress import NoProgress
+from holdfast.store.encryption.key_slots import Secret
+from holdfast.store.layout import StoreLayout
+from tests.store.tree_pictures import picture
+from tests.support.crash_server import CrashServer
+from tests.support.encrypted_stores import files_with, make_encrypted
+from tests.support.hostile_trees import fill
+from tests.support.tree_hash import describe, differences
+from tests.support.tree_model import State
+from tests.support.wrecked_workspace import Story
+
+pytestmark = pytest.mark.requirement("ST-6")
+
+HIDDEN = (
+    b"the-launch-code",
+    b"confidential-name",
+    b"a-telling-reason",
+    b"secret-session",
+    b"my-tag",
+)
+
+
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "keys" / "key"
+    path.parent.mkdir()
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(path))
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, key: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    make_encrypted(workspace, key)
+    return workspace
+
+
+def problems(workspace: Path) -> list[str]:
+    try:
+        with open_workspace(workspace, create=False) as opened:
+            found = run_checks(opened.engine.vault, data=True, progress=NoProgress())
+            return [problem.problem for problem in found]
+    except StoreDamaged as error:
+        return [error.message]
+
+
+def test_nothing_that_was_saved_can_be_read_in_any_file(
+    workspace: Path, holdfast_home: Path
+) -> None:
+    fill(workspace / "confidential-name" / "file", b"the-launch-code " * 10)
+    fill(workspace / "large", b"the-launch-code " * 100_000)
+    (workspace / "link").symlink_to("confidential-name/the-launch-code")
+    with SessionCheckpointer(workspace, "secret-session") as session:
+        for number in range(4):
+            fill(workspace / "confidential-name" / "file", b"the-launch-code %d" % number)
+            session.checkpoint(
+                "a-telling-reason", name=f"confidential-name-{number}", tags=["my-tag"]
+            )
+            assert list(files_with(holdfast_home, *HIDDEN)) == []
+        session.restore("confidential-name-0")
+        session.undo()
+        digest = session.get("HEAD").manifest[0][1]
+        assert (
+            list(files_with(holdfast_home, *HIDDEN, digest.encode(), bytes.fromhex(digest))) == []
+        )
+    assert list(files_with(holdfast_home, *HIDDEN)) == []
+    assert problems(workspace) == []
+
+
+def test_a_plain_store_shows_what_an_encrypted_one_hides(
+    tmp_path: Path, holdfast_home: Path
+) -> None:
+    """The search of the test above finds what there is to find."""
+    plain = tmp_path / "plain"
+    fill(plain / "confidential-name", b"the-launch-code")
+    with SessionCheckpointer(plain, "secret-session") as session:
+        session.checkpoint("a-telling-reason", tags=["my-tag"])
+    assert {needle for _, needle in files_with(holdfast_home, *HIDDEN)} == set(HIDDEN)
+
+
+def test_a_hostile_tree_comes_back_exactly(workspace: Path) -> None:
+    fill(workspace / "file", b"x" * 3_000_000)
+    fill(workspace / "dir" / "inner", b"one", 0o640)
+    (workspace / "empty").mkdir()
+    (workspace / "link").symlink_to("nowhere")
+    fill(workspace / os.fsdecode(b"not \xff text"), b"any")
+    with SessionCheckpointer(workspace, "s") as session:
+        before = describe(workspace)
+        first = session.checkpoint("first")
+        shutil.rmtree(workspace / "dir")
+        fill(workspace / "file", b"x" * 2_999_000 + b"y")
+        wrecked = describe(workspace)
+        session.restore(first)
+        assert differences(describe(workspace), before) == []
+        session.undo()
+        assert differences(describe(workspace), wrecked) == []
+    assert problems(workspace) == []
+
+
+def test_a_restore_killed_at_any_call_leaves_a_journal_that_shows_nothing(
+    tmp_path: Path, key: Path, holdfast_home: Path
+) -> None:
+    story = Story(tmp_path / "project", prepare=lambda workspace: make_encrypted(workspace, key))
+    journals = 0
+    with CrashServer() as server:
+        for at in range(1, 2000, 7):
+            story.go_to(story.bad)
+            answer = story.ask(server, "restore", at=at, argument=story.good)
+            journals += any(holdfast_home.glob("stores/*/journal"))
+            assert list(files_with(holdfast_home, b"edited", b"made/by", b"staging", b"good")) == []
+            found = story.recover()
+            assert found in (story.old, story.new), at
+            if not answer.died:
+                break
+    assert journals > 3
+    story.check()
+
+
+def test_processes_that_die_at_random_instants_lose_nothing_acknowledged(
+    tmp_path: Path, key: Path, rng: random.Random
+) -> None:
+    story = Story(tmp_path / "project", prepare=lambda workspace: make_encrypted(workspace, key))
+    known: dict[str, State] = {story.good: story.old, story.bad: story.new}
+    with CrashServer() as server:
+        for number in range(40):
+            fill(story.workspace / "edited", f"random {number}".encode())
+            state = describe(story.workspace)
+            after_s = rng.uniform(0.002, 0.08)
+            answer = story.ask(server, "save", at=0, after_s=after_s)
+            if answer.made is not None:
+                known[answer.made] = state
+            assert story.recover() == state
+    assert len(known) > 2
+    for checkpoint, expected in known.items():
+        story.go_to(checkpoint)
+        assert describe(story.workspace) == expected
+    story.check()
+
+
+def test_a_damaged_journal_is_told_as_damage(workspace: Path) -> None:
+    with open_workspace(workspace, create=False) as opened:
+        opened.store.write_journal(b"anything")
+        assert opened.store.read_journal() == b"anything"
+        path = opened.store.directory / "journal"
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+        assert opened.store.read_journal() == b""
+    assert problems(workspace) != []
+
+
+def _settled(workspace: Path) -> StoreLayout:
+    """A store with its logs folded, so that every byte of it counts."""
+    fill(workspace / "file", b"content")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        layout = StoreLayout(session.save())
+    with open_workspace(workspace, create=False) as opened:
+        for database in (opened.store.catalog._db, opened.store.objects.index._db):
+            database.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    for companion in layout.directory.rglob("*.db-*"):
+        companion.unlink()
+    return layout
+
+
+def test_a_change_to_any_part_of_the_store_is_found_by_check(
+    workspace: Path, rng: random.Random
+) -> None:
+    layout = _settled(workspace)
+    parts = [layout.catalog, *layout.objects.glob("packs/*")]
+    for part in parts:
+        sound = part.read_bytes()
+        for position in rng.sample(range(len(sound)), 25):
+            changed = bytearray(sound)
+            changed[position] ^= 1 << rng.randrange(8)
+            part.write_bytes(changed)
+            assert problems(workspace) != [], (part.name, position)
+            for companion in layout.directory.rglob("*.db-*"):
+                companion.unlink()
+        part.write_bytes(sound)
+    assert problems(workspace) == []
+
+
+def test_the_index_can_be_lost_and_comes_back_from_the_packs(workspace: Path) -> None:
+    layout = _settled(workspace)
+    (layout.objects / "index.db").unlink()
+    layout.stat_cache.unlink()
+    assert problems(workspace) == []
+    with SessionCheckpointer(workspace, "s") as session:
+        fill(workspace / "file", b"changed")
+        session.restore("HEAD")
+    assert (workspace / "file").read_bytes() == b"content"
+
+
+def test_without_the_key_or_with_another_nothing_is_opened_or_changed(
+    workspace: Path, key: Path, holdfast_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _settled(workspace)
+    before = picture(workspace), picture(holdfast_home)
+    other = key.with_name("other")
+    key_file_secret(other, workspace, os.environ)
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(other))
+    with pytest.raises(WrongKey, match="other does not open"):
+        SessionCheckpointer(workspace, "s")
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key.with_name("missing")))
+    with pytest.raises(KeyNeeded, match="missing cannot be read"):
+        SessionCheckpointer(workspace, "s")
+    monkeypatch.delenv("HOLDFAST_KEY_FILE")
+    with pytest.raises(KeyNeeded, match="encrypted and needs its key file"):
+        SessionCheckpointer(workspace, "s")
+    assert (picture(workspace), picture(holdfast_home)) == before
+
+
+def test_the_users_settings_can_name_the_key_file_and_a_project_cannot(
+    workspace: Path, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOLDFAST_KEY_FILE")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (workspace / ".holdfast" / "config.toml").write_text(f'key_file = "{key}"\n')
+    with pytest.raises(KeyNeeded):
+        open_workspace(workspace, create=False)
+    (tmp_path / "config" / "holdfast").mkdir(parents=True)
+    user_file = tmp_path / "config" / "holdfast" / "config.toml"
+    user_file.write_text(f'key_file = "{key}"\n')
+    with pytest.raises(InvalidSetting, match="not taken from a project"):
+        open_workspace(workspace, create=False)
+    (workspace / ".holdfast" / "config.toml").unlink()
+    with open_workspace(workspace, create=False) as opened:
+        assert opened.engine.vault.settings.key_file == str(key)
+        assert opened.setting_origins["key_file"] == str(user_file)
+        with pytest.raises(InvalidSetting, match="cannot be set for one store"):
+            opened.engine.set_setting("key_file", str(key))
+
+
+def test_a_plain_store_is_not_encrypted_afterwards(
+    tmp_path: Path, key: Path, holdfast_home: Path
+) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    open_workspace(plain, create=True).close()
+    before = picture(holdfast_home)
+    with pytest.raises(Refused, match="not encrypted") as error:
+        make_encrypted(plain, key)
+    assert "when a store is made" in str(error.value.hint)
+    assert not key.exists()
+    assert picture(holdfast_home) == before
+
+
+def test_a_key_is_not_kept_in_what_it_protects(
+    tmp_path: Path, holdfast_home: Path, key: Path
+) -> None:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (tmp_path / "way").symlink_to(workspace)
+    for place in (workspace / "key", tmp_path / "way" / "key", holdfast_home / "key"):
+        with pytest.raises(Refused, match="together with what it protects"):
+            make_encrypted(workspace, place)
+        assert not place.exists()
+    assert list(holdfast_home.iterdir()) == []
+
+
+def test_a_copy_of_an_encrypted_workspace_is_not_stored_in_the_open(
+    workspace: Path, key: Path, tmp_path: Path
+) -> None:
+    fill(workspace / "file", b"content")
+    copy = tmp_path / "copy"
+    shutil.copytree(workspace, copy)
+    with pytest.raises(Refused, match="copy of a workspace whose store is encrypted") as error:
+        SessionCheckpointer(copy, "s")
+    assert "init --encrypt" in str(error.value.hint)
+    make_encrypted(copy, key)
+    with SessionCheckpointer(copy, "s") as session:
+        session.checkpoint("its own")
+        assert session.save() != _settled(workspace).directory
+
+
+def test_a_moved_workspace_keeps_its_encrypted_store(workspace: Path, tmp_path: Path) -> None:
+    layout = _settled(workspace)
+    moved = workspace.rename(tmp_path / "moved")
+    with SessionCheckpointer(moved, "s") as session:
+        assert session.save() == layout.directory
+        assert session.checkpoint_count == 1
+    described = layout.read_description()
+    assert (described["workspace"], described["encrypted"]) == (moved, True)
+
+
+def test_keys_come_and_go_while_the_content_stays(workspace: Path, key: Path) -> None:
+    layout = _settled(workspace)
+    content = next(layout.objects.glob("packs/*")).read_bytes()
+    second = Secret.key_file(b"s" * 32)
+    with open_workspace(workspace, create=False) as opened:
+        opened.store.add_key(second)
+        first = opened.store.key_slots()[0].id
+        opened.store.remove_key(first)
+    with pytest.raises(WrongKey):
+        open_workspace(workspace, create=False)
+    second_file = key.with_name("second")
+    second_file.touch(0o600)
+    second_file.write_bytes(second.data)
+    environment = {**os.environ, "HOLDFAST_KEY_FILE": str(second_file)}
+    with open_workspace(workspace, create=False, environment=environment) as opened:
+        assert opened.engine.vault.catalog.counts().checkpoints == 1
+    assert next(layout.objects.glob("packs/*")).read_bytes() == content
+
+
+@pytest.mark.requirement("PF-7")
+def test_a_plain_store_loads_nothing_of_encryption(tmp_path: Path) -> None:
+    workspace = tmp_path / "plain"
+    fill(workspace / "file", b"content")
+    program = (
+        "import sys; from pathlib import Path; from holdfast import SessionCheckpointer\n"
+        "with SessionCheckpointer(Path(sys.argv[1]), 's') as session:\n"
+        "    session.restore(session.checkpoint('why'))\n"
+        "print(*sys.modules)"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", program, str(workspace)], capture_output=True, text=True, check=True
+    )
+    loaded = set(child.stdout.split())
+    assert "holdfast.store.local_store" in loaded
+    unwanted = {name for name in loaded if name.startswith(("cryptography", "holdfast.store.enc"))}
+    assert unwanted == set()

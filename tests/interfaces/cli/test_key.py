@@ -1,0 +1,224 @@
+"""`holdfast init --encrypt` and `holdfast key`: making an encrypted store and changing its keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.store.encryption import key_slots
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
+from tests.store.tree_pictures import picture
+from tests.support.encrypted_stores import files_with
+
+pytestmark = pytest.mark.requirement("ST-6")
+
+NEED_THE_STORE = (
+    *("init", "status", "checkpoint why", "log", "show", "diff", "restore name --yes", "undo"),
+    *("redo", "delete name --yes", "config", "config set budget 1GB", "key", "stats", "check"),
+)
+WORDS = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def quick_scrypt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process; commands that are run as processes of their own take their time."""
+    monkeypatch.setattr(key_slots, "_SCRYPT", {"n": 1 << 4, "r": 8, "p": 1})
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return tmp_path / "my.key"
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "words"
+    path.touch(0o600)
+    path.write_text(WORDS + "\n")
+    return path
+
+
+@pytest.fixture
+def encrypted(cli: CommandLine, key: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    cli.json("init", "--encrypt", "--key-file", str(key))
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
+    return cli
+
+
+@pytest.mark.requirement("CL-1")
+def test_init_makes_the_key_and_says_what_its_loss_means(cli: CommandLine, key: Path) -> None:
+    answer = cli("init", "--encrypt", "--key-file", str(key))
+    assert answer.status == 0
+    assert "It is encrypted." in answer.out
+    assert "nobody can bring it back" in answer.out
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert key.read_text().strip() not in answer.out + answer.err
+
+
+def test_init_tells_whether_the_store_is_encrypted(
+    cli: CommandLine, encrypted: CommandLine, tmp_path: Path
+) -> None:
+    assert encrypted.json("init")["encrypted"] is True
+    assert encrypted.json("init", "--encrypt")["created"] is False
+    plain = CommandLine(tmp_path / "plain")
+    plain.workspace.mkdir()
+    assert plain.json("init")["encrypted"] is False
+    refused = plain("init", "--encrypt", "--json", "--key-file", str(tmp_path / "k"))
+    assert refused.status == 5
+    assert refused.error["code"] == "refused"
+    assert not (tmp_path / "k").exists()
+
+
+def test_one_key_file_serves_many_stores(encrypted: CommandLine, key: Path, tmp_path: Path) -> None:
+    other = CommandLine(tmp_path / "other")
+    other.workspace.mkdir()
+    before = key.read_bytes()
+    other.json("init", "--encrypt", "--key-file", str(key))
+    assert key.read_bytes() == before
+    other.save()
+
+
+def test_the_commands_work_and_show_nothing_in_the_store(
+    encrypted: CommandLine, holdfast_home: Path
+) -> None:
+    first = encrypted.save("a-telling-reason", "--name", "tell-tale")
+    (encrypted.workspace / "README.md").write_text("changed\n")
+    encrypted.save("second")
+    encrypted.json("config", "set", "include", '["hidden-pattern"]')
+    encrypted.json("restore", first, "--yes")
+    assert (encrypted.workspace / "README.md").read_text() == "hello\n"
+    encrypted.json("undo", "--yes")
+    assert encrypted.json("check", "--data") == {"ok": True, "problems": []}
+    needles = (b"a-telling-reason", b"tell-tale", b"README", b"hello", b"hidden-pattern")
+    assert list(files_with(holdfast_home, *needles)) == []
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("line", NEED_THE_STORE)
+def test_without_the_key_every_command_says_what_is_missing_and_changes_nothing(
+    encrypted: CommandLine, holdfast_home: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    encrypted.save("why", "--name", "name")
+    monkeypatch.delenv("HOLDFAST_KEY_FILE")
+    before = picture(encrypted.workspace), picture(holdfast_home)
+    answer = encrypted(*line.split(), "--json")
+    assert answer.status == 5, answer
+    assert answer.error["code"] == "key_needed"
+    assert "HOLDFAST_KEY_FILE" in answer.error["hint"]
+    assert (picture(encrypted.workspace), picture(holdfast_home)) == before
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_wrong_key_has_its_own_code(
+    encrypted: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.touch(0o600)
+    wrong.write_bytes(b"w" * 40)
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(wrong))
+    answer = encrypted("status", "--json")
+    assert (answer.status, answer.error["code"]) == (5, "wrong_key")
+    assert str(wrong) in answer.error["message"]
+
+
+def test_keys_are_added_listed_changed_and_removed(
+    encrypted: CommandLine, key: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encrypted.save()
+    (first,) = encrypted.json("key")["keys"]
+    assert first == {"id": first["id"], "kind": "key file", "used": True}
+    assert "Added a key" in encrypted("key", "add", "--passphrase-file", str(words)).out
+    kinds = [(k["kind"], k["used"]) for k in encrypted.json("key", "list")["keys"]]
+    assert kinds == [("key file", True), ("passphrase", False)]
+
+    monkeypatch.delenv("HOLDFAST_KEY_FILE")
+    monkeypatch.setenv("HOLDFAST_PASSPHRASE_FILE", str(words))
+    new = tmp_path / "new.key"
+    encrypted.json("key", "change", "--key-file", str(new))
+    assert encrypted("log", "--json").error["code"] == "key_needed"
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(new))
+    encrypted.json("key", "remove", first["id"])
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
+    assert encrypted("log", "--json").error["code"] == "wrong_key"
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(new))
+    (last,) = encrypted.json("key")["keys"]
+    assert encrypted("key", "remove", last["id"], "--json").status == 5
+    assert len(encrypted.json("log")) == 1
+    listed = encrypted("key").out
+    assert f"{last['id']}  key file  (the one used now)" in listed
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["key", "frobnicate"], 2),
+        (["key", "remove"], 2),
+        (["key", "list", "--key-file", "x"], 2),
+        (["key", "add", "--key-file", "x", "--passphrase-file", "y"], 2),
+        (["key", "add"], 5),
+        (["key", "remove", "ffffffff"], 4),
+        (["init", "--key-file", "x"], 2),
+        (["init", "--encrypt", "--key-file", "x", "--passphrase-file", "y"], 2),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    encrypted: CommandLine, arguments: list[str], status: int
+) -> None:
+    answer = encrypted(*arguments, "--json")
+    assert answer.status == status
+    assert answer.error["hint"] or answer.error["message"]
+
+
+def test_a_plain_store_has_no_keys(cli: CommandLine) -> None:
+    cli.json("init")
+    answer = cli("key", "--json")
+    assert answer.status == 5
+    assert "not encrypted" in answer.error["message"]
+
+
+def test_nobody_to_ask_is_a_refusal_and_no_store(cli: CommandLine, holdfast_home: Path) -> None:
+    answer = cli("init", "--encrypt", "--json")
+    assert (answer.status, answer.error["code"]) == (5, "key_needed")
+    assert list(holdfast_home.iterdir()) == []
+    assert not (cli.workspace / ".holdfast").exists()
+
+
+def test_a_passphrase_is_asked_for_unseen_and_opens_the_store(cli: CommandLine) -> None:
+    with Screen(cli.workspace, "init", "--encrypt") as screen:
+        screen.read_until("New passphrase: ")
+        screen.type(WORDS + "\n")
+        screen.read_until("The same again: ")
+        screen.type(WORDS + "\n")
+        shown = screen.finish()
+        assert screen.status == 0
+        assert "It is encrypted." in shown
+        assert WORDS not in shown
+    with Screen(cli.workspace, "config", "set", "budget", "1GB") as screen:
+        shown = screen.read_until("Passphrase of the store: ")
+        screen.type(WORDS + "\n")
+        shown += screen.finish()
+        assert screen.status == 0, "and it is asked for once, although the store is opened twice"
+        assert WORDS not in shown
+    with Screen(cli.workspace, "log") as screen:
+        screen.read_until("Passphrase of the store: ")
+        screen.type("something else\n")
+        assert "does not open the store" in screen.finish()
+        assert screen.status == 5
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [(("short",), "fewer than 8"), ((WORDS, WORDS + "x"), "differ")]
+)
+def test_a_passphrase_that_was_mistyped_or_is_weak_makes_no_store(
+    cli: CommandLine, holdfast_home: Path, typed: tuple[str, ...], said: str
+) -> None:
+    with Screen(cli.workspace, "init", "--encrypt") as screen:
+        for question, answer in zip(("New passphrase: ", "again: "), typed, strict=False):
+            screen.read_until(question)
+            screen.type(answer + "\n")
+        assert said in screen.finish()
+        assert screen.status == 5
+    assert list(holdfast_home.iterdir()) == []
