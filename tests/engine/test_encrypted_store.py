@@ -156,6 +156,33 @@ def test_processes_that_die_at_random_instants_lose_nothing_acknowledged(
     story.check()
 
 
+SAVE = """
+import sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+workspace, name = Path(sys.argv[1]), sys.argv[2]
+with SessionCheckpointer(workspace, name) as session:
+    for number in range(12):
+        (workspace / name).write_text(f"{name} {number}")
+        session.checkpoint("why", name=str(number))
+"""
+
+
+@pytest.mark.requirement("CP-8")
+def test_processes_save_into_one_encrypted_store_at_once_and_lose_nothing(workspace: Path) -> None:
+    names = ("one", "two", "three")
+    command = [sys.executable, "-c", SAVE, str(workspace)]
+    children = [subprocess.Popen([*command, name]) for name in names]
+    assert [child.wait() for child in children] == [0, 0, 0]
+    assert problems(workspace) == []
+    for name in names:
+        with SessionCheckpointer.load(workspace, name) as session:
+            assert session.checkpoint_count == 12
+            for number in (11, 3, 7):
+                session.restore(str(number))
+                assert (workspace / name).read_text() == f"{name} {number}"
+
+
 def test_a_damaged_journal_is_told_as_damage(workspace: Path) -> None:
     with open_workspace(workspace, create=False) as opened:
         opened.store.write_journal(b"anything")

@@ -117,13 +117,15 @@ class StoreLayout:
             workspace = bytes.fromhex(described["workspace"])
             if b"\0" in workspace:
                 raise ValueError("no path")
+            encrypted = version >= _ENCRYPTED_FORMAT
+            if encrypted is not described.get("encrypted", False):
+                raise ValueError("it does not say clearly whether it is encrypted")
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise StoreDamaged(
                 f"{self.description} cannot be read", hint="run: holdfast check"
             ) from None
         if status.st_mode & _OTHERS:
             self.directory.chmod(DIRECTORY_MODE)
-        encrypted = version >= _ENCRYPTED_FORMAT and described.get("encrypted") is True
         return {
             "format": version,
             "workspace": Path(os.fsdecode(workspace)),

@@ -167,11 +167,11 @@ def test_damage_to_any_page_is_an_error_and_never_other_content(
     for page in range(pages):
         for within in (0, 99, 100, PAGE_BYTES - 1, rng.randrange(PAGE_BYTES)):
             path.write_bytes(_flip(sound, page * PAGE_BYTES + within))
-            with pytest.raises((apsw.IOError, apsw.NotADBError)):
+            with pytest.raises((apsw.CorruptError, apsw.NotADBError)):
                 rows_of(path)
         zeros = bytes(PAGE_BYTES)
         path.write_bytes(sound[: page * PAGE_BYTES] + zeros + sound[(page + 1) * PAGE_BYTES :])
-        with pytest.raises((apsw.IOError, apsw.NotADBError)):
+        with pytest.raises((apsw.CorruptError, apsw.NotADBError)):
             rows_of(path)
     path.write_bytes(sound)
     assert rows_of(path) == list(range(300))
@@ -191,13 +191,13 @@ def test_a_page_cannot_stand_in_for_another_or_come_from_elsewhere(tmp_path: Pat
         swapped = list(pages)
         swapped[one], swapped[two] = pages[two], pages[one]
         path.write_bytes(b"".join(swapped))
-        with pytest.raises(apsw.IOError):
+        with pytest.raises(apsw.CorruptError):
             rows_of(path)
     for page in range(len(pages)):
         start = page * PAGE_BYTES
         theirs = foreign[start : start + PAGE_BYTES]
         path.write_bytes(sound[:start] + theirs + sound[start + PAGE_BYTES :])
-        with pytest.raises((apsw.IOError, apsw.NotADBError)):
+        with pytest.raises((apsw.CorruptError, apsw.NotADBError)):
             rows_of(path)
 
 
@@ -259,7 +259,7 @@ def test_a_frame_that_is_damaged_while_the_log_is_in_use_is_an_error(tmp_path: P
     assert reader.execute("SELECT count(*) FROM t").fetchall() == [(330,)]
     second = open_sealed(path)  # the index of the log is in memory: nothing is recovered
     log.write_bytes(_flip(log.read_bytes(), log.stat().st_size - 100))
-    with pytest.raises(apsw.IOError, match="frame"):
+    with pytest.raises(apsw.CorruptError, match="frame"):
         second.execute("SELECT * FROM t").fetchall()
     second.close()
     reader.close()
@@ -330,6 +330,13 @@ def test_processes_make_one_database_at_the_same_time(tmp_path: Path) -> None:
     two.close()
     assert rows_of(path) == list(range(10))
     assert not list(tmp_path.glob(".file.db*"))
+
+
+def test_what_a_killed_process_left_of_a_new_database_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / ".file.db.0011223344556677.new").write_bytes(b"half")
+    make(tmp_path / "file.db")
+    assert not list(tmp_path.glob(".file.db*"))
+    assert rows_of(tmp_path / "file.db") == list(range(300))
 
 
 def test_a_link_in_the_place_of_a_database_is_not_followed(tmp_path: Path) -> None:

@@ -149,13 +149,13 @@ def test_a_frame_of_the_transaction_under_way_is_an_error_when_it_is_damaged(
     raw = bytearray(path.read_bytes())
     raw[LOG_HEADER_BYTES + FRAME_BYTES + 500] ^= 1
     path.write_bytes(raw)
-    with pytest.raises(apsw.IOError, match="frame 1"):
+    with pytest.raises(apsw.CorruptError, match="frame 1"):
         file.xRead(FRAME_BYTES, LOG_HEADER_BYTES + FRAME_BYTES)
     file.xClose()
     later = open_file(SealedFiles(KEYS.cipher("x")), path, apsw.SQLITE_OPEN_WAL)
     assert later.xRead(FRAME_BYTES, LOG_HEADER_BYTES) == content(FRAME_BYTES, 0)
     assert later.xRead(FRAME_BYTES, LOG_HEADER_BYTES + FRAME_BYTES) == bytes(FRAME_BYTES)
-    with pytest.raises(apsw.IOError, match="frame 1"):
+    with pytest.raises(apsw.CorruptError, match="frame 1"):
         later.xRead(PAGE_BYTES, LOG_HEADER_BYTES + FRAME_BYTES + 24)
     later.xClose()
 

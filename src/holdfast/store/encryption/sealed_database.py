@@ -121,9 +121,9 @@ class _SealedFile(apsw.VFSFile):
     def _context(self, number: int) -> bytes:
         return self._label + number.to_bytes(8, "little")
 
-    def _failure(self, number: int, error: NotAuthentic) -> apsw.IOError:
+    def _failure(self, number: int, error: NotAuthentic) -> apsw.CorruptError:
         what = self._label.decode()
-        return apsw.IOError(f"{what}{number} is {error}")
+        return apsw.CorruptError(f"{what}{number} is {error}")
 
 
 class _SealedPages(_SealedFile):
@@ -258,25 +258,26 @@ class _SealedLog(_SealedFile):
 def create_sealed(path: Path, cipher: Cipher) -> None:
     """Make an empty database, whole or not at all, unless there is one: SQLite never has to write
     a first page itself, for which it would want a rollback journal."""
-    if os.path.lexists(path):
-        return
-    sealed = cipher.seal(_empty_database()[:_USABLE_BYTES], b"page " + bytes(8))
-    temporary = path.with_name(f".{path.name}.{random_bytes(8).hex()}.new")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(sealed)
-            file.flush()
-            os.fsync(fd)
-        with contextlib.suppress(FileExistsError):  # another process was quicker
-            os.link(temporary, path)
-    finally:
-        temporary.unlink()
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    while not os.path.lexists(path):
+        for left_behind in path.parent.glob(f".{path.name}.*.new"):
+            left_behind.unlink(missing_ok=True)
+        temporary = path.with_name(f".{path.name}.{random_bytes(8).hex()}.new")
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+            with os.fdopen(fd, "wb") as file:
+                file.write(cipher.seal(_empty_database()[:_USABLE_BYTES], b"page " + bytes(8)))
+                file.flush()
+                os.fsync(fd)
+            # Another process may have been quicker, or taken ours for something left behind.
+            with contextlib.suppress(FileExistsError, FileNotFoundError):
+                os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
 
 
 def _empty_database() -> bytes:
