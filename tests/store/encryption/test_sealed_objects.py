@@ -142,7 +142,8 @@ def test_with_another_key_nothing_is_readable(tmp_path: Path) -> None:
 def test_damage_at_any_byte_of_a_pack_is_found_and_confined(tmp_path: Path) -> None:
     contents = [b"first", compressible("second", 100), b"third"]
     with opened(tmp_path) as store:
-        store_objects(store, contents)
+        for data in contents:
+            store_objects(store, [data])  # a record each
     (pack,) = packs(tmp_path)
     sound = pack.read_bytes()
     for position in range(len(sound)):
@@ -162,7 +163,8 @@ def test_damage_at_any_byte_of_a_pack_is_found_and_confined(tmp_path: Path) -> N
 def test_records_that_changed_places_give_no_wrong_content(tmp_path: Path) -> None:
     contents = [b"one..", b"two.."]  # of equal length, so that offsets fit
     with opened(tmp_path) as store:
-        store_objects(store, contents)
+        for data in contents:
+            store_objects(store, [data])  # a record each
         places = [place for _, place in store.index.locations()]
     (pack,) = packs(tmp_path)
     sound = pack.read_bytes()
