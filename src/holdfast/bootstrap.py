@@ -27,6 +27,8 @@ from holdfast.store.local_store import LocalStore
 from holdfast.store.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
+    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.ports.progress import Progress
     from holdfast.store.encryption.key_slots import Secret
     from holdfast.store.encryption.unlocking import Unlocked
 
@@ -235,6 +237,16 @@ def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = No
         if _not_a_project(above, store_home) is None and identity.find(above) is not None:
             return above
     return None
+
+
+def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
+    """Look at a bundle before a store is made for it; nothing is written."""
+    from holdfast.engine.bundles.importing import verify_for_new_store
+
+    budget_bytes = make_settings({}).budget
+    return verify_for_new_store(
+        LocalFilesystem(), request, budget_bytes=budget_bytes, progress=progress
+    )
 
 
 def _make_home(fs: LocalFilesystem, home: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.changes import ChangeType
@@ -27,6 +28,10 @@ from holdfast.domain.snapshots import Artifact, CheckpointSummary, WorkspaceSnap
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import list_files
 from holdfast.engine.references import standing_on
+
+if TYPE_CHECKING:
+    from holdfast.engine.bundles.exporting import ExportOutcome
+    from holdfast.engine.bundles.importing import ImportOutcome
 
 
 class SessionCheckpointer:
@@ -200,6 +205,36 @@ class SessionCheckpointer:
     def archive(self) -> Path | None:
         """Close the session; it stays listable and restorable. None when it has no checkpoint."""
         return self._open.store.directory if self._engine.archive(self._id) else None
+
+    def export(self, path: Path, *references: str, replace: bool = False) -> ExportOutcome:
+        """Write the whole session, or some checkpoints of it, into one file."""
+        from holdfast.engine.bundles.selection import select_checkpoints, select_sessions
+
+        vault = self._engine.vault
+        if references:
+            chosen = [self._engine.resolve(self._id, reference) for reference in references]
+            selection = select_checkpoints(vault, chosen)
+        else:
+            selection = select_sessions(vault, [self._id])
+        return self._engine.export(selection, Path(path), replace=replace)
+
+    @classmethod
+    def import_bundle(
+        cls,
+        workspace: Path,
+        path: Path,
+        *,
+        as_session: str | None = None,
+        foreign: bool = False,
+        dry_run: bool = False,
+    ) -> ImportOutcome:
+        """Take in what `export` wrote; `foreign` accepts a file of another workspace."""
+        from holdfast.engine.bundles.importing import ImportRequest
+
+        name = None if as_session is None else valid_session_id(as_session)
+        request = ImportRequest(Path(path), name, foreign=foreign, dry_run=dry_run)
+        with open_workspace(Path(workspace), create=True) as opened:
+            return opened.engine.import_bundle(request)
 
     def close(self) -> None:
         self._open.close()

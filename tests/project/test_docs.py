@@ -15,7 +15,8 @@ SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 
 # What this version promises of the command line.
 PROMISED_COMMANDS = frozenset(
-    "init status checkpoint log show diff restore undo redo delete config stats check demo".split()
+    "init status checkpoint log show diff restore undo redo delete export import config stats"
+    " check demo".split()
 )
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]]*\]\(([^)\s]+)\)")

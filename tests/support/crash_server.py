@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from holdfast.engine.bundles.importing import ImportRequest
 from tests.support.composition import composed
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -145,6 +146,9 @@ def _run(request: Request, pipe: int) -> None:
                 say("made", opened.restore(request.argument, *paths).record)
             elif request.action == "undo":
                 say("made", opened.undo().record)
+            elif request.action == "import":
+                wanted = ImportRequest(Path(request.argument or ""), foreign=True)
+                say("made", opened.engine.import_bundle(wanted).latest)
             else:
                 opened.engine.recover()
     except Exception as error:

@@ -19,6 +19,8 @@
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
     │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
     │   ├── RestoreFailed         exit 5   a step failed; everything was put back
+    │   ├── BundleRefused         exit 5   a file to import that is damaged, hostile or too new
+    │   │   └── ForeignBundle     exit 5   it comes from another workspace
     │   └── LimitReached          exit 5   a configured limit
     ├── StoreDamaged              exit 6   bytes that are not what they were
     │   ├── ObjectMissing         exit 6
@@ -130,6 +132,14 @@ class RestoreConflict(Refused):
 
 class RestoreFailed(Refused):
     code = "restore_failed"
+
+
+class BundleRefused(Refused):
+    code = "bundle_refused"
+
+
+class ForeignBundle(BundleRefused):
+    code = "foreign_bundle"
 
 
 class LimitReached(Refused):

@@ -22,6 +22,8 @@ class OperationKind(StrEnum):
     DELETE = "delete"
     ARCHIVE = "archive"
     PRUNE = "prune"
+    IMPORT = "import"
+    PURGE = "purge"
 
 
 @dataclass(frozen=True, slots=True)

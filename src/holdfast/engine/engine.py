@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
     from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.engine.bundles.exporting import ExportOutcome
+    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.engine.bundles.selection import Selection
     from holdfast.engine.restore.records import RestoreRequest
+    from holdfast.ports.progress import Progress
 
 
 class Engine:
@@ -192,6 +196,27 @@ class Engine:
                 return DeleteOutcome(checkpoint.id, collect(self.vault))
             except StoreDamaged as error:
                 return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
+
+    def export(
+        self,
+        selection: Selection,
+        path: Path,
+        *,
+        replace: bool = False,
+        progress: Progress | None = None,
+    ) -> ExportOutcome:
+        """Write a bundle; the file is there whole, or not at all."""
+        from holdfast.engine.bundles.exporting import export_to_file
+
+        return export_to_file(self.vault, selection, path, replace=replace, progress=progress)
+
+    def import_bundle(
+        self, request: ImportRequest, *, progress: Progress | None = None
+    ) -> ImportOutcome:
+        """Take a bundle in, after everything in it was verified; all of it or nothing."""
+        from holdfast.engine.bundles.importing import import_bundle
+
+        return import_bundle(self.vault, request, progress=progress)
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store of the workspace does."""

@@ -5,8 +5,15 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from holdfast.domain.ids import WorkspaceId
+
 
 class StoreAccess(Protocol):
+    @property
+    def workspace_id(self) -> WorkspaceId:
+        """The id that ties the store to its workspace; a copy of either has another."""
+        ...
+
     def exclusive(self, *, wait: bool = ...) -> AbstractContextManager[None]:
         """Be the only writer of the store; `Busy`, naming the holder, after the configured wait
         (or at once without `wait`).

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged, StoreUnwritable
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def store_trouble(doing: str) -> Iterator[None]:
 
 
 def translate_os_error(error: OSError, doing: str) -> HoldfastError:
-    if error.errno in _FULL:
+    if error.errno in FULL_ERRORS:
         return NoSpace(
             f"no space left on the disk of the store while {doing}", hint="free some disk space"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import KeyNeeded, Refused
+from holdfast.domain.ids import WorkspaceId
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write
@@ -113,6 +114,10 @@ class LocalStore:
     @property
     def directory(self) -> Path:
         return self._layout.directory
+
+    @property
+    def workspace_id(self) -> WorkspaceId:
+        return WorkspaceId(self._layout.directory.name)
 
     def read_journal(self) -> bytes | None:
         try:

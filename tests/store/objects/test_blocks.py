@@ -20,7 +20,7 @@ from holdfast.store.objects.blocks import (
     objects_in,
     open_block,
 )
-from holdfast.store.objects.compression import Codec
+from holdfast.store.objects.compression import Codec, compress, decompress
 from holdfast.store.objects.records import BadRecord, Record, encode_record
 from holdfast.testing.expectations import incompressible, store_objects
 from tests.store.objects.local_stores import fill, forget_index, opened, packs
@@ -127,6 +127,12 @@ def test_a_table_with_another_name_or_another_total_is_refused() -> None:
     for forged in (renamed, resized):
         with pytest.raises(BadRecord, match="does not match"):
             open_block(forged)
+
+
+@pytest.mark.requirement("RL-4")
+def test_a_block_cannot_be_read_as_if_it_were_one_object() -> None:
+    with pytest.raises(ValueError, match="not an object"):
+        decompress(Codec.BLOCK, compress(SMALL[0] * 10)[1], len(SMALL[0]) * 10, None)
 
 
 @pytest.mark.requirement("ST-2")

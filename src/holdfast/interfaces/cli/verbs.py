@@ -18,6 +18,8 @@ VERBS: dict[str, str] = {
     "undo": "take back the last restore",
     "redo": "take back the last undo",
     "delete": "drop a checkpoint from the history",
+    "export": "write sessions or checkpoints into one file",
+    "import": "take sessions or checkpoints in from such a file",
     "config": "read and change settings",
     "key": "the keys of an encrypted store",
     "stats": "how much is stored, and how much space it takes",
@@ -30,6 +32,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
     ("Take back", ("restore", "undo", "redo")),
     ("Keep house", ("init", "config", "key", "delete", "stats", "check")),
+    ("Carry away", ("export", "import")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )
@@ -38,6 +41,8 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 OTHER_WORDS: dict[str, str] = {
     "add": "checkpoint",
     "back": "restore",
+    "backup": "export",
+    "bundle": "export",
     "changes": "status",
     "checkout": "restore",
     "commit": "checkpoint",
@@ -47,6 +52,7 @@ OTHER_WORDS: dict[str, str] = {
     "history": "log",
     "info": "show",
     "list": "log",
+    "load": "import",
     "ls": "log",
     "remove": "delete",
     "reset": "restore",

@@ -72,6 +72,8 @@ def compress_against(data: bytes, base: bytes) -> tuple[Codec, bytes]:
 
 def decompress(codec: Codec, stored: bytes, size: int, base: bytes | None) -> bytes:
     """The original bytes; `ValueError` for anything that is not exactly `size` of them."""
+    if codec is Codec.BLOCK:
+        raise ValueError("a block is not an object of its own")
     if codec is Codec.RAW:
         data = stored
     else:

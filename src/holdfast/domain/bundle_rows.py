@@ -1,0 +1,240 @@
+"""What a bundle says besides content: where it comes from, its sessions and its checkpoints.
+
+Each is one JSON object. Unknown keys are ignored, so that later versions can say more; a missing
+key, a value of another type or one that no store would hold is refused (`ValueError`). Every id,
+name and text passes the same checks as when it is first stored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from holdfast.domain.checkpoints import ChangeCounts, Kind
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, Digest, SessionId, session_id
+from holdfast.domain.intent import SnapshotIntent, make_intent
+from holdfast.domain.sessions import Session, SessionStatus
+
+_ID = re.compile(rf"[0-9a-f]{{{CHECKPOINT_ID_LENGTH}}}\Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_LARGEST_NUMBER = (1 << 63) - 1
+_LONGEST_TEXT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The first thing in a bundle: whose it is and how much follows.
+
+    `latest` is the checkpoint to go back to when nobody says which; `content_bytes` the size of
+    all objects together before compression.
+    """
+
+    workspace_id: str
+    workspace: str
+    made_at_ns: int
+    latest: CheckpointId
+    sessions: int
+    checkpoints: int
+    objects: int
+    content_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BundledCheckpoint:
+    """A checkpoint as it travels: everything but its place in the order of a store."""
+
+    id: CheckpointId
+    session_id: SessionId
+    parent: CheckpointId | None
+    kind: Kind
+    created_at_ns: int
+    tree: Digest
+    intent: SnapshotIntent
+    files: int
+    size_bytes: int
+    changed: ChangeCounts
+    report: Digest | None
+    restores_from: CheckpointId | None
+    partial: bool
+
+
+def encode_origin(origin: Origin) -> bytes:
+    return _encode(
+        {
+            "workspace_id": origin.workspace_id,
+            "workspace": origin.workspace,
+            "made_at_ns": origin.made_at_ns,
+            "latest": origin.latest,
+            "sessions": origin.sessions,
+            "checkpoints": origin.checkpoints,
+            "objects": origin.objects,
+            "content_bytes": origin.content_bytes,
+        }
+    )
+
+
+def decode_origin(data: bytes) -> Origin:
+    fields = _decode(data)
+    return Origin(
+        workspace_id=_checkpoint_id(fields["workspace_id"]),
+        workspace=_text(fields["workspace"]),
+        made_at_ns=_number(fields["made_at_ns"], signed=True),
+        latest=_checkpoint_id(fields["latest"]),
+        sessions=_number(fields["sessions"]),
+        checkpoints=_number(fields["checkpoints"]),
+        objects=_number(fields["objects"]),
+        content_bytes=_number(fields["content_bytes"]),
+    )
+
+
+def encode_session(session: Session) -> bytes:
+    return _encode(
+        {
+            "id": session.id,
+            "created_at_ns": session.created_at_ns,
+            "status": session.status.value,
+            "title": session.title,
+            "agent": session.agent,
+            "head": session.head,
+            "approved": session.approved,
+        }
+    )
+
+
+def decode_session(data: bytes) -> Session:
+    fields = _decode(data)
+    return Session(
+        id=_session_id(fields["id"]),
+        created_at_ns=_number(fields["created_at_ns"], signed=True),
+        status=SessionStatus(fields["status"]),
+        title=None if fields["title"] is None else _text(fields["title"]),
+        agent=None if fields["agent"] is None else _text(fields["agent"]),
+        head=None if fields["head"] is None else _checkpoint_id(fields["head"]),
+        approved=None if fields["approved"] is None else _checkpoint_id(fields["approved"]),
+    )
+
+
+def encode_checkpoint(row: BundledCheckpoint) -> bytes:
+    return _encode(
+        {
+            "id": row.id,
+            "session_id": row.session_id,
+            "parent": row.parent,
+            "kind": row.kind.value,
+            "created_at_ns": row.created_at_ns,
+            "tree": row.tree.hex(),
+            "intent": row.intent.to_dict(),
+            "files": row.files,
+            "size_bytes": row.size_bytes,
+            "changed": row.changed.to_dict(),
+            "report": None if row.report is None else row.report.hex(),
+            "restores_from": row.restores_from,
+            "partial": row.partial,
+        }
+    )
+
+
+def decode_checkpoint(data: bytes) -> BundledCheckpoint:
+    fields = _decode(data)
+    changed = _object(fields["changed"])
+    parent, restores_from, report = fields["parent"], fields["restores_from"], fields["report"]
+    return BundledCheckpoint(
+        id=_checkpoint_id(fields["id"]),
+        session_id=_session_id(fields["session_id"]),
+        parent=None if parent is None else _checkpoint_id(parent),
+        kind=Kind(fields["kind"]),
+        created_at_ns=_number(fields["created_at_ns"], signed=True),
+        tree=_digest(fields["tree"]),
+        intent=_intent(_object(fields["intent"])),
+        files=_number(fields["files"]),
+        size_bytes=_number(fields["size_bytes"]),
+        changed=ChangeCounts(
+            _number(changed["added"]), _number(changed["modified"]), _number(changed["removed"])
+        ),
+        report=None if report is None else _digest(report),
+        restores_from=None if restores_from is None else _checkpoint_id(restores_from),
+        partial=_flag(fields["partial"]),
+    )
+
+
+def _intent(fields: dict[str, Any]) -> SnapshotIntent:
+    for key in ("goal_id", "task_id"):
+        if fields[key] is not None and not isinstance(fields[key], str):
+            raise ValueError(f"{key} is no text")
+    for key in ("tool_calls", "tags"):
+        if not isinstance(fields[key], list):
+            raise ValueError(f"{key} is no list")
+    return make_intent(
+        fields["reasoning"],
+        goal_id=fields["goal_id"],
+        task_id=fields["task_id"],
+        tool_calls=fields["tool_calls"],
+        confidence=fields["confidence"],
+        name=fields["checkpoint_name"],
+        tags=fields["tags"],
+    )
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    try:
+        return _object(json.loads(data, parse_constant=_refuse_constant))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number that can be stored")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("something else stands where an object should")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
+        raise ValueError("something else stands where a text should")
+    return value
+
+
+def _number(value: Any, *, signed: bool = False) -> int:
+    lowest = -_LARGEST_NUMBER if signed else 0
+    if type(value) is not int or not lowest <= value <= _LARGEST_NUMBER:
+        raise ValueError("something else stands where a number should")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError("something else stands where yes or no should")
+    return value
+
+
+def _checkpoint_id(value: Any) -> CheckpointId:
+    if not isinstance(value, str) or not _ID.match(value):
+        raise ValueError(f"{value!r:.60} is no id")
+    return CheckpointId(value)
+
+
+def _session_id(value: Any) -> SessionId:
+    if not isinstance(value, str):
+        raise ValueError("a session has no name")
+    try:
+        value.encode()
+        return session_id(value)
+    except (UsageError, UnicodeEncodeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _digest(value: Any) -> Digest:
+    if not isinstance(value, str) or not _DIGEST.match(value):
+        raise ValueError(f"{value!r:.80} is no digest")
+    return Digest(bytes.fromhex(value))

@@ -1,0 +1,1 @@
+"""Carrying sessions and checkpoints to another store, in one file."""

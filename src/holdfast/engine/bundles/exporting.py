@@ -1,0 +1,237 @@
+"""Writing a bundle.
+
+    choose → walk the trees: every object once, after all it names → write front to back
+    → digest → synced → renamed into place
+
+Guarantees: the file holds everything that its checkpoints need and nothing else, proven on the way
+out by the same inventory that an import uses; under its name it is whole or not there. Content is
+read and written one object at a time. Not guaranteed: secrecy. A bundle holds what the workspace
+held, readable by whoever has the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.domain.bundle_inventory import Inventory, Role
+from holdfast.domain.bundle_rows import (
+    Origin,
+    encode_checkpoint,
+    encode_origin,
+    encode_session,
+)
+from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.entries import DirectoryEntry, FileEntry
+from holdfast.domain.errors import ObjectMissing, Refused, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.trees import EMPTY_TREE, Tree
+from holdfast.engine.bundles.selection import Selection
+from holdfast.engine.vault import Vault
+from holdfast.ports.progress import NoProgress, Progress
+from holdfast.store.bundles.frames import (
+    CHECKPOINT,
+    LARGEST_MANIFEST_BYTES,
+    LARGEST_OBJECT_BYTES,
+    LARGEST_ROW_BYTES,
+    OBJECT,
+    ORIGIN,
+    SESSION,
+    FrameWriter,
+)
+from holdfast.store.bundles.new_file import new_file
+from holdfast.store.bundles.objects import ObjectEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOutcome:
+    """A finished bundle."""
+
+    sessions: tuple[str, ...]
+    checkpoints: int
+    objects: int
+    content_bytes: int
+    file_bytes: int
+    latest: CheckpointId
+
+
+@dataclass(slots=True)
+class _Objects:
+    """Every object in the order of writing, each with an earlier one that it may resemble."""
+
+    order: list[tuple[Role, Digest, Digest | None]] = field(default_factory=list)
+    seen: set[tuple[Role, Digest]] = field(default_factory=set)
+    content_bytes: int = 0
+
+    def add(self, role: Role, digest: Digest, size: int, similar_to: Digest | None = None) -> None:
+        if (role, digest) in self.seen:
+            return
+        known = similar_to is not None and (role, similar_to) in self.seen
+        self.order.append((role, digest, similar_to if known else None))
+        self.seen.add((role, digest))
+        self.content_bytes += size
+
+
+def export_to_file(
+    vault: Vault,
+    selection: Selection,
+    path: Path,
+    *,
+    replace: bool,
+    progress: Progress | None = None,
+) -> ExportOutcome:
+    with new_file(vault.fs, path, replace=replace) as fd:
+        return export_to(vault, selection, fd, progress=progress)
+
+
+def export_to(
+    vault: Vault, selection: Selection, fd: int, *, progress: Progress | None = None
+) -> ExportOutcome:
+    """Write to a descriptor that need not be a file."""
+    progress = progress or NoProgress()
+    try:
+        objects = _plan(vault, selection)
+        return _write(vault, selection, objects, FrameWriter(vault.fs, fd), progress)
+    except ObjectMissing:
+        for row in selection.checkpoints:
+            if vault.catalog.checkpoint(row.session_id, row.id) is None:
+                raise Refused(
+                    f"checkpoint {row.id} was dropped while it was being exported",
+                    hint="export again",
+                ) from None
+        raise
+
+
+def _plan(vault: Vault, selection: Selection) -> _Objects:
+    objects = _Objects()
+    trees = {row.id: row.tree for row in selection.checkpoints}
+    report: Digest | None = None
+    before: Digest | None = None
+    for row in selection.checkpoints:
+        if row.report is not None:
+            size = len(vault.objects.read(row.report))
+            objects.add(Role.REPORT, row.report, size, report)
+            report = row.report
+        parent = trees[row.parent] if row.parent is not None else before
+        _add_tree(vault, objects, row.tree, parent)
+        before = row.tree
+    return objects
+
+
+def _add_tree(vault: Vault, objects: _Objects, root: Digest, before: Digest | None) -> None:
+    """Depth first, each directory after everything in it; what is known is not entered again."""
+    pending: list[tuple[Digest, Digest | None, int | None]] = [(root, before, None)]
+    while pending:
+        digest, similar, size = pending.pop()
+        if size is not None:
+            objects.add(Role.TREE, digest, size, similar)
+            continue
+        if (Role.TREE, digest) in objects.seen:
+            continue
+        encoded_size, tree = _load(vault, digest)
+        old = EMPTY_TREE if similar is None else vault.load_tree(similar)
+        pending.append((digest, similar, encoded_size))
+        for entry in tree.files:
+            _add_file(vault, objects, entry, old)
+        for directory in tree.directories:
+            was = old.by_name.get(directory.name)
+            known = was.digest if isinstance(was, DirectoryEntry) else None
+            pending.append((directory.digest, known, None))
+
+
+def _load(vault: Vault, digest: Digest) -> tuple[int, Tree]:
+    return len(vault.objects.read(digest)), vault.load_tree(digest)
+
+
+def _add_file(vault: Vault, objects: _Objects, entry: FileEntry, old: Tree) -> None:
+    was = old.by_name.get(entry.name)
+    if entry.chunks is None:
+        known = was.digest if isinstance(was, FileEntry) and was.chunks is None else None
+        objects.add(Role.BLOB, entry.digest, entry.size, known)
+        return
+    if (Role.PIECES, entry.chunks) in objects.seen:
+        return
+    encoded = vault.objects.read(entry.chunks)
+    for piece in decode_chunk_list(encoded):
+        objects.add(Role.BLOB, piece.digest, piece.size)
+    known = was.chunks if isinstance(was, FileEntry) else None
+    objects.add(Role.PIECES, entry.chunks, len(encoded), known)
+
+
+def _write(
+    vault: Vault,
+    selection: Selection,
+    objects: _Objects,
+    writer: FrameWriter,
+    progress: Progress,
+) -> ExportOutcome:
+    origin = Origin(
+        workspace_id=vault.access.workspace_id,
+        workspace=str(vault.workspace),
+        made_at_ns=vault.clock.now_ns(),
+        latest=selection.latest,
+        sessions=len(selection.sessions),
+        checkpoints=len(selection.checkpoints),
+        objects=len(objects.order),
+        content_bytes=objects.content_bytes,
+    )
+    writer.frame(ORIGIN, encode_origin(origin))
+    for session in selection.sessions:
+        writer.frame(SESSION, encode_session(session))
+    for encoded in _rows(selection):
+        writer.frame(CHECKPOINT, encoded)
+    inventory = _write_objects(vault, objects, writer, progress)
+    try:
+        for row in selection.checkpoints:
+            inventory.require_checkpoint(row.tree, row.report)
+        inventory.require_all_used()
+    except ValueError as error:
+        raise StoreDamaged(f"a checkpoint cannot be exported: {error}") from None
+    writer.finish()
+    return ExportOutcome(
+        tuple(session.id for session in selection.sessions),
+        origin.checkpoints,
+        origin.objects,
+        origin.content_bytes,
+        writer.written_bytes,
+        origin.latest,
+    )
+
+
+def _rows(selection: Selection) -> Iterator[bytes]:
+    total = 0
+    for row in selection.checkpoints:
+        encoded = encode_checkpoint(row)
+        total += len(encoded)
+        if len(encoded) > LARGEST_ROW_BYTES or total > LARGEST_MANIFEST_BYTES // 2:
+            raise Refused(
+                f"checkpoint {row.id}: reasons and tool calls take more than fits into one bundle",
+                hint="export fewer checkpoints at a time",
+            )
+        yield encoded
+
+
+def _write_objects(
+    vault: Vault, objects: _Objects, writer: FrameWriter, progress: Progress
+) -> Inventory:
+    """Content is proven by the store as it is read, and by the inventory to fit together."""
+    inventory = Inventory()
+    encoder = ObjectEncoder(vault.objects.read)
+    total = len(objects.order)
+    for number, (role, digest, similar_to) in enumerate(objects.order):
+        progress.advance("exporting", number, total)
+        data = vault.objects.read(digest)
+        if len(data) > LARGEST_OBJECT_BYTES:
+            raise Refused(
+                f"object {digest.hex()[:16]} has {len(data)} bytes, more than a bundle takes",
+                hint="a directory with so many names, or so large a file, cannot be exported",
+            )
+        try:
+            inventory.add(role, digest, data, place=writer.written_bytes)
+        except ValueError as error:
+            raise StoreDamaged(
+                f"a checkpoint cannot be exported: {error}", hint="run: holdfast check --data"
+            ) from None
+        writer.frame(OBJECT, encoder.encode(role, digest, data, similar_to))
+    return inventory

@@ -1,0 +1,187 @@
+"""Taking a bundle into a store.
+
+    verify the whole file → lock → compare with what is there → objects durable, named by nobody
+    → one transaction: sessions, checkpoints, operations
+
+Guarantees: a bundle that is refused for whatever reason changes nothing that anybody can see; a
+crash leaves at worst objects that the next collection takes away (I1, I3, I5). What is there is
+never changed: a checkpoint that the store has is left as it is. Importing again adds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.bundle_rows import Origin
+from holdfast.domain.errors import BudgetReached, ForeignBundle, NoSpace
+from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
+from holdfast.domain.operations import OperationKind
+from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
+from holdfast.engine.bundles.verifying import VerifiedBundle, verified_bundle
+from holdfast.engine.save import DISK_RESERVE_BYTES
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.progress import NoProgress, Progress
+
+MOST_TIMES_THE_BUDGET = 64
+"""A bundle may unpack to this many times the store's budget: far more than stays after
+compression, far less than a file made to keep a machine busy for days."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """`as_session` takes the bundle's one session in under another name; `foreign` accepts one
+    that comes from another workspace."""
+
+    path: Path
+    as_session: SessionId | None = None
+    foreign: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What was added (or would be), and what the store had already."""
+
+    origin: Origin
+    sessions: tuple[SessionId, ...]
+    added: tuple[CheckpointId, ...]
+    already_there: int
+    renamed: int
+    stored_bytes: int
+    latest: CheckpointId
+    latest_session: SessionId
+
+
+def import_bundle(
+    vault: Vault, request: ImportRequest, *, progress: Progress | None = None
+) -> ImportOutcome:
+    """Called without the lock: verifying can take long, and others may go on meanwhile."""
+    progress = progress or NoProgress()
+
+    def accept(origin: Origin) -> None:
+        _require_home(vault.access.workspace_id, origin, foreign=request.foreign)
+        _require_bounded(vault.settings.budget, origin)
+
+    with verified_bundle(vault.fs, request.path, accept=accept, progress=progress) as bundle:
+        with vault.access.exclusive():
+            plan = place(vault, bundle, request.as_session)
+            stored_bytes = 0
+            if plan.rows and not request.dry_run:
+                stored_bytes = _store_objects(vault, bundle, progress)
+                _record(vault, plan)
+        return ImportOutcome(
+            bundle.origin,
+            plan.sessions,
+            tuple(row.id for row in plan.rows),
+            plan.already_there,
+            sum(old != new for old, new in plan.ids.items()),
+            stored_bytes,
+            plan.latest,
+            plan.latest_session,
+        )
+
+
+def verify_for_new_store(
+    fs: Filesystem, request: ImportRequest, *, budget_bytes: int, progress: Progress
+) -> ImportOutcome:
+    """What an import into a workspace without a store would add; made so that a file which is
+    refused does not leave an empty store behind."""
+
+    def accept(origin: Origin) -> None:
+        _require_home(None, origin, foreign=request.foreign)
+        _require_bounded(budget_bytes, origin)
+
+    with verified_bundle(fs, request.path, accept=accept, progress=progress) as bundle:
+        homes = homes_of(bundle, request.as_session)
+        rows = list(bundle.checkpoints())
+        latest = bundle.origin.latest
+        at = next(row.session_id for row in rows if row.id == latest)
+        added = tuple(row.id for row in rows)
+        return ImportOutcome(
+            bundle.origin, tuple(homes.values()), added, 0, 0, 0, latest, homes[at]
+        )
+
+
+def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) -> None:
+    if foreign or origin.workspace_id == home:
+        return
+    raise ForeignBundle(
+        f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
+        hint="if that is what you want, import it with --foreign",
+    )
+
+
+def _require_bounded(budget_bytes: int, origin: Origin) -> None:
+    most = budget_bytes * MOST_TIMES_THE_BUDGET
+    if origin.content_bytes > most:
+        raise BudgetReached(
+            f"the bundle unpacks to {origin.content_bytes} bytes, more than "
+            f"{MOST_TIMES_THE_BUDGET} times the store's budget",
+            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
+        )
+
+
+def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:
+    """Make every object durable. What resembles an object of the batch under way waits for it to
+    be durable, so that a history stays as small as it was; nobody names any of it yet."""
+    left = _room(vault)
+    stored_bytes = number = 0
+    objects = bundle.objects()
+    writer = vault.objects.writer(limit_bytes=left)
+    batch: set[bytes] = set()
+    try:
+        for found in objects:
+            progress.advance("importing", number, bundle.origin.objects)
+            number += 1
+            if found.similar_to in batch:
+                stored_bytes += writer.commit().stored_bytes
+                writer = vault.objects.writer(limit_bytes=left - stored_bytes)
+                batch.clear()
+            writer.add(found.digest, found.data, similar_to=found.similar_to)
+            batch.add(found.digest)
+        return stored_bytes + writer.commit().stored_bytes
+    except NoSpace:
+        writer.abandon()
+        raise _no_room(vault) from None
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _room(vault: Vault) -> int:
+    budget_left = vault.settings.budget - vault.access.size_bytes()
+    left = min(budget_left, vault.access.free_bytes() - DISK_RESERVE_BYTES)
+    if left <= 0:
+        raise _no_room(vault)
+    return left
+
+
+def _no_room(vault: Vault) -> NoSpace:
+    if vault.settings.budget - vault.access.size_bytes() > vault.access.free_bytes():
+        return NoSpace(
+            "the disk of the store is (almost) full: the bundle does not fit",
+            hint="free some disk space, or move the store: set HOLDFAST_HOME",
+        )
+    return BudgetReached(
+        f"the bundle does not fit into the store's budget of {vault.settings.budget} bytes",
+        hint="raise it: holdfast config set budget '\"10 GB\"', "
+        "or drop checkpoints: holdfast delete REF",
+    )
+
+
+def _record(vault: Vault, plan: ImportPlan) -> None:
+    now_ns = vault.clock.now_ns()
+    with vault.catalog.transaction() as transaction:
+        for session in plan.new_sessions:
+            transaction.add_session(session)
+        for row in plan.rows:
+            fields = {name: getattr(row, name) for name in NewCheckpoint.__dataclass_fields__}
+            transaction.add_checkpoint(NewCheckpoint(**fields))
+            transaction.add_operation(
+                NewOperation(OperationKind.IMPORT, row.session_id, now_ns, checkpoint=row.id)
+            )
+        if vault.catalog.current_session() is None:
+            transaction.set_current_session(plan.latest_session)

@@ -1,0 +1,233 @@
+"""Reading a bundle with suspicion: everything about it is proven before anything is done with it.
+
+    frames and digest → rows (ids, names, parents that come before) → objects (each one's bytes,
+    each tree's names and totals) → large files put together once and compared
+
+Guarantee: a bundle that passes can be imported and every checkpoint of it restored; nothing is
+written here. Sizes that it claims are limits, never requests: memory depends on how many objects
+it has, and unpacking stops at `most_bytes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from blake3 import blake3
+
+from holdfast.domain.bundle_inventory import Inventory, Role
+from holdfast.domain.bundle_rows import (
+    BundledCheckpoint,
+    Origin,
+    decode_checkpoint,
+    decode_origin,
+    decode_session,
+)
+from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.sessions import Session
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.progress import Progress
+from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, FrameReader, refused
+from holdfast.store.bundles.objects import ObjectDecoder
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class BundledObject:
+    """An object on its way into a store, with an earlier one that it resembles."""
+
+    role: Role
+    digest: Digest
+    data: bytes
+    similar_to: Digest | None
+
+
+class VerifiedBundle:
+    """A bundle in which everything was found right; its file is open."""
+
+    def __init__(
+        self,
+        reader: FrameReader,
+        origin: Origin,
+        sessions: tuple[Session, ...],
+        rows: tuple[bytes, ...],
+        inventory: Inventory,
+    ) -> None:
+        self._reader = reader
+        self._rows = rows
+        self._inventory = inventory
+        self.origin = origin
+        self.sessions = sessions
+
+    @property
+    def file_bytes(self) -> int:
+        return self._reader.size_bytes
+
+    def checkpoints(self) -> Iterator[BundledCheckpoint]:
+        """Oldest first; decoded anew each time, because all of them at once can be large."""
+        return map(decode_checkpoint, self._rows)
+
+    def objects(self) -> Iterator[BundledObject]:
+        """Every object again. A file that changed since it was verified is refused."""
+        decoder = ObjectDecoder(self._reader, self._inventory.place_of)
+        found = 0
+        for frame in self._reader.frames():
+            if frame.tag != OBJECT:
+                continue
+            role, record, data = decoder.decode(frame.body)
+            if self._inventory.place_of(role, record.digest) != frame.offset:
+                raise refused("it changed while it was read")
+            found += 1
+            yield BundledObject(role, record.digest, data, record.base)
+        if found != len(self._inventory):
+            raise refused("it changed while it was read")
+
+
+@contextmanager
+def verified_bundle(
+    fs: Filesystem,
+    path: Path,
+    *,
+    accept: Callable[[Origin], None],
+    progress: Progress,
+) -> Iterator[VerifiedBundle]:
+    """Open and verify. `accept` may refuse by what the bundle says about itself, early."""
+    try:
+        fd = fs.open(os.fsencode(path), _FLAGS)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", hint="name the bundle to import") from None
+    except OSError as error:
+        raise BundleRefused(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(fs.fstat(fd).st_mode):
+            raise BundleRefused(
+                f"{path} is no regular file", hint="write it to a file first, then import that"
+            )
+        yield _verify(FrameReader(fs, fd), accept, progress)
+    except OSError as error:
+        raise BundleRefused(f"{path} cannot be read: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):  # it was only read
+            fs.close(fd)
+
+
+def _verify(
+    reader: FrameReader, accept: Callable[[Origin], None], progress: Progress
+) -> VerifiedBundle:
+    frames = reader.frames()
+    origin = _decoded(decode_origin, next(frames).body)
+    accept(origin)
+    manifest = _Manifest(origin)
+    inventory = Inventory()
+    decoder = ObjectDecoder(reader, inventory.place_of)
+    content_bytes = 0
+    for frame in frames:
+        if frame.tag == SESSION:
+            manifest.add_session(_decoded(decode_session, frame.body))
+        elif frame.tag == CHECKPOINT:
+            manifest.add_row(frame.body)
+        elif frame.tag == OBJECT:
+            progress.advance("verifying", len(inventory), origin.objects)
+            role, record, data = decoder.decode(frame.body)
+            content_bytes += len(data)
+            if content_bytes > origin.content_bytes or len(inventory) >= origin.objects:
+                raise refused("it holds more than it says")
+            with _as_refusal():
+                inventory.add(role, record.digest, data, place=frame.offset)
+    if (len(inventory), content_bytes) != (origin.objects, origin.content_bytes):
+        raise refused("it holds less than it says")
+    manifest.require_whole()
+    with _as_refusal():
+        for tree, report in manifest.trees:
+            inventory.require_checkpoint(tree, report)
+        inventory.require_all_used()
+    for whole, pieces in inventory.whole_files:
+        _verify_whole(decoder, whole, pieces)
+    return VerifiedBundle(
+        reader, origin, tuple(manifest.sessions.values()), tuple(manifest.rows), inventory
+    )
+
+
+class _Manifest:
+    """Sessions and rows as they come, and whether they make up a history."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self.sessions: dict[SessionId, Session] = {}
+        self.rows: list[bytes] = []
+        self.trees: dict[tuple[Digest, Digest | None], None] = {}
+        self._session_of: dict[CheckpointId, SessionId] = {}
+        self._names: set[tuple[SessionId, str]] = set()
+
+    def add_session(self, session: Session) -> None:
+        if session.id in self.sessions:
+            raise refused(f"session {session.id!r} is there twice")
+        self.sessions[session.id] = session
+        if len(self.sessions) > self._origin.sessions:
+            raise refused("it holds more than it says")
+
+    def add_row(self, body: bytes) -> None:
+        row = _decoded(decode_checkpoint, body)
+        if row.session_id not in self.sessions or row.id in self._session_of:
+            raise refused(f"checkpoint {row.id} belongs to no session, or is there twice")
+        for named in (row.parent, row.restores_from):
+            if named is not None and self._session_of.get(named) != row.session_id:
+                raise refused(f"checkpoint {row.id} follows one that does not come before it")
+        name = row.intent.checkpoint_name
+        if name is not None and (row.session_id, name) in self._names:
+            raise refused(f"the name {name!r} is there twice")
+        if name is not None:
+            self._names.add((row.session_id, name))
+        self._session_of[row.id] = row.session_id
+        self.rows.append(body)
+        self.trees[row.tree, row.report] = None
+        if len(self.rows) > self._origin.checkpoints:
+            raise refused("it holds more than it says")
+
+    def require_whole(self) -> None:
+        counts = (len(self.sessions), len(self.rows))
+        if counts != (self._origin.sessions, self._origin.checkpoints) or not self.rows:
+            raise refused("it holds less than it says")
+        for session in self.sessions.values():
+            for named in (session.head, session.approved):
+                if named is not None and self._session_of.get(named) != session.id:
+                    raise refused(f"session {session.id!r} stands on a checkpoint it does not have")
+            if session.id not in self._session_of.values():
+                raise refused(f"session {session.id!r} has no checkpoint")
+        if self._origin.latest not in self._session_of:
+            raise refused("its latest checkpoint is not in it")
+
+
+def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None:
+    """The pieces of a large file, each proven by now, put together."""
+    digest = blake3()
+    for piece in decode_chunk_list(decoder.read(Role.PIECES, pieces)):
+        digest.update(decoder.read(Role.BLOB, piece.digest))
+    if digest.digest() != whole:
+        raise refused("the pieces of a large file do not make up its content")
+
+
+def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
+    try:
+        return decode(body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise refused(f"a row cannot be read: {error}") from None
+
+
+@contextmanager
+def _as_refusal() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, StoreDamaged) as error:
+        raise refused(str(error)) from None

@@ -1,0 +1,109 @@
+"""`holdfast import FILE`: take sessions or checkpoints in from a bundle."""  # noqa: N999
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import session_id
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast import FILE [--as-session NAME] [--foreign] [--dry-run]"
+    parser.description = """\
+Take in what holdfast export wrote. Everything in the file is verified first: every byte, every
+path, every size. A file that is damaged, cut short or made to do harm is refused whole, with
+status 5, and nothing is changed. Checkpoints keep their ids; those that are here already are left
+alone, so that importing twice changes nothing.
+
+A file from another workspace is refused unless you say --foreign. The files of the workspace are
+not touched: restore a checkpoint to have them."""
+    parser.epilog = """\
+examples:
+  $ holdfast import work.holdfast --dry-run
+  $ holdfast import work.holdfast --foreign --as-session from-laptop"""
+    parser.add_argument("words", nargs="*", metavar="FILE", help="the bundle")
+    parser.add_argument(
+        "--as-session", metavar="NAME", help="take its one session in under this name"
+    )
+    parser.add_argument(
+        "--foreign", action="store_true", help="accept a bundle of another workspace"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="verify it and say what would be added"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.engine.bundles.importing import ImportRequest
+
+    words = invocation.at_most(1, "one file")
+    if not words or not words[0] or "\0" in words[0]:
+        raise UsageError("the file is missing", hint="see: holdfast import --help")
+    options = invocation.options
+    request = ImportRequest(
+        invocation.directory / Path(words[0]).expanduser(),
+        None if options.as_session is None else session_id(options.as_session),
+        foreign=options.foreign,
+        dry_run=options.dry_run,
+    )
+    _report(invocation, _import(invocation, request))
+    return 0
+
+
+def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
+    from holdfast.bootstrap import nearest_workspace, verify_bundle
+
+    with invocation.busy("verifying") as progress:
+        if nearest_workspace(invocation.directory) is None:
+            outcome = verify_bundle(request, progress)
+            if request.dry_run:
+                return outcome
+        with invocation.open(create=True) as opened:
+            return opened.engine.import_bundle(request, progress=progress)
+
+
+def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
+    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.wording import count, duration, size
+
+    dry_run: bool = invocation.options.dry_run
+    if invocation.json:
+        invocation.emit(
+            {
+                "sessions": list(outcome.sessions),
+                "added": list(outcome.added),
+                "already_there": outcome.already_there,
+                "renamed": outcome.renamed,
+                "latest": outcome.latest,
+                "latest_session": outcome.latest_session,
+                "workspace": outcome.origin.workspace,
+                "workspace_id": outcome.origin.workspace_id,
+                "stored_bytes": outcome.stored_bytes,
+                "dry_run": dry_run,
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+        return
+    terminal = invocation.terminal
+    tick = terminal.paint("✓", GREEN)
+    here = count(outcome.already_there, "checkpoint")
+    if not outcome.added:
+        terminal.line(f"{tick} Nothing to import: all {here} are here already")
+        return
+    what = count(len(outcome.added), "checkpoint")
+    names = ", ".join(map(visible, outcome.sessions))
+    verb = "Would import" if dry_run else "Imported"
+    more = f", {here} here already" if outcome.already_there else ""
+    stored = "" if dry_run else f", {size(outcome.stored_bytes)} stored"
+    terminal.line(
+        f"{tick} {verb} {what} of {names}{more}{stored}, {duration(invocation.elapsed_ms)}"
+    )
+    if not dry_run:
+        terminal.line(f"  See them: holdfast log --session {visible(outcome.latest_session)}")
