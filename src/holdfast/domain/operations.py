@@ -24,6 +24,10 @@ class OperationKind(StrEnum):
     PRUNE = "prune"
     IMPORT = "import"
     PURGE = "purge"
+    REPAIR = "repair"
+    """Stands for an entry that damage took from the log."""
+    LOST = "lost"
+    """A checkpoint that damage took."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import KeyNeeded, Refused
+from holdfast.domain.errors import KeyNeeded, Refused, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
+from holdfast.store.acknowledged import (
+    SLOT_BYTES,
+    NotedChanges,
+    NotedOperation,
+    decode_changes,
+    decode_operation,
+)
 from holdfast.store.atomic_write import atomic_write
 from holdfast.store.catalog.sqlite import SqliteCatalog
 from holdfast.store.faults import store_trouble
@@ -57,22 +64,34 @@ class LocalStore:
         self._ready = False
         self.lock_timeout_s = 30.0
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
+            self._require_catalog()
             self.catalog = SqliteCatalog(layout.catalog, keys.cipher("catalog") if keys else None)
             opened.callback(self.catalog.close)
             self.objects = LocalObjectStore(fs, layout.objects, keys)
             opened.callback(self.objects.close)
             cache_cipher = keys.cipher("stat cache") if keys else None
             self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
+            self._catalog_file = _identity(layout.catalog)
             opened.pop_all()
+        self.catalog.on_commit = self._note
 
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0):
+            present = _identity(self._layout.catalog)
+            if present is None:
+                raise _lost(self._layout.catalog)
+            if present != self._catalog_file:
+                raise Refused(
+                    "the store was repaired while this process had it open",
+                    hint="open it again: run the command, or restart the program",
+                )
             if not self._ready:
                 if self.unlocked is not None:
                     from holdfast.store.encryption.unlocking import mend_key_slots
 
                     mend_key_slots(self._fs, self._layout)
+                self._require_acknowledged()
                 self.catalog.migrate()
                 self.objects.catch_up()
                 self._ready = True
@@ -83,6 +102,35 @@ class LocalStore:
         if not self.catalog.is_migrated() or self.objects.is_behind():
             with self.exclusive():
                 return
+
+    def _require_catalog(self) -> None:
+        """An empty catalog made in the place of a lost one would hide everything that is there."""
+        packs = self._layout.objects / "packs"
+        if self._layout.catalog.exists() or not packs.is_dir():
+            return
+        if next(packs.iterdir(), None) is not None or self._noted():
+            raise _lost(self._layout.catalog)
+
+    def _require_acknowledged(self) -> None:
+        """Going on without commits that were acknowledged would write over what is left of them."""
+        if problem := self.forgotten():
+            raise StoreDamaged(problem, hint="run: holdfast repair")
+
+    def forgotten(self) -> str | None:
+        """What the catalog no longer knows although it was acknowledged, in words."""
+        for noted in self._noted():  # read first: the catalog is never behind a note
+            if not self.catalog.has(noted):
+                return "the catalog has lost its newest changes, which had been acknowledged"
+        return None
+
+    def _noted(self) -> list[NotedOperation | NotedChanges]:
+        notes = self._lock.read_notes(2 * SLOT_BYTES)
+        found = (decode_operation(notes[:SLOT_BYTES]), decode_changes(notes[SLOT_BYTES:]))
+        return [noted for noted in found if noted is not None]
+
+    def _note(self, noted: NotedOperation | NotedChanges) -> None:
+        place = 0 if isinstance(noted, NotedOperation) else SLOT_BYTES
+        self._lock.note(place, noted.encode())
 
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""
@@ -162,6 +210,18 @@ class LocalStore:
         self.stat_cache.close()
         self.objects.close()
         self.catalog.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _lost(path: Path) -> StoreDamaged:
+    return StoreDamaged(f"the store has lost its {path.name}", hint="run: holdfast repair")
 
 
 def _size_below(directory: Path) -> int:

@@ -1,7 +1,8 @@
 """One writer at a time for a store, across threads and processes.
 
 The lock is an advisory lock on a file, so it ends with its process whatever happens. The file
-also tells who holds it, for the message that others get when waiting takes too long.
+also tells who holds it, for the message that others get when waiting takes too long, and keeps
+short notes of the holder for those who come later.
 """
 
 from __future__ import annotations
@@ -59,6 +60,19 @@ class StoreLock:
                     self._release_file()
         finally:
             self._thread_lock.release()
+
+    def note(self, place: int, data: bytes) -> None:
+        """Leave a note for later holders; only while held. On a full disk there is none."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._fd, data, _DESCRIPTION_BYTES + place)
+
+    def read_notes(self, size: int) -> bytes:
+        """What the last holders noted, held or not; empty when there is no such file."""
+        try:
+            with open(self._path, "rb") as file:
+                return file.read(_DESCRIPTION_BYTES + size)[_DESCRIPTION_BYTES:]
+        except OSError:
+            return b""
 
     def _acquire_file(self, deadline_ns: int, timeout_s: float) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

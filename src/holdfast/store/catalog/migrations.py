@@ -6,16 +6,28 @@ records a step this list does not have was written by a later Holdfast and is le
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import apsw
 
-from holdfast.domain.errors import NewerStore
+from holdfast.domain.errors import NewerStore, StoreDamaged
+from holdfast.store.catalog.rows import SEALED_COLUMNS
+from holdfast.store.catalog.seals import seal_rows, seal_settings
 
 
 class Migration(NamedTuple):
+    """`fill` computes what SQL alone cannot, in the same transaction."""
+
     name: str
     script: str
+    fill: Callable[[apsw.Connection], None] | None = None
+
+
+def _seal_everything(db: apsw.Connection) -> None:
+    for table in SEALED_COLUMNS:
+        seal_rows(db, table)
+    seal_settings(db)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -76,7 +88,21 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
     ),
     Migration(
-        "0002-checkpoints-by-kind",
+        "0002-row-checksums",
+        """
+        ALTER TABLE sessions ADD COLUMN checksum BLOB;
+        ALTER TABLE checkpoints ADD COLUMN checksum BLOB;
+        ALTER TABLE operations ADD COLUMN checksum BLOB;
+        CREATE TABLE seals (
+          name TEXT PRIMARY KEY,
+          changes INTEGER NOT NULL,
+          checksum BLOB NOT NULL
+        ) WITHOUT ROWID;
+        """,
+        fill=_seal_everything,
+    ),
+    Migration(
+        "0003-checkpoints-by-kind",
         "CREATE INDEX checkpoint_kinds ON checkpoints(session_id, kind, created_at_ns);",
     ),
 )
@@ -92,7 +118,14 @@ def applied_migrations(db: apsw.Connection) -> tuple[str, ...]:
 
 
 def require_known(applied: tuple[str, ...]) -> None:
-    unknown = sorted(set(applied) - {migration.name for migration in MIGRATIONS})
+    known = [migration.name for migration in MIGRATIONS]
+    unknown = sorted(set(applied) - set(known))
+    # A later version has every step of this one: without them an unknown name is a changed byte.
+    if unknown and not set(known) <= set(applied):
+        raise StoreDamaged(
+            f"the catalog's list of steps is damaged: it has {unknown[-1]!a}",
+            hint="run: holdfast repair",
+        )
     if unknown:
         raise NewerStore(
             f"this store was written by a later version of Holdfast (it has {unknown[-1]!r})",
@@ -109,4 +142,6 @@ def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS)
         with db:
             db.execute(_RECORDS)
             db.execute(migration.script)
+            if migration.fill is not None:
+                migration.fill(db)
             db.execute("INSERT INTO migrations VALUES (?)", (migration.name,))

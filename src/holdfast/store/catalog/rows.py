@@ -1,4 +1,8 @@
-"""Catalog rows to values and back; the one place that knows the column order."""
+"""Catalog rows to values and back; the one place that knows the column order.
+
+Each row ends with a checksum of its table and of its other columns, compared on every read, so that
+a changed byte is damage and never a different history (RL-4).
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,65 @@ import json
 from typing import Any
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import DIGEST_BYTES, CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 
-SESSION_COLUMNS = "id, created_at_ns, status, title, agent, head, approved"
+SESSION_VALUES = "id, created_at_ns, status, title, agent, head, approved"
+SESSION_COLUMNS = f"{SESSION_VALUES}, checksum"
 CHECKPOINT_VALUES = (
     "id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id, task_id, tool_calls,"
     " confidence, name, tags, files, size_bytes, added, modified, removed, report, restores_from,"
     " partial"
 )
-CHECKPOINT_COLUMNS = f"sequence, {CHECKPOINT_VALUES}"
+CHECKPOINT_COLUMNS = f"sequence, {CHECKPOINT_VALUES}, checksum"
 OPERATION_VALUES = "kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token"
-OPERATION_COLUMNS = f"sequence, {OPERATION_VALUES}"
+OPERATION_COLUMNS = f"sequence, {OPERATION_VALUES}, checksum"
+
+SEALED_COLUMNS = {
+    "sessions": SESSION_COLUMNS,
+    "checkpoints": CHECKPOINT_COLUMNS,
+    "operations": OPERATION_COLUMNS,
+}
+"""Tables whose rows carry a checksum, which is the last column."""
+
+CHECKSUM_BYTES = 16
+
+
+def checksum_of(table: str, values: tuple[Any, ...]) -> bytes:
+    """Of a row without its checksum; `ascii` writes equal values equally in every Python."""
+    return digest_of(f"{table}{values!a}".encode())[:CHECKSUM_BYTES]
+
+
+def is_sealed(table: str, row: tuple[Any, ...]) -> bool:
+    return bool(row[-1] == checksum_of(table, row[:-1]))
+
+
+def _require_sealed(table: str, row: tuple[Any, ...]) -> None:
+    if not is_sealed(table, row):
+        raise ValueError(f"a row of {table} ({row[0]!a}) does not match its checksum")
 
 
 def session_from_row(row: tuple[Any, ...]) -> Session:
-    identifier, created_at_ns, status, title, agent, head, approved = row
+    _require_sealed("sessions", row)
+    identifier, created_at_ns, status, title, agent, head, approved, _ = row
     return Session(
         SessionId(identifier), created_at_ns, SessionStatus(status), title, agent, head, approved
+    )
+
+
+def session_to_row(session: Session) -> tuple[Any, ...]:
+    return (
+        session.id,
+        session.created_at_ns,
+        session.status.value,
+        session.title,
+        session.agent,
+        session.head,
+        session.approved,
     )
 
 
@@ -44,7 +86,7 @@ def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
         intent.goal_id,
         intent.task_id,
         json.dumps(calls),
-        intent.confidence,
+        float(intent.confidence),
         intent.checkpoint_name,
         json.dumps(intent.tags),
         new.files,
@@ -59,9 +101,10 @@ def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
 
 
 def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
+    _require_sealed("checkpoints", row)
     sequence, identifier, session_id, parent, kind, created_at_ns, tree = row[:7]
     reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
-    files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:]
+    files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:22]
     if not isinstance(tree, bytes) or len(tree) != DIGEST_BYTES:
         raise ValueError(f"checkpoint {identifier} names no tree")
     return Checkpoint(
@@ -104,7 +147,8 @@ def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
 
 
 def operation_from_row(row: tuple[Any, ...]) -> Operation:
-    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token = row
+    _require_sealed("operations", row)
+    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token, _ = row
     return Operation(
         sequence,
         OperationKind(kind),

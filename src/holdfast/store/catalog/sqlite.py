@@ -20,6 +20,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session
 from holdfast.ports.catalog import CatalogCounts
+from holdfast.store.acknowledged import NotedChanges, NotedOperation
 from holdfast.store.catalog.migrations import (
     MIGRATIONS,
     applied_migrations,
@@ -34,6 +35,7 @@ from holdfast.store.catalog.rows import (
     operation_from_row,
     session_from_row,
 )
+from holdfast.store.catalog.seals import unlogged_changes
 from holdfast.store.catalog.transaction import SqliteTransaction
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
+_CHANGES = "SELECT changes FROM seals WHERE name='settings'"
 _LARGEST_INTEGER = (1 << 63) - 1
 
 T = TypeVar("T")
@@ -54,6 +57,8 @@ class SqliteCatalog:
         """Open without changing anything; `migrate` (under the lock) makes it ready for use."""
         self._path = path
         self._lock = threading.RLock()
+        self.on_commit: Callable[[NotedOperation | NotedChanges], None] | None = None
+        """Told what has just become durable."""
         try:
             self._db = connect(path, synchronous="FULL", cipher=cipher)
         except apsw.Error as error:
@@ -86,10 +91,38 @@ class SqliteCatalog:
         with self._lock:
             try:
                 with self._db:
-                    yield SqliteTransaction(self._db)
+                    transaction = SqliteTransaction(self._db)
+                    yield transaction
+                    transaction.finish()
+                self._tell(transaction)
                 fold_log(self._db, self._path)
             except apsw.Error as error:
                 raise translate(error, self._path) from error
+
+    def _tell(self, transaction: SqliteTransaction) -> None:
+        if self.on_commit is None:
+            return
+        if transaction.newest_operation is not None:
+            self.on_commit(NotedOperation(*transaction.newest_operation))
+        if transaction.changes is not None:
+            self.on_commit(NotedChanges(transaction.changes))
+
+    def newest(self) -> tuple[NotedOperation | None, NotedChanges]:
+        """What would be noted now."""
+        query = "SELECT sequence, checksum FROM operations ORDER BY sequence DESC LIMIT 1"
+        found = self._rows(query)
+        operation = NotedOperation(*found[0]) if found else None
+        return operation, NotedChanges(self._rows("SELECT changes FROM seals")[0][0])
+
+    def has(self, noted: NotedOperation | NotedChanges) -> bool:
+        """Whether what was once acknowledged is still here."""
+        try:
+            if isinstance(noted, NotedChanges):
+                return any(count >= noted.count for (count,) in self._rows(_CHANGES))
+            checksum = "SELECT checksum FROM operations WHERE sequence=?"
+            return self._rows(checksum, noted.sequence) == [(noted.checksum,)]
+        except StoreDamaged:
+            return False
 
     def sessions(self) -> Sequence[Session]:
         query = f"SELECT {SESSION_COLUMNS} FROM sessions ORDER BY created_at_ns, id"
@@ -186,28 +219,21 @@ class SqliteCatalog:
         return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
 
     def settings(self) -> Mapping[str, str]:
-        return dict(self._rows("SELECT key, value FROM settings"))
-
-    def check(self) -> Iterator[str]:
+        found = dict(self._rows("SELECT key, value FROM settings"))
         try:
             with self._lock:
-                rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
-        except apsw.Error as error:
-            yield str(error)
-            return
-        yield from (str(text) for (text,) in rows if text != "ok")
-        orphans = (
-            "SELECT c.id FROM checkpoints c LEFT JOIN operations o ON o.checkpoint=c.id"
-            " WHERE o.sequence IS NULL"
-        )
-        for (checkpoint_id,) in self._rows(orphans):
-            yield f"checkpoint {checkpoint_id} has no operation (I3)"
-        heads = (
-            "SELECT s.id, s.head FROM sessions s LEFT JOIN checkpoints c ON c.id=s.head"
-            " WHERE s.head IS NOT NULL AND c.id IS NULL"
-        )
-        for session_id, head in self._rows(heads):
-            yield f"session {session_id} stands on checkpoint {head}, which does not exist (I3)"
+                unlogged_changes(self._db)
+        except (apsw.Error, ValueError, TypeError) as error:
+            raise StoreDamaged(
+                f"the settings in the catalog cannot be used: {error}", hint="run: holdfast repair"
+            ) from error
+        return found
+
+    def check(self) -> Iterator[str]:
+        from holdfast.store.catalog.checking import problems  # late: hardly anybody checks
+
+        with self._lock:
+            yield from problems(self._db)
 
     def close(self) -> None:
         with self._lock:
@@ -236,7 +262,7 @@ class SqliteCatalog:
             return [from_row(row) for row in self._rows(query, *values)]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreDamaged(
-                f"a row of the catalog cannot be read: {error}", hint="run: holdfast check"
+                f"a row of the catalog cannot be read: {error}", hint="run: holdfast repair"
             ) from error
 
 

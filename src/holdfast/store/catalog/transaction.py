@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
@@ -11,18 +13,33 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.store.catalog.rows import (
-    CHECKPOINT_VALUES,
-    OPERATION_VALUES,
+    SEALED_COLUMNS,
     checkpoint_from_row,
     checkpoint_to_row,
+    checksum_of,
     operation_from_row,
     operation_to_row,
+    session_to_row,
 )
+from holdfast.store.catalog.seals import seal_rows, seal_settings
 
 
-def _insert(table: str, columns: str) -> str:
+def _insert(table: str) -> str:
+    columns = SEALED_COLUMNS[table]
     marks = ",".join("?" * (columns.count(",") + 1))
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) RETURNING sequence"
+    return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+
+
+def _next_sequence(table: str) -> str:
+    """Above every number ever given out, also those of rows that are gone (I7)."""
+    return (
+        f"SELECT 1 + max((SELECT coalesce(max(sequence), 0) FROM {table}),"
+        f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}'))"
+    )
+
+
+_INSERT = {table: _insert(table) for table in SEALED_COLUMNS}
+_NEXT = {table: _next_sequence(table) for table in ("checkpoints", "operations")}
 
 
 class SqliteTransaction:
@@ -30,29 +47,27 @@ class SqliteTransaction:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
+        self.newest_operation: tuple[int, bytes] | None = None
+        """Sequence number and checksum of the last one added here."""
+        self.changes: int | None = None
+        self._settings_changed = False
 
     def add_session(self, session: Session) -> None:
-        row = (
-            session.id,
-            session.created_at_ns,
-            session.status.value,
-            session.title,
-            session.agent,
-            session.head,
-            session.approved,
-        )
-        self._db.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?,?)", row)
+        row = session_to_row(session)
+        self._db.execute(_INSERT["sessions"], (*row, checksum_of("sessions", row)))
 
     def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None:
         self._db.execute("UPDATE sessions SET status=? WHERE id=?", (status.value, session_id))
+        seal_rows(self._db, "sessions", "id=?", session_id)
 
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
         self._db.execute("UPDATE sessions SET head=? WHERE id=?", (head, session_id))
+        seal_rows(self._db, "sessions", "id=?", session_id)
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
-        row = checkpoint_to_row(new)
+        row = self._numbered("checkpoints", checkpoint_to_row(new))
         try:
-            found = self._db.execute(_insert("checkpoints", CHECKPOINT_VALUES), row).fetchall()
+            self._db.execute(_INSERT["checkpoints"], row)
         except apsw.ConstraintError as error:
             if "checkpoints.name" not in str(error):
                 raise
@@ -60,9 +75,11 @@ class SqliteTransaction:
                 f"the session already has a checkpoint named {new.intent.checkpoint_name!r}",
                 hint="choose another name",
             ) from None
-        return checkpoint_from_row((found[0][0], *row))
+        return checkpoint_from_row(row)
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
+        below = "SELECT id FROM checkpoints WHERE parent=?"
+        children = self._db.execute(below, (checkpoint_id,)).fetchall()
         self._db.execute(
             "UPDATE checkpoints SET restores_from=NULL WHERE parent=? AND kind=?",
             (checkpoint_id, Kind.RESTORE.value),
@@ -72,14 +89,18 @@ class SqliteTransaction:
             " WHERE parent=?",
             (checkpoint_id, checkpoint_id),
         )
+        for (child,) in children:
+            seal_rows(self._db, "checkpoints", "id=?", child)
         self._db.execute("DELETE FROM checkpoints WHERE id=?", (checkpoint_id,))
 
     def add_operation(self, new: NewOperation) -> Operation:
-        row = operation_to_row(new)
-        found = self._db.execute(_insert("operations", OPERATION_VALUES), row).fetchall()
-        return operation_from_row((found[0][0], *row))
+        row = self._numbered("operations", operation_to_row(new))
+        self._db.execute(_INSERT["operations"], row)
+        self.newest_operation = (row[0], row[-1])
+        return operation_from_row(row)
 
     def set_setting(self, key: str, value_json: str | None) -> None:
+        self._settings_changed = True
         if value_json is None:
             self._db.execute("DELETE FROM settings WHERE key=?", (key,))
         else:
@@ -89,3 +110,14 @@ class SqliteTransaction:
         self._db.execute(
             "INSERT OR REPLACE INTO facts VALUES ('current_session', ?)", (session_id,)
         )
+        self._settings_changed = True
+
+    def finish(self) -> None:
+        """Last of all inside the transaction: seal what was changed without an operation."""
+        if self._settings_changed or self.newest_operation is None:
+            self.changes = seal_settings(self._db)
+
+    def _numbered(self, table: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        (found,) = self._db.execute(_NEXT[table]).fetchall()
+        row = (found[0], *values)
+        return (*row, checksum_of(table, row))
