@@ -104,7 +104,7 @@ def test_an_automatic_one_too_many_in_an_hour_takes_the_place_of_the_one_before(
         for number in range(3):
             _automatic(opened, f"tool {number}")
         (workspace / "file").write_bytes(b"what the fourth saw")
-        newest = opened.engine.vault.catalog.newest(SESSION, AUTOMATIC_KINDS)
+        newest = opened.engine.vault.catalog.newest_of(SESSION, AUTOMATIC_KINDS)
         assert newest is not None
         outcome = _automatic(opened, "tool 3", Kind.RISKY)
         assert outcome.replaced == newest.id

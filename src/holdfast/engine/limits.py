@@ -31,5 +31,5 @@ def require_room(vault: Vault, session_id: SessionId, kind: Kind) -> Checkpoint 
         most = vault.settings.max_automatic_per_hour
         since_ns = vault.clock.now_ns() - _HOUR_NS
         if most and vault.catalog.count(session_id, AUTOMATIC_KINDS, since_ns=since_ns) >= most:
-            return vault.catalog.newest(session_id, AUTOMATIC_KINDS)
+            return vault.catalog.newest_of(session_id, AUTOMATIC_KINDS)
     return None

@@ -149,7 +149,7 @@ class Catalog(Protocol):
         """How many checkpoints of these kinds a session has, made after `since_ns`."""
         ...
 
-    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+    def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         """The newest by sequence of these kinds."""
         ...
 

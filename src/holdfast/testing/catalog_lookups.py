@@ -63,10 +63,10 @@ class CatalogLookups(CatalogOpening):
                 new_checkpoint(3),
                 new_checkpoint(4, TWO, kind=Kind.TOOL),
             )
-            newest = catalog.newest(ONE, (Kind.TOOL, Kind.RISKY))
+            newest = catalog.newest_of(ONE, (Kind.TOOL, Kind.RISKY))
             assert newest is not None
             assert newest.id == checkpoint_id(2)
-            assert catalog.newest(ONE, (Kind.MERGE,)) is None
+            assert catalog.newest_of(ONE, (Kind.MERGE,)) is None
 
     def test_history_can_be_read_page_by_page(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

@@ -17,6 +17,7 @@ from holdfast.bootstrap import open_workspace
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
+from tests.support.composition import configure
 from tests.support.hostile_trees import PIECES, remove_deep
 from tests.support.tree_hash import describe, differences
 
@@ -138,6 +139,7 @@ def test_a_long_history_of_small_edits_is_a_small_file_and_a_small_store(tmp_pat
     rng = random.Random(5)
     lines = [rng.randbytes(30).hex() for _ in range(2_000)]
     bundle = tmp_path / "long.holdfast"
+    configure(workspace, max_manual_checkpoints=0)
     with SessionCheckpointer(workspace, "s") as session:
         for number in range(60):
             lines[rng.randrange(len(lines))] = f"edit {number}"

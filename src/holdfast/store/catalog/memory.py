@@ -157,7 +157,7 @@ class MemoryCatalog:
         found = [c for c in self._of(session_id) if c.kind in kinds]
         return sum(since_ns is None or c.created_at_ns > since_ns for c in found)
 
-    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+    def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         return next((c for c in self._of(session_id)[::-1] if c.kind in kinds), None)
 
     def settings(self) -> Mapping[str, str]:

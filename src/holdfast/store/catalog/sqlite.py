@@ -213,7 +213,7 @@ class SqliteCatalog:
         values = (kind.value for kind in kinds)
         return int(self._rows(query, session_id, *values, since)[0][0])
 
-    def newest(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
+    def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         query = f"{_CHECKPOINT} session_id=? AND kind IN ({_marks(kinds)})"
         values = (kind.value for kind in kinds)
         return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
