@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -172,3 +173,33 @@ def test_processes_write_to_one_store_at_once_and_lose_nothing(layout: StoreLayo
         assert store.objects.count() == len(saved) + 1
         assert list(store.objects.check(data=True)) == []
         assert list(store.catalog.check()) == []
+
+
+@pytest.mark.requirement("RL-1")
+def test_the_way_to_a_new_store_is_durable_before_its_first_row(
+    layout: StoreLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who made the directories may have been killed before it synced them."""
+    order: list[str] = []
+    fs = LocalFilesystem()
+
+    def fsync(fd: int) -> None:
+        order.append(os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
+
+    monkeypatch.setattr(LocalFilesystem, "fsync", staticmethod(fsync))
+    store = LocalStore(fs, layout, Path("/nowhere"), SystemClock(), purpose="test")
+    try:
+        migrate = store.catalog.migrate
+
+        def noted() -> None:
+            order.append("first row")
+            migrate()
+
+        monkeypatch.setattr(store.catalog, "migrate", noted)
+        store.make_ready()
+        made, order[:] = list(order), []
+        store.make_ready()
+    finally:
+        store.close()
+    assert {layout.directory.name, "stores", "home"} <= set(made[: made.index("first row")])
+    assert order == [], "once is enough"

@@ -42,6 +42,10 @@ class StoreLayout:
     directory: Path
 
     @property
+    def home(self) -> Path:
+        return self.directory.parent.parent
+
+    @property
     def description(self) -> Path:
         return self.directory / "store.json"
 

@@ -20,7 +20,7 @@ from holdfast.store.acknowledged import (
     decode_changes,
     decode_operation,
 )
-from holdfast.store.atomic_write import atomic_write
+from holdfast.store.atomic_write import atomic_write, sync_directory
 from holdfast.store.catalog.sqlite import SqliteCatalog
 from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
@@ -99,9 +99,22 @@ class LocalStore:
 
     def make_ready(self) -> None:
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""
-        if not self.catalog.is_migrated() or self.objects.is_behind():
-            with self.exclusive():
-                return
+        if not self.catalog.is_migrated():
+            self._sync_way_to_store()
+        elif not self.objects.is_behind():
+            return
+        with self.exclusive():
+            return
+
+    def _sync_way_to_store(self) -> None:
+        """Before the first row: who made these directories may have been killed before its sync."""
+        home = self._layout.home
+        with store_trouble("being made"):
+            for path in (self._layout.directory, home / "stores", home / "by-path", home):
+                with contextlib.suppress(FileNotFoundError):
+                    sync_directory(self._fs, os.fsencode(path))
+            with contextlib.suppress(PermissionError):  # made by somebody else, long ago
+                sync_directory(self._fs, os.fsencode(home.parent))
 
     def _require_catalog(self) -> None:
         """An empty catalog made in the place of a lost one would hide everything that is there."""
@@ -200,9 +213,8 @@ class LocalStore:
         return self._fs.free_bytes(os.fsencode(self._layout.directory))
 
     def path_inside_workspace(self) -> bytes | None:
-        home = self._layout.directory.parent.parent
         try:
-            return os.fsencode(home.relative_to(self._workspace))
+            return os.fsencode(self._layout.home.relative_to(self._workspace))
         except ValueError:
             return None
 

@@ -317,7 +317,7 @@ def test_after_a_restore_was_killed_the_next_command_puts_it_right_and_says_so(
         "from holdfast.engine.restore.executor import Executor\n"
         "from holdfast.interfaces.cli.main import main\n"
         # Everything is in place and nothing is recorded yet.
-        "Executor.sync_directories = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Executor.make_durable = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"main({['-C', str(cli.workspace), 'restore', 'good', '--yes']!r})\n"
     )
     killed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

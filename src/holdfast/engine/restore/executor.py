@@ -21,7 +21,7 @@ from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, OWNER_ALL, DirectoryHandles
-from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.staging import Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
@@ -59,6 +59,7 @@ class Progressed:
     problems: list[PathProblem] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
     directories: set[bytes] = field(default_factory=set)
+    changed_modes: set[bytes] = field(default_factory=set)
 
 
 class Executor:
@@ -287,6 +288,7 @@ class Executor:
     def _set_mode(self, path: bytes, mode: int) -> None:
         dir_fd = self._handles.open(parent(path))
         self._fs.set_mode(basename(path), mode, dir_fd=dir_fd)
+        self.done.changed_modes.add(path)
 
     def closed_directories(self, steps: tuple[Step, ...]) -> dict[bytes, int]:
         """Directories that these steps will have to open up, with the modes they have now."""
@@ -309,14 +311,23 @@ class Executor:
         except OSError as error:
             raise StepFailed(b"", f"a directory's mode cannot be set: {_reason(error)}") from None
 
-    def sync_directories(self) -> None:
-        """Make the renames durable."""
+    def make_durable(self) -> None:
+        """Sync what the steps changed outside staging: names and modes."""
         for path in self.done.directories:
             try:
                 self._fs.fsync(self._handles.open(path))
             except OSError as error:
                 if error.errno not in _NO_DIRECTORY:  # it was removed by a later step
                     raise
+        for path in self.done.changed_modes:
+            try:
+                self._sync_file(path)
+            except OSError as error:
+                if error.errno not in _NO_DIRECTORY:  # somebody has removed it meanwhile
+                    raise
+
+    def _sync_file(self, path: bytes) -> None:
+        sync_file(self._fs, self._handles.open(parent(path)), basename(path))
 
     def undo_all(self) -> None:
         """Move everything back, newest first. Directories closed to their owner are opened up on
@@ -330,7 +341,7 @@ class Executor:
                     raise
         while self.done.undo:
             self.done.undo.pop()()
-        self.sync_directories()
+        self.make_durable()
         self._handles.set_modes(self._handles.original_modes)
 
 

@@ -60,6 +60,7 @@ def _finish(
     vault: Vault, scanner: Scanner, journal: Journal, file_filter: FileFilter | None
 ) -> None:
     safety = _checkpoint(vault, journal.session_id, journal.safety)
+    _sync_what_was_done(vault, journal)
     safety = rescue(vault, journal, safety)
     _put_modes_back(vault, journal.modes)
     journal = _with_safety(vault, journal, safety)
@@ -122,6 +123,15 @@ def _with_later_work(vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: S
     if not written:
         return safety
     return add_safety_row(vault, safety, amended_tree(vault, safety.tree, written))
+
+
+def _sync_what_was_done(vault: Vault, journal: Journal) -> None:
+    """The process that died may have synced nothing of what it changed, and what it did already is
+    not done again: make it durable before the restore is recorded as done."""
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        for path in {b"", *(parent(staging) for staging in journal.staging)}:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                vault.fs.sync_all(handles.open(path))
 
 
 def _put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:

@@ -160,7 +160,7 @@ def carry_out(
         vault.access.write_journal(encode_journal(journal))
         try:
             executor.apply(plan.steps)
-            executor.sync_directories()
+            executor.make_durable()
             wrong = verify(vault, handles, executor.done.steps, mode_mask=mode_mask)
             if wrong and not request.best_effort:
                 raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")

@@ -147,23 +147,8 @@ class Staging:
                 self._fs.sync_all(area)
             else:
                 for slot in slots:
-                    self._sync_file(area, slot)
+                    sync_file(self._fs, area, slot)
             self._fs.fsync(area)
-
-    def _sync_file(self, area: int, slot: bytes) -> None:
-        """A file without read permission for its owner is opened for writing, or synced whole."""
-        flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        for access in (os.O_RDONLY, os.O_WRONLY):
-            try:
-                fd = self._fs.open(slot, access | flags, dir_fd=area)
-            except PermissionError:
-                continue
-            try:
-                self._fs.fsync(fd)
-            finally:
-                self._fs.close(fd)
-            return
-        self._fs.sync_all(area)
 
     def remove(self) -> None:
         """Drop the staging directories with all they hold."""
@@ -177,6 +162,22 @@ class Staging:
         for fd, _ in self._areas.values():
             self._fs.close(fd)
         self._areas.clear()
+
+
+def sync_file(fs: Filesystem, dir_fd: int, name: bytes) -> None:
+    """A file without read permission for its owner is opened for writing, or synced whole."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    for access in (os.O_RDONLY, os.O_WRONLY):
+        try:
+            fd = fs.open(name, access | flags, dir_fd=dir_fd)
+        except PermissionError:
+            continue
+        try:
+            fs.fsync(fd)
+        finally:
+            fs.close(fd)
+        return
+    fs.sync_all(dir_fd)
 
 
 def remove_contents(fs: Filesystem, fd: int) -> None:

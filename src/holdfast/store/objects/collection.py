@@ -45,7 +45,7 @@ def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
                 kept[place] = wanted
                 live += place.length * len(wanted) // len(digests)
         size = store.packs.size_of(number)
-        if size - live > size * REWRITE_ABOVE_WASTE:
+        if not kept or size - live > size * REWRITE_ABOVE_WASTE:
             wasteful.append((number, size, kept))
     if not wasteful:
         return 0

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS objects (
+DROP TABLE IF EXISTS objects;
+DROP TABLE IF EXISTS packs;
+CREATE TABLE objects (
   digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTEGER NOT NULL,
   length INTEGER NOT NULL, depth INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS packs (number INTEGER PRIMARY KEY, length INTEGER NOT NULL);
+CREATE TABLE packs (number INTEGER PRIMARY KEY, length INTEGER NOT NULL);
 """
+_TABLES = "SELECT 1 FROM sqlite_schema WHERE name IN ('objects', 'packs')"
 
 _LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
 
@@ -52,10 +55,22 @@ class PackIndex:
         self._path = path
         try:
             self._db = connect(path, synchronous="NORMAL", cipher=cipher)
-            if not self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-                self._db.execute(_SCHEMA)
+            if len(self._db.execute(_TABLES).fetchall()) < 2:
+                self._make_tables()
         except apsw.Error as error:
             raise translate(error, path) from error
+
+    def _make_tables(self) -> None:
+        """Together, so that no crash leaves one of them; what is missing then is in the packs."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have been quicker.
+            if len(self._db.execute(_TABLES).fetchall()) < 2:
+                self._db.execute(_SCHEMA)
+            self._db.execute("COMMIT")
+        except apsw.Error:
+            self.forget_prepared()
+            raise
 
     def find(self, digest: Digest) -> Location | None:
         row = self._rows("SELECT pack, offset, length, depth FROM objects WHERE digest=?", digest)

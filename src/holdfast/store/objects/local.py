@@ -58,13 +58,18 @@ class LocalObjectStore:
                 for number in missing:
                     self.index.replace_pack(number, (), (number, GONE))
             for number, known in self._grown_packs():
+                if known == 0 and not self.packs.begins_well(number):
+                    self.packs.begin_again(number)
+                # Whoever wrote this may have been killed before its sync.
+                self.packs.sync(number)
                 found: list[tuple[Digest, Location]] = []
-                sound_until = known
+                sound_until, torn = known, False
                 for offset, record, end in self.packs.scan(number, known):
+                    torn = torn or record is None
                     if record is not None:
                         place = Location(number, offset, record.length, record.depth)
                         found.extend((digest, place) for digest in objects_in(record))
-                        sound_until = end
+                        sound_until = sound_until if torn else end
                 self.index.add(found, [(number, sound_until)])
 
     def is_behind(self) -> bool:

@@ -112,6 +112,23 @@ class PackDirectory:
             self._open[number] = self._fs.open(self.path(number), flags)
         return self._open[number]
 
+    def sync(self, number: int) -> None:
+        """Make durable what stands in a pack, and its name."""
+        self._fs.fsync(self._descriptor(number))
+        sync_directory(self._fs, os.fsencode(self.directory))
+
+    def begins_well(self, number: int) -> bool:
+        return self.read(number, 0, len(PACK_MAGIC)) == PACK_MAGIC
+
+    def begin_again(self, number: int) -> None:
+        """Write the first bytes, the same in every pack, which a power cut can take from a new one
+        while it leaves later ones."""
+        fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            write_all(self._fs, fd, PACK_MAGIC)
+        finally:
+            self._fs.close(fd)
+
     def remove(self, number: int) -> None:
         """Unlink a pack that the index no longer names."""
         if number in self._open:

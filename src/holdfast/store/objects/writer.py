@@ -154,9 +154,12 @@ class LocalObjectWriter:
         if numbers:
             newest = numbers[-1]
             size = store.packs.size_of(newest)
-            # One that the index does not know and that holds nothing was begun and abandoned.
-            ends_as_known = size == store.index.pack_lengths().get(newest, len(PACK_MAGIC))
-            if ends_as_known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
+            known = store.index.pack_lengths().get(newest)
+            if known is None and size == len(PACK_MAGIC) and store.packs.begins_well(newest):
+                # Begun and abandoned, perhaps before it was synced.
+                store.packs.sync(newest)
+                known = size
+            if size == known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
                 return PackAppender(store.fs, store.packs, newest, create=False)
         # Above what the index knows too: a pack that is missing may come back.
         number = max((*numbers, *store.index.pack_lengths()), default=0) + 1

@@ -1,0 +1,76 @@
+"""What a restore changed is on the disk when it returns, and when a recovery has finished it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import HoldfastError
+from tests.support.composition import composed
+from tests.support.crash_server import CrashServer, Request
+from tests.support.hostile_trees import fill
+from tests.support.watched_filesystem import Call, WatchedFilesystem
+from tests.support.wrecked_workspace import Story
+
+pytestmark = pytest.mark.requirement("RL-2")
+
+
+def test_a_mode_that_a_restore_set_is_synced(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    script = fill(workspace / "bin/run", b"#!/bin/sh\n", 0o755)
+    synced: list[str] = []
+
+    def note(call: Call) -> None:
+        if call.member == "fsync":
+            synced.append(os.readlink(f"/proc/self/fd/{call.arguments[0]}"))
+
+    fs = WatchedFilesystem(before=note)
+    with composed(workspace, fs=fs.as_port()) as opened:
+        saved = opened.save()
+        script.chmod(0o644)
+        synced.clear()
+        opened.restore(saved.id)
+    assert script.stat().st_mode & 0o777 == 0o755
+    assert str(script) in synced
+
+
+def _leave_unfinished(story: Story) -> None:
+    """Kill a restore at the first call, from the middle on, at which its journal stands."""
+    with CrashServer() as server:
+        calls = server.ask(Request(str(story.workspace), "restore", story.good)).calls
+        for at in range(calls // 2, calls, 3):
+            story.go_to(story.bad)
+            story.ask(server, "restore", at=at, argument=story.good)
+            with composed(story.workspace) as opened:
+                if opened.store.read_journal() is not None:
+                    return
+    raise AssertionError("no call leaves a journal")
+
+
+def test_a_recovery_syncs_what_the_dead_process_had_changed(tmp_path: Path) -> None:
+    story = Story(tmp_path / "project")
+    _leave_unfinished(story)
+    order: list[str] = []
+    fs = WatchedFilesystem(before=lambda call: order.append(call.member))
+    with composed(story.workspace, fs=fs.as_port()) as opened:
+        opened.engine.recover()
+    assert "sync_all" in order
+    assert order.index("sync_all") < order.index("unlink"), "before anything of it goes"
+
+
+def test_a_recovery_whose_sync_fails_is_not_taken_for_done(tmp_path: Path) -> None:
+    story = Story(tmp_path / "project")
+    _leave_unfinished(story)
+
+    def fail(call: Call) -> None:
+        if call.member == "sync_all":
+            raise OSError(5, "Input/output error")
+
+    with composed(story.workspace, fs=WatchedFilesystem(before=fail).as_port()) as opened:
+        assert opened.store.read_journal() is not None
+        with pytest.raises(HoldfastError):
+            opened.engine.recover()
+        assert opened.store.read_journal() is not None
+    assert story.recover() in (story.old, story.new)

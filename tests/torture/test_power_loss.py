@@ -1,0 +1,248 @@
+"""Part 2: the power goes at any point, and the disk keeps what it was told to sync, and whatever.
+
+    real work, written down call by call → many states that a power cut may leave of it
+    → each is put on a real disk and opened by the real code
+
+Every state must hold what was acknowledged before the cut, be sound, have the old tree or the new,
+and take the next save and restore.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from holdfast.bootstrap import OpenWorkspace
+from holdfast.testing.faulty_filesystem import Killed
+from tests.support.tree_hash import describe
+from tests.torture.campaign import Campaign, Case, Scenario
+from tests.torture.disk_model import materialise
+from tests.torture.recorded_disk import RecordedDisk, recorded
+from tests.torture.scenes import (
+    SESSION,
+    State,
+    build_small,
+    change_some,
+    opened,
+    problems,
+    remove_tree,
+    restore,
+    save,
+    wreck_small,
+    write,
+)
+
+STATES_OF_A_RECORDING = 40
+_MEMORY_DISK = "/dev/shm"
+
+
+@pytest.fixture
+def quick_disk(tmp_path: Path) -> Iterator[Path]:
+    """Syncs are part of the model here, so that the real disk may be one that needs none."""
+    if not os.access(_MEMORY_DISK, os.W_OK):
+        yield tmp_path
+        return
+    directory = Path(tempfile.mkdtemp(dir=_MEMORY_DISK, prefix="holdfast-torture-"))
+    try:
+        yield directory
+    finally:
+        remove_tree(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What holds from this change on: acknowledged checkpoints, and the trees there may be."""
+
+    position: int
+    known: dict[str, State]
+    trees: tuple[State, ...]
+
+
+@dataclass(slots=True)
+class Recording:
+    """Some work on a workspace, with what was promised at each point of it."""
+
+    root: Path
+    disk: RecordedDisk = field(init=False)
+    known: dict[str, State] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for path in (self.project, self.home):
+            path.mkdir(parents=True)
+
+    @property
+    def project(self) -> Path:
+        return self.root / "project"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    def begin(self) -> None:
+        self.disk = RecordedDisk(self.root)
+        self.mark(describe(self.project))
+
+    def mark(self, *trees: State) -> None:
+        self.marks.append(Mark(len(self.disk.model.changes), dict(self.known), trees))
+
+    def person_changes(self, change: Callable[[Path], None]) -> None:
+        change(self.project)
+        self.disk.person_changed_project()
+        self.mark(describe(self.project))
+
+    def open(self) -> OpenWorkspace:
+        return opened(self.project, self.home, create=True)
+
+    def work(self, action: Callable[[OpenWorkspace], None], *, die_at: int = 0) -> None:
+        """One process. If it dies, the next one opens the workspace, which puts it right."""
+        self.disk.reborn(die_at)
+        try:
+            with self.open() as work:
+                action(work)
+        except Killed:
+            self.disk.reborn()
+            with self.open() as work:
+                work.engine.recover()
+            self.mark(describe(self.project))
+
+    def save(self, work: OpenWorkspace) -> None:
+        made = save(work)
+        self.known[made.id] = describe(self.project)
+        self.mark(describe(self.project))
+
+    def restore(self, work: OpenWorkspace, rng: random.Random) -> None:
+        target = rng.choice(list(self.known))
+        self.mark(describe(self.project), self.known[target])
+        restore(work, target)
+        self.mark(self.known[target])
+
+    def undo(self, work: OpenWorkspace) -> None:
+        request = work.engine.undo_request(SESSION)
+        checkpoint = work.engine.vault.catalog.checkpoint(SESSION, request.target.id)
+        assert checkpoint is not None
+        before = describe(self.project)
+        self.mark(before, *self._trees_before_last_restore())
+        work.engine.restore(request)
+        self.mark(describe(self.project))
+
+    def _trees_before_last_restore(self) -> tuple[State, ...]:
+        return next(mark.trees[:1] for mark in reversed(self.marks[:-1]) if len(mark.trees) == 2)
+
+    def delete(self, work: OpenWorkspace, rng: random.Random) -> None:
+        gone = rng.choice(list(self.known))
+        if len(self.known) < 2:
+            return
+        del self.known[gone]
+        self.mark(describe(self.project))
+        work.engine.delete(SESSION, work.engine.resolve(SESSION, gone))
+
+    def state_is_sound(self, rng: random.Random, root: Path) -> None:
+        """Cut the power at a random point, and look."""
+        until = rng.randint(0, len(self.disk.model.changes))
+        mark = next(m for m in reversed(self.marks) if m.position <= until)
+        inodes = self.disk.model.state(until, rng)
+        # At the very path where it was recorded: a store knows where its workspace lies.
+        remove_tree(self.root)
+        self.root.mkdir()
+        for path, number in self.disk.tops.items():
+            materialise(inodes, number, path)
+        wrong = problems(self.project, self.home, mark.known, mark.trees)
+        assert not wrong, "\n".join([f"before change {until}", *wrong])
+
+
+def _record_first_save(root: Path, rng: random.Random) -> Recording:
+    """The save that makes the store."""
+    recording = Recording(root)
+    build_small(recording.project)
+    recording.begin()
+    with recorded(recording.disk):
+        die_at = rng.choice((0, 0, rng.randint(1, 150)))
+        recording.work(recording.save, die_at=die_at)
+        if die_at:
+            recording.work(recording.save)
+    return recording
+
+
+def _record_work(root: Path, rng: random.Random) -> Recording:
+    """Some commands on a store with a past, some of whose processes die, and a person between."""
+    recording = Recording(root)
+    build_small(recording.project)
+    with recording.open() as work:
+        recording.known[save(work).id] = describe(recording.project)
+        wreck_small(recording.project)
+        if rng.random() < 0.7:
+            recording.known[save(work).id] = describe(recording.project)
+        for number in range(rng.choice((0, 0, 3, 70))):  # up to a log that is about to be folded
+            write(recording.project / "same", b"version %d" % number)
+            recording.known[save(work).id] = describe(recording.project)
+    recording.known = dict(list(recording.known.items())[:2] + list(recording.known.items())[-3:])
+    recording.begin()
+    with recorded(recording.disk):
+        for _ in range(rng.randint(1, 4)):
+            _one_command(recording, rng)
+    return recording
+
+
+def _one_command(recording: Recording, rng: random.Random) -> None:
+    die_at = rng.choice((0, 0, rng.randint(1, 400)))
+    what = rng.choice(("save", "save", "restore", "restore", "undo", "delete"))
+    if what == "save":
+        recording.person_changes(lambda project: change_some(project, rng))
+        recording.work(recording.save, die_at=die_at)
+    elif what == "delete":
+        recording.work(lambda work: recording.delete(work, rng), die_at=die_at)
+    else:
+        recording.work(lambda work: recording.restore(work, rng), die_at=die_at)
+        if what == "undo" and not die_at:
+            recording.work(recording.undo)
+
+
+def _power_cuts(
+    campaign: Campaign,
+    scenario: Scenario,
+    root: Path,
+    record: Callable[[Path, random.Random], Recording],
+    slice_cases: int,
+) -> None:
+    recordings: dict[int, Recording] = {}
+
+    def case(case: Case) -> None:
+        group = case.number // STATES_OF_A_RECORDING
+        if group not in recordings:
+            recordings.clear()
+            remove_tree(root / "disk")
+            group_rng = Case(case.scenario, case.seed, group).rng("recording")
+            recordings[group] = record(root / "disk", group_rng)
+        recordings[group].state_is_sound(case.rng(), root)
+
+    campaign.run(scenario, case, slice_cases=slice_cases)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(root / "disk")
+
+
+@pytest.mark.torture_share(2)
+@pytest.mark.requirement("RL-1")
+def test_the_power_goes_while_a_store_is_made(campaign: Campaign, quick_disk: Path) -> None:
+    title = "power loss during the save that makes a store: a state of the disk each"
+    scenario = Scenario(2, "power-first-save", title)
+    _power_cuts(campaign, scenario, quick_disk, _record_first_save, slice_cases=120)
+
+
+@pytest.mark.torture_share(6)
+@pytest.mark.requirement("RL-1", "RL-2")
+def test_the_power_goes_during_random_work(campaign: Campaign, quick_disk: Path) -> None:
+    title = (
+        "power loss during saves, restores, undos, deletions and recoveries:"
+        " a state of the disk each"
+    )
+    scenario = Scenario(2, "power-work", title)
+    _power_cuts(campaign, scenario, quick_disk, _record_work, slice_cases=320)
