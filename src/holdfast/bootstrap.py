@@ -20,6 +20,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.settings import USER_ONLY, check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
+from holdfast.store.faults import store_trouble
 from holdfast.store.identity import WorkspaceIdentity
 from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -106,7 +107,8 @@ def open_workspace(
     directory = require_project(workspace, home, force=force)
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
-    layout = identity.find(directory)
+    with store_trouble("being looked for"):
+        layout = identity.find(directory)
     secret: Secret | None = None
     if layout is None:
         if not create:
@@ -114,7 +116,8 @@ def open_workspace(
                 f"{directory} has no checkpoints yet",
                 hint='make one: holdfast checkpoint "why"',
             )
-        layout, secret = _make_store(identity, fs, home, directory, new_secret)
+        with store_trouble("being made"):
+            layout, secret = _make_store(identity, fs, home, directory, new_secret)
     elif new_secret is not None and not layout.read_description()["encrypted"]:
         raise Refused(
             f"{directory} has a store that is not encrypted: {layout.directory}",
@@ -127,8 +130,8 @@ def open_workspace(
     store = LocalStore(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
     try:
         if not passive:
-            # Only now: a store of a later version stays untouched.
-            identity.tie(directory, layout)
+            with store_trouble("being tied to its workspace"):
+                identity.tie(directory, layout)  # only now: one of a later version stays untouched
             store.make_ready()
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
@@ -230,12 +233,13 @@ def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = No
         return None
     if not directory.is_dir():
         return None
-    if identity.find(directory) is not None:
-        return directory
     store_home = Path(os.path.realpath(home))
-    for above in directory.parents:
-        if _not_a_project(above, store_home) is None and identity.find(above) is not None:
-            return above
+    with store_trouble("being looked for"):
+        if identity.find(directory) is not None:
+            return directory
+        for above in directory.parents:
+            if _not_a_project(above, store_home) is None and identity.find(above) is not None:
+                return above
     return None
 
 

@@ -17,7 +17,7 @@ from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.engine.check import run_checks
 from holdfast.engine.content import read_content
 from holdfast.engine.prune import collect
@@ -33,8 +33,12 @@ def opened(project: Path, home: Path, *, create: bool = False) -> OpenWorkspace:
     return open_workspace(project, create=create, environment={"HOLDFAST_HOME": str(home)})
 
 
+def save_outcome(work: OpenWorkspace, reasoning: str = "why") -> SaveOutcome:
+    return work.engine.save(SESSION, make_intent(reasoning))
+
+
 def save(work: OpenWorkspace, reasoning: str = "why") -> Checkpoint:
-    return work.engine.save(SESSION, make_intent(reasoning)).checkpoint
+    return save_outcome(work, reasoning).checkpoint
 
 
 def restore(work: OpenWorkspace, reference: str) -> RestoreOutcome:

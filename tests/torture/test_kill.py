@@ -8,30 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace
+from tests.torture.acts import Act, first_save, small_act
 from tests.torture.campaign import Campaign, Case, Scenario
-from tests.torture.interception import intercepted, let_pass
 from tests.torture.kill_server import KillServer, Order
-from tests.torture.scenes import (
-    SESSION,
-    Scene,
-    State,
-    build_large,
-    build_small,
-    change_some,
-    make_scene,
-    problems,
-    restore,
-    save,
-    wreck_small,
-    write,
-)
+from tests.torture.scenes import build_large, change_some, make_scene, problems
 
 pytestmark = pytest.mark.requirement("RL-1")
 WRITES = ("write", "xWrite")
@@ -43,84 +28,36 @@ def server() -> Iterator[KillServer]:
         yield server
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Something that is done in a scene: `trees` are the states it may leave, the last of them
-    the one it must leave once it has said that it is done."""
-
-    scene: Scene
-    action: str
-    argument: str
-    trees: tuple[State, ...]
-
-    def points(self) -> list[tuple[int, str]]:
-        """Every moment of death there is."""
-        self.scene.reset()
-        with intercepted(let_pass) as turnstile, self.scene.open(create=True) as work:
-            _do(work, self.action, self.argument)
-        calls = turnstile.calls
-        points = [(call.number, "before") for call in calls]
-        points += [(call.number, "half") for call in calls if call.name in WRITES]
-        return [*points, (calls[-1].number, "after")]
-
-    def order(self, at: int = 0, how: str = "before", after_s: float = 0.0) -> Order:
-        scene = self.scene
-        return Order(
-            str(scene.project), str(scene.home), self.action, self.argument, at, how, after_s
-        )
-
-    def killed(self, server: KillServer, order: Order, *, must_die: bool) -> None:
-        """Let it die and look at what the next process finds."""
-        answer = server.ask(order)
-        assert answer.died or not must_die, answer
-        assert answer.died or answer.error is None, answer
-        known, trees = dict(self.scene.known), self.trees
-        if self.action == "delete":
-            del known[self.argument]
-        if answer.made is not None:
-            trees = trees[-1:]
-            if self.action == "save":
-                known[answer.made] = trees[0]
-        wrong = problems(self.scene.project, self.scene.home, known, trees)
-        assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
+def _points(act: Act) -> list[tuple[int, str]]:
+    """Every moment of death there is."""
+    calls = act.calls()
+    points = [(call.number, "before") for call in calls]
+    points += [(call.number, "half") for call in calls if call.name in WRITES]
+    return [*points, (calls[-1].number, "after")]
 
 
-def _do(work: OpenWorkspace, action: str, argument: str) -> None:
-    if action == "save":
-        save(work)
-    elif action == "delete":
-        work.engine.delete(SESSION, work.engine.resolve(SESSION, argument))
-    else:
-        restore(work, argument)
+def _order(act: Act, at: int = 0, how: str = "before", after_s: float = 0.0) -> Order:
+    scene = act.scene
+    return Order(str(scene.project), str(scene.home), act.action, act.argument, at, how, after_s)
 
 
-def _small_act(root: Path, action: str) -> Act:
-    scene, good, bad = make_scene(root, build_small, wreck_small)
-    if action == "restore":
-        return Act(scene, "restore", good, (scene.known[bad], scene.known[good]))
-    if action == "delete":
-        return Act(scene, "delete", good, (scene.known[bad],))
-    write(scene.project / "edited", b"a third version")
-    write(scene.project / "more/new", b"x" * 5_000)
-    scene.keep()
-    return Act(scene, "save", "", (scene.state(),))
-
-
-def _first_save(root: Path) -> Act:
-    scene = Scene(root)
-    scene.project.mkdir(parents=True)
-    build_small(scene.project)
-    scene.keep()
-    return Act(scene, "save", "", (scene.state(),))
+def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None:
+    """Let it die and look at what the next process finds."""
+    answer = server.ask(order)
+    assert answer.died or not must_die, answer
+    assert answer.died or answer.error is None, answer
+    known, trees = act.acknowledged(answer.made)
+    wrong = problems(act.scene.project, act.scene.home, known, trees)
+    assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
 
 
 def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: KillServer) -> None:
-    points = act.points()
+    points = _points(act)
 
     def case(case: Case) -> None:
         at, how = points[case.number]
         act.scene.reset()
-        act.killed(server, act.order(at, how), must_die=True)
+        _kill(server, act, _order(act, at, how), must_die=True)
 
     campaign.run(
         scenario,
@@ -136,7 +73,7 @@ def test_a_small_save_killed_at_every_call(
     campaign: Campaign, server: KillServer, tmp_path: Path
 ) -> None:
     scenario = Scenario(1, "kill-save", "kill -9 at every call of a small save")
-    _at_every_call(campaign, scenario, _small_act(tmp_path, "save"), server)
+    _at_every_call(campaign, scenario, small_act(tmp_path, "save"), server)
 
 
 def test_a_first_save_killed_at_every_call(
@@ -145,7 +82,7 @@ def test_a_first_save_killed_at_every_call(
     scenario = Scenario(
         1, "kill-first-save", "kill -9 at every call of the save that makes a store"
     )
-    _at_every_call(campaign, scenario, _first_save(tmp_path), server)
+    _at_every_call(campaign, scenario, first_save(tmp_path), server)
 
 
 @pytest.mark.requirement("RL-2")
@@ -153,7 +90,7 @@ def test_a_small_restore_killed_at_every_call(
     campaign: Campaign, server: KillServer, tmp_path: Path
 ) -> None:
     scenario = Scenario(1, "kill-restore", "kill -9 at every call of a small restore")
-    _at_every_call(campaign, scenario, _small_act(tmp_path, "restore"), server)
+    _at_every_call(campaign, scenario, small_act(tmp_path, "restore"), server)
 
 
 @pytest.mark.requirement("RL-8")
@@ -161,21 +98,21 @@ def test_a_deletion_killed_at_every_call(
     campaign: Campaign, server: KillServer, tmp_path: Path
 ) -> None:
     scenario = Scenario(1, "kill-delete", "kill -9 at every call of a deletion with collection")
-    _at_every_call(campaign, scenario, _small_act(tmp_path, "delete"), server)
+    _at_every_call(campaign, scenario, small_act(tmp_path, "delete"), server)
 
 
 @pytest.mark.requirement("RL-2")
 def test_a_recovery_killed_at_random_calls(
     campaign: Campaign, server: KillServer, tmp_path: Path
 ) -> None:
-    act = _small_act(tmp_path, "restore")
-    points = act.points()
+    act = small_act(tmp_path, "restore")
+    points = _points(act)
 
     def case(case: Case) -> None:
         rng = case.rng()
         act.scene.reset()
-        server.ask(act.order(*rng.choice(points)))
-        order = act.order(rng.randrange(1, len(points)), rng.choice(("before", "half")))
+        server.ask(_order(act, *rng.choice(points)))
+        order = _order(act, rng.randrange(1, len(points)), rng.choice(("before", "half")))
         for _ in range(rng.randint(1, 3)):
             server.ask(Order(order.project, order.home, "recover", at=order.at, how=order.how))
         wrong = problems(act.scene.project, act.scene.home, act.scene.known, act.trees)
@@ -206,14 +143,14 @@ def test_larger_work_killed_at_random_instants(
             act = Act(scene, "restore", good, (scene.known[bad], scene.known[good]))
         if act.action not in longest:
             began = time.monotonic()
-            server.ask(act.order())
+            server.ask(_order(act))
             longest[act.action] = time.monotonic() - began
             scene.reset()
             if act.action == "save":
                 change_some(scene.project, case.rng("again"))
                 act = Act(scene, "save", "", (scene.state(),))
         after_s = rng.uniform(0.0005, longest[act.action])
-        act.killed(server, act.order(after_s=after_s), must_die=False)
+        _kill(server, act, _order(act, after_s=after_s), must_die=False)
 
     title = "kill -9 at a random instant of a larger save or restore"
     campaign.run(Scenario(1, "kill-instants", title), case, slice_cases=25)

@@ -25,6 +25,7 @@
     ├── StoreDamaged              exit 6   bytes that are not what they were
     │   ├── ObjectMissing         exit 6
     │   ├── ObjectDamaged         exit 6
+    │   ├── StoreSuspect          exit 6   a sync failed; nothing is taken before it is read back
     │   └── NewerStore            exit 6   written by a later Holdfast; left untouched
     ├── NoSpace                   exit 7   disk full
     │   └── BudgetReached         exit 7   the store's own budget is used up
@@ -157,6 +158,10 @@ class ObjectMissing(StoreDamaged):
 
 class ObjectDamaged(StoreDamaged):
     code = "object_damaged"
+
+
+class StoreSuspect(StoreDamaged):
+    code = "store_suspect"
 
 
 class NewerStore(StoreDamaged):

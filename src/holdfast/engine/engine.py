@@ -67,8 +67,11 @@ class Engine:
 
     def recover_if_free(self) -> bool:
         """The same on opening, unless somebody is at work: then what there is, is theirs."""
-        if not needs_recovery(self.vault):
-            return False
+        try:
+            if not needs_recovery(self.vault):
+                return False
+        except OSError as error:
+            raise workspace_trouble(self.vault.workspace, error) from error
         with contextlib.suppress(Busy), self.vault.access.exclusive(wait=False):
             self.recover()
             return True

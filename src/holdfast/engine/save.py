@@ -180,9 +180,9 @@ def _save_tree(
         vault.progress.advance("storing", 0, None)
         report = _add_report(writer, scan.skipped)
         totals = writer.commit()
-    except NoSpace as error:
+    except BudgetReached:
         writer.abandon()
-        raise limit.explain(error) from None
+        raise limit.explanation() from None
     except BaseException:
         writer.abandon()
         raise
@@ -274,9 +274,9 @@ class _SpaceLimit:
         self.bytes = max(left, 0)
         self._for_disk = not budget or self._disk_left <= self._budget_left
         if budget and left <= 0:
-            raise self.explain(NoSpace("no room"))
+            raise self.explanation()
 
-    def explain(self, error: NoSpace) -> NoSpace:
+    def explanation(self) -> NoSpace:
         if self._for_disk:
             return NoSpace(
                 "the disk of the store is (almost) full: this checkpoint does not fit",

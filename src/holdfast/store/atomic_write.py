@@ -18,10 +18,21 @@ def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:
         view = view[fs.write(fd, view) :]  # type: ignore[arg-type]
 
 
+class SyncFailed(OSError):
+    """What was written may be lost although a later sync succeeds: nothing is to be assumed."""
+
+
+def sync(fs: Filesystem, fd: int) -> None:
+    try:
+        fs.fsync(fd)
+    except OSError as error:
+        raise SyncFailed(error.errno, error.strerror) from error
+
+
 def sync_directory(fs: Filesystem, path: bytes) -> None:
     fd = fs.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fs.fsync(fd)
+        sync(fs, fd)
     finally:
         fs.close(fd)
 
@@ -51,7 +62,7 @@ def atomic_write_in(
     try:
         try:
             write_all(fs, fd, data)
-            fs.fsync(fd)
+            sync(fs, fd)
         finally:
             fs.close(fd)
         fs.rename(temporary, name, src_dir_fd=directory_fd, dst_dir_fd=directory_fd)
@@ -59,4 +70,4 @@ def atomic_write_in(
         with contextlib.suppress(OSError):
             fs.unlink(temporary, dir_fd=directory_fd)
         raise
-    fs.fsync(directory_fd)
+    sync(fs, directory_fd)

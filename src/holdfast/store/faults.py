@@ -6,7 +6,14 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged, StoreUnwritable
+from holdfast.domain.errors import (
+    HoldfastError,
+    NoSpace,
+    StoreDamaged,
+    StoreSuspect,
+    StoreUnwritable,
+)
+from holdfast.store.atomic_write import SyncFailed
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -31,6 +38,12 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
         return StoreUnwritable(
             f"the store cannot be written while {doing}: {error.strerror}",
             hint="check its owner and permissions, or set HOLDFAST_HOME to another directory",
+        )
+    if isinstance(error, SyncFailed):
+        return StoreSuspect(
+            f"the disk did not take in what was written while {doing}: {error.strerror or error}",
+            hint="check the disk and try again: the next command reads it back, and goes on if it "
+            "is whole",
         )
     return StoreDamaged(
         f"the store failed while {doing}: {error.strerror or error}",

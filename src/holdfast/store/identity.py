@@ -9,6 +9,7 @@ handles, never through a link, and only a little of it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -34,6 +35,7 @@ _SELF_IGNORING = b"# Made by holdfast; not part of the project.\n*\n"
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MARKER_BYTES = 4096
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISDIR)
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -128,7 +130,11 @@ class WorkspaceIdentity:
     def _read_path_record(self, workspace: Path) -> WorkspaceId | None:
         try:
             text = self._path_record(workspace).read_text("ascii")
-        except (OSError, ValueError):
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
+                raise
+            return None
+        except ValueError:
             return None
         return WorkspaceId(text) if _ID.match(text) else None
 
@@ -151,7 +157,11 @@ class WorkspaceIdentity:
                 finally:
                     self._fs.close(fd)
             identifier = json.loads(data)["id"] if len(data) <= _MARKER_BYTES else None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
+                raise  # a moment's trouble must not look like a workspace without a store
+            return None
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
         if not isinstance(identifier, str) or not _ID.match(identifier):
             return None

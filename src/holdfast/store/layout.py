@@ -12,6 +12,7 @@ $HOLDFAST_HOME/
     objects/packs/*.pack        content
     stat-cache.db               speeds up scans (may be lost)
     journal                     only while a restore runs
+    suspect                     only after a failed sync, until its files have been read back
 """
 
 from __future__ import annotations
@@ -76,6 +77,10 @@ class StoreLayout:
     @property
     def journal(self) -> Path:
         return self.directory / "journal"
+
+    @property
+    def suspect(self) -> Path:
+        return self.directory / "suspect"
 
     def exists(self) -> bool:
         return self.description.exists()

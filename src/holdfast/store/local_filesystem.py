@@ -39,12 +39,13 @@ def _rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: 
     """True when done; False when the system or the file system has no such call."""
     if _renameat2 is None:
         return False
-    if _renameat2(src, source, dst, target, ctypes.c_uint(flags)) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in (errno.ENOSYS, errno.EINVAL):
-        return False
-    raise OSError(number, os.strerror(number), target)
+    while _renameat2(src, source, dst, target, ctypes.c_uint(flags)) != 0:
+        number = ctypes.get_errno()
+        if number in (errno.ENOSYS, errno.EINVAL):
+            return False
+        if number != errno.EINTR:  # Python's own functions go on after a signal, too
+            raise OSError(number, os.strerror(number), target)
+    return True
 
 
 class LocalFilesystem:
@@ -101,9 +102,11 @@ class LocalFilesystem:
         """`syncfs` where there is one; it reports write-back errors like fsync on Linux ≥ 5.8."""
         if _syncfs is None:
             os.sync()
-        elif _syncfs(fd) != 0:
+            return
+        while _syncfs(fd) != 0:
             number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+            if number != errno.EINTR:
+                raise OSError(number, os.strerror(number))
 
     @staticmethod
     def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:

@@ -27,6 +27,7 @@ from holdfast.store.layout import StoreLayout
 from holdfast.store.objects.local import LocalObjectStore
 from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.store.store_lock import StoreLock
+from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
@@ -62,12 +63,16 @@ class LocalStore:
         self._workspace = workspace
         self._lock = StoreLock(layout.lock, clock, purpose=purpose)
         self._ready = False
+        self._entered = 0
         self.lock_timeout_s = 30.0
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
+            self._suspicion = Suspicion(fs, layout.suspect)
             self._require_catalog()
-            self.catalog = SqliteCatalog(layout.catalog, keys.cipher("catalog") if keys else None)
+            self.catalog = SqliteCatalog(
+                layout.catalog, keys.cipher("catalog") if keys else None, self._suspicion
+            )
             opened.callback(self.catalog.close)
-            self.objects = LocalObjectStore(fs, layout.objects, keys)
+            self.objects = LocalObjectStore(fs, layout.objects, keys, self._suspicion)
             opened.callback(self.objects.close)
             cache_cipher = keys.cipher("stat cache") if keys else None
             self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
@@ -86,6 +91,8 @@ class LocalStore:
                     "the store was repaired while this process had it open",
                     hint="open it again: run the command, or restart the program",
                 )
+            if self._entered == 0 and self._suspicion.is_noted():
+                self._read_back()
             if not self._ready:
                 if self.unlocked is not None:
                     from holdfast.store.encryption.unlocking import mend_key_slots
@@ -95,7 +102,16 @@ class LocalStore:
                 self.catalog.migrate()
                 self.objects.catch_up()
                 self._ready = True
-            yield
+            self._entered += 1
+            try:
+                yield
+            finally:
+                self._entered -= 1
+
+    def _read_back(self) -> None:
+        from holdfast.store.reading_back import read_back  # imported late: hardly ever needed
+
+        read_back(self._fs, self._layout, self.objects, self._suspicion)
 
     def make_ready(self) -> None:
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""
@@ -181,10 +197,11 @@ class LocalStore:
         return WorkspaceId(self._layout.directory.name)
 
     def read_journal(self) -> bytes | None:
-        try:
-            data = self._layout.journal.read_bytes()
-        except FileNotFoundError:
-            return None
+        with store_trouble("reading its journal"):
+            try:
+                data = self._layout.journal.read_bytes()
+            except FileNotFoundError:
+                return None
         return data if self._journal_cipher is None else self._open_journal(data)
 
     def _open_journal(self, data: bytes) -> bytes:
@@ -199,11 +216,14 @@ class LocalStore:
     def write_journal(self, data: bytes) -> None:
         if self._journal_cipher is not None:
             data = self._journal_cipher.seal(data, _JOURNAL)
-        with store_trouble("writing its journal"):
+        with (
+            store_trouble("writing its journal"),
+            self._suspicion.syncing(self._layout.journal),
+        ):
             atomic_write(self._fs, os.fsencode(self._layout.journal), data)
 
     def remove_journal(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with store_trouble("removing its journal"), contextlib.suppress(FileNotFoundError):
             self._fs.unlink(os.fsencode(self._layout.journal))
 
     def size_bytes(self) -> int:

@@ -15,6 +15,7 @@ import apsw
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import store_trouble
+from holdfast.store.suspicion import Suspicion, is_sync_failure, suspect
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
@@ -58,8 +59,12 @@ def connect(
     return connection
 
 
-def fold_log(connection: apsw.Connection, path: Path) -> None:
-    """Move the log into the database when it has grown; only under the store's lock."""
+def fold_log(connection: apsw.Connection, path: Path, suspicion: Suspicion | None = None) -> None:
+    """Move the log into the database when it has grown; only under the store's lock.
+
+    What was committed is durable in the log, so that trouble here is none of the caller's: the log
+    stays, and the next time tries again. Only a failed sync is noted.
+    """
     log = path.with_name(path.name + "-wal")
     try:
         pages = log.stat().st_size // 4096
@@ -71,14 +76,19 @@ def fold_log(connection: apsw.Connection, path: Path) -> None:
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    except (apsw.BusyError, apsw.LockedError):
+    except (apsw.BusyError, apsw.LockedError, apsw.FullError):
         return
+    except apsw.IOError as error:
+        if suspicion is not None:
+            suspicion.note_if_sync(error, path)
     finally:
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
 
 
 def translate(error: apsw.Error, path: Path) -> Exception:
     """SQLite's trouble in the words of the error family."""
+    if is_sync_failure(error):
+        return suspect({path.name})
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return StoreDamaged(
             f"the database {path.name} of the store is damaged: {error}",

@@ -14,7 +14,8 @@ import apsw
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.sqlite_connection import connect, fold_log
+from holdfast.store.faults import store_trouble
+from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
@@ -37,8 +38,12 @@ class SqliteStatCache:
         try:
             self._db = self._open()
         except (apsw.Error, StoreDamaged):
-            self._discard_file()
-            self._db = self._open()
+            with store_trouble("being opened"):
+                self._discard_file()
+            try:
+                self._db = self._open()
+            except apsw.Error as error:
+                raise translate(error, path) from error
 
     def load(self, generation: str) -> dict[bytes, bytes]:
         try:

@@ -309,7 +309,8 @@ class Executor:
         try:
             self._handles.set_modes(dict(self._handles.original_modes) | final)
         except OSError as error:
-            raise StepFailed(b"", f"a directory's mode cannot be set: {_reason(error)}") from None
+            why = f"a directory's mode cannot be set: {_reason(error)}"
+            raise StepFailed(b"", why, disk_full=error.errno in FULL) from None
 
     def make_durable(self) -> None:
         """Sync what the steps changed outside staging: names and modes."""

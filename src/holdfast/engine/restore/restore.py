@@ -41,6 +41,7 @@ from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_faults import FULL
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
@@ -157,7 +158,7 @@ def carry_out(
             staging=tuple(staging.directories),
             modes=executor.closed_directories(plan.steps),
         )
-        vault.access.write_journal(encode_journal(journal))
+        _write_first_journal(vault, journal, staging)
         try:
             executor.apply(plan.steps)
             executor.make_durable()
@@ -195,6 +196,19 @@ def carry_out(
     )
 
 
+def _write_first_journal(vault: Vault, journal: Journal, staging: Staging) -> None:
+    """When it fails nothing has changed yet, and nothing must happen later because of a journal
+    that may stand nevertheless; unless one stood before, whose restore is being recovered."""
+    recovering = vault.access.read_journal() is not None
+    try:
+        vault.access.write_journal(encode_journal(journal))
+    except BaseException:
+        if not recovering:
+            vault.access.remove_journal()
+            staging.remove()
+        raise
+
+
 def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
     try:
         executor.stage(plan.steps)
@@ -224,6 +238,11 @@ def _failure(error: BaseException) -> BaseException:
         return RestoreFailed(
             f"the restore failed at {error}; everything was put back as it was",
             hint="put the cause right and try again, or skip such paths: --best-effort",
+        )
+    if isinstance(error, OSError) and error.errno in FULL:
+        return NoSpace(
+            "no space left to finish the restore; everything was put back as it was",
+            hint="free some disk space and try again",
         )
     if isinstance(error, OSError):
         return RestoreFailed(

@@ -38,6 +38,7 @@ from holdfast.store.catalog.rows import (
 from holdfast.store.catalog.seals import unlogged_changes
 from holdfast.store.catalog.transaction import SqliteTransaction
 from holdfast.store.sqlite_connection import connect, fold_log, translate
+from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
@@ -53,9 +54,12 @@ T = TypeVar("T")
 class SqliteCatalog:
     """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
 
-    def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
+    def __init__(
+        self, path: Path, cipher: Cipher | None = None, suspicion: Suspicion | None = None
+    ) -> None:
         """Open without changing anything; `migrate` (under the lock) makes it ready for use."""
         self._path = path
+        self._suspicion = suspicion
         self._lock = threading.RLock()
         self.on_commit: Callable[[NotedOperation | NotedChanges], None] | None = None
         """Told what has just become durable."""
@@ -84,10 +88,12 @@ class SqliteCatalog:
             with self._lock:
                 migrate(self._db)
         except apsw.Error as error:
-            raise translate(error, self._path) from error
+            raise self._translated(error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
+        if self._suspicion is not None:
+            self._suspicion.refuse()
         with self._lock:
             try:
                 with self._db:
@@ -95,9 +101,9 @@ class SqliteCatalog:
                     yield transaction
                     transaction.finish()
                 self._tell(transaction)
-                fold_log(self._db, self._path)
+                fold_log(self._db, self._path, self._suspicion)
             except apsw.Error as error:
-                raise translate(error, self._path) from error
+                raise self._translated(error) from error
 
     def _tell(self, transaction: SqliteTransaction) -> None:
         if self.on_commit is None:
@@ -238,6 +244,11 @@ class SqliteCatalog:
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+    def _translated(self, error: apsw.Error) -> Exception:
+        if self._suspicion is not None:
+            self._suspicion.note_if_sync(error, self._path)
+        return translate(error, self._path)
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
         try:

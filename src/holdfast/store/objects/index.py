@@ -17,6 +17,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.store.sqlite_connection import connect, fold_log, translate
+from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
@@ -51,8 +52,11 @@ class Location:
 class PackIndex:
     """See the module's sentence; every error leaves as one of the family."""
 
-    def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
+    def __init__(
+        self, path: Path, cipher: Cipher | None = None, suspicion: Suspicion | None = None
+    ) -> None:
         self._path = path
+        self._suspicion = suspicion
         try:
             self._db = connect(path, synchronous="NORMAL", cipher=cipher)
             if len(self._db.execute(_TABLES).fetchall()) < 2:
@@ -119,7 +123,7 @@ class PackIndex:
                 if target is not None:
                     self._db.execute("INSERT OR REPLACE INTO packs VALUES (?,?)", target)
         except apsw.Error as error:
-            raise translate(error, self._path) from error
+            raise self._translated(error) from error
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
 
@@ -132,7 +136,7 @@ class PackIndex:
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
         except apsw.Error as error:
-            raise translate(error, self._path) from error
+            raise self._translated(error) from error
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
 
@@ -150,10 +154,10 @@ class PackIndex:
         try:
             self._db.executemany("INSERT OR REPLACE INTO packs VALUES (?,?)", lengths)
             self._db.execute("COMMIT")
-            fold_log(self._db, self._path)
+            fold_log(self._db, self._path, self._suspicion)
         except apsw.Error as error:
             self.forget_prepared()
-            raise translate(error, self._path) from error
+            raise self._translated(error) from error
 
     def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
         """Note objects whose packs are not durable yet: seen by nobody else until `add`."""
@@ -179,6 +183,11 @@ class PackIndex:
 
     def close(self) -> None:
         self._db.close()
+
+    def _translated(self, error: apsw.Error) -> Exception:
+        if self._suspicion is not None:
+            self._suspicion.note_if_sync(error, self._path)
+        return translate(error, self._path)
 
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
         try:

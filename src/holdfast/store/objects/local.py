@@ -26,6 +26,7 @@ from holdfast.store.objects.index import GONE, Location, PackIndex
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.store.objects.writer import LocalObjectWriter
+from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import StoreKeys
@@ -36,11 +37,19 @@ _CACHE_BYTES = 8 << 20
 class LocalObjectStore:
     """Thread safe for reading; one writer at a time, under the store's lock."""
 
-    def __init__(self, fs: Filesystem, directory: Path, keys: StoreKeys | None = None) -> None:
+    def __init__(
+        self,
+        fs: Filesystem,
+        directory: Path,
+        keys: StoreKeys | None = None,
+        suspicion: Suspicion | None = None,
+    ) -> None:
         self.fs = fs
+        self._suspicion = suspicion
         records = None if keys is None else _sealed_records(keys)
-        self.packs = PackDirectory(fs, directory / "packs", records)
-        self.index = PackIndex(directory / "index.db", keys.cipher("index") if keys else None)
+        self.packs = PackDirectory(fs, directory / "packs", records, suspicion)
+        cipher = keys.cipher("index") if keys else None
+        self.index = PackIndex(directory / "index.db", cipher, suspicion)
         self.lock = threading.RLock()
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
@@ -190,7 +199,16 @@ class LocalObjectStore:
         while self._cached_bytes > _CACHE_BYTES:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
 
+    def forget_cached(self) -> None:
+        """What is wanted next is read from the packs again."""
+        with self.lock:
+            self._cache.clear()
+            self._cached_bytes = 0
+            self.packs.close()
+
     def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
+        if self._suspicion is not None:
+            self._suspicion.refuse()
         return LocalObjectWriter(self, limit_bytes)
 
     def digests(self) -> Iterator[Digest]:
@@ -209,6 +227,8 @@ class LocalObjectStore:
     def retain_only(self, needed: AbstractSet[Digest]) -> int:
         from holdfast.store.objects.collection import collect  # no save needs it
 
+        if self._suspicion is not None:
+            self._suspicion.refuse()
         with self.lock, store_trouble("giving space back"):
             try:
                 return collect(self, needed)

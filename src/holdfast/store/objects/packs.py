@@ -10,15 +10,21 @@ A pack whose end is torn is left as it is, and the next save starts a new one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store.atomic_write import FILE_MODE, sync_directory, write_all
+from holdfast.store.atomic_write import FILE_MODE, sync, sync_directory, write_all
 from holdfast.store.objects.blocks import objects_in
 from holdfast.store.objects.records import BadRecord, PlainRecords, Record, RecordFormat
+
+if TYPE_CHECKING:
+    from holdfast.store.suspicion import Suspicion
 
 PACK_MAGIC = PlainRecords.pack_magic
 """Packs of another format of records begin otherwise, with as many bytes."""
@@ -37,11 +43,16 @@ class PackDirectory:
     """Reads and lists packs; the only place that knows their names."""
 
     def __init__(
-        self, fs: Filesystem, directory: Path, records: RecordFormat | None = None
+        self,
+        fs: Filesystem,
+        directory: Path,
+        records: RecordFormat | None = None,
+        suspicion: Suspicion | None = None,
     ) -> None:
         self._fs = fs
         self.directory = directory
         self.records = records or PlainRecords()
+        self.suspicion = suspicion
         self._open: dict[int, int] = {}
 
     def path(self, number: int) -> bytes:
@@ -114,18 +125,24 @@ class PackDirectory:
 
     def sync(self, number: int) -> None:
         """Make durable what stands in a pack, and its name."""
-        self._fs.fsync(self._descriptor(number))
-        sync_directory(self._fs, os.fsencode(self.directory))
+        with self.syncing(number):
+            sync(self._fs, self._descriptor(number))
+            sync_directory(self._fs, os.fsencode(self.directory))
+
+    def syncing(self, number: int) -> AbstractContextManager[None]:
+        if self.suspicion is None:
+            return contextlib.nullcontext()
+        return self.suspicion.syncing(self.directory / pack_name(number))
 
     def begins_well(self, number: int) -> bool:
-        return self.read(number, 0, len(PACK_MAGIC)) == PACK_MAGIC
+        return self.read(number, 0, len(PACK_MAGIC)) == self.records.pack_magic
 
     def begin_again(self, number: int) -> None:
         """Write the first bytes, the same in every pack, which a power cut can take from a new one
         while it leaves later ones."""
         fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            write_all(self._fs, fd, PACK_MAGIC)
+            write_all(self._fs, fd, self.records.pack_magic)
         finally:
             self._fs.close(fd)
 
@@ -155,7 +172,8 @@ class PackAppender:
         try:
             if create:
                 write_all(fs, self._fd, packs.records.pack_magic)
-                sync_directory(fs, os.fsencode(packs.directory))
+                with packs.syncing(number):
+                    sync_directory(fs, os.fsencode(packs.directory))
             self.start = fs.fstat(self._fd).st_size
         except BaseException:
             fs.close(self._fd)
@@ -173,7 +191,8 @@ class PackAppender:
 
     def sync(self) -> None:
         self._flush()
-        self._fs.fsync(self._fd)
+        with self._packs.syncing(self.number):
+            sync(self._fs, self._fd)
 
     def forget(self) -> None:
         """Take back what this appender wrote; it was never named by anything."""

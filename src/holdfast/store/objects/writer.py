@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.domain.errors import NoSpace, StoreDamaged
+from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import WriteTotals
 from holdfast.store.faults import store_trouble, translate_os_error
@@ -89,7 +89,7 @@ class LocalObjectWriter:
         encoded = self._store.packs.records.encode(record)
         self._stored_bytes += len(encoded)
         if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
-            raise NoSpace(f"more than {self._limit_bytes} new bytes to store")
+            raise BudgetReached(f"more than {self._limit_bytes} new bytes to store")
         try:
             appender = self._appender()
             offset = appender.append(encoded)
