@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import KeyNeeded, Refused, StoreDamaged
+from holdfast.domain.errors import KeyNeeded, Refused, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import WorkspaceId
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
@@ -117,10 +117,12 @@ class LocalStore:
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""
         if not self.catalog.is_migrated():
             self._sync_way_to_store()
-        elif not self.objects.is_behind():
-            return
-        with self.exclusive():
-            return
+            with self.exclusive():
+                return
+        if self.objects.is_behind():
+            # A store that takes nothing for now can still be read.
+            with contextlib.suppress(StoreSuspect), self.exclusive():
+                return
 
     def _sync_way_to_store(self) -> None:
         """Before the first row: who made these directories may have been killed before its sync."""

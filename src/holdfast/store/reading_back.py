@@ -19,7 +19,6 @@ import apsw
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.store.atomic_write import sync, sync_directory
-from holdfast.store.faults import store_trouble
 from holdfast.store.objects.index import Location
 from holdfast.store.sqlite_connection import connect, translate
 from holdfast.store.suspicion import suspect
@@ -38,7 +37,7 @@ def read_back(
     """Called with the store's lock held; returns when nothing is suspect any more, else raises."""
     subjects = suspicion.subjects()
     everything = "." in subjects
-    with store_trouble("being read back after a failed sync"):
+    try:
         for path in (layout.directory, layout.objects, layout.objects / "packs"):
             sync_directory(fs, os.fsencode(path))
         for path in (layout.catalog, layout.objects / "index.db"):
@@ -49,6 +48,8 @@ def read_back(
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
                 _read_back_pack(fs, objects, number, path)
         suspicion.clear()
+    except OSError as error:
+        raise suspect(subjects) from error
 
 
 def _drop_cached(fs: Filesystem, path: Path) -> None:

@@ -22,7 +22,7 @@ import apsw
 
 from holdfast.domain.errors import StoreSuspect
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store.atomic_write import SyncFailed, atomic_write
+from holdfast.store.atomic_write import FILE_MODE, SyncFailed, sync, sync_directory, write_all
 
 _SYNC_FAILURES = (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
 
@@ -42,9 +42,20 @@ class Suspicion:
     def note(self, subject: Path) -> None:
         """Never raises: the failed sync itself is what the caller has to report."""
         self._noted.add(subject.relative_to(self._path.parent).as_posix())
+        data = json.dumps(sorted(self.subjects())).encode()
         with contextlib.suppress(OSError):
-            data = json.dumps(sorted(self.subjects())).encode()
-            atomic_write(self._fs, os.fsencode(self._path), data)
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        """In place: a note that is torn, or not synced, still tells others that there is one."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = self._fs.open(os.fsencode(self._path), flags, FILE_MODE)
+        try:
+            write_all(self._fs, fd, data)
+            sync(self._fs, fd)
+        finally:
+            self._fs.close(fd)
+        sync_directory(self._fs, os.fsencode(self._path.parent))
 
     def note_if_sync(self, error: apsw.Error, subject: Path) -> None:
         if is_sync_failure(error):
