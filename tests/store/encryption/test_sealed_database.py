@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import shutil
 from collections.abc import Callable
@@ -15,59 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.encryption.cipher import OVERHEAD_BYTES, StoreKeys
+from holdfast.store.encryption.cipher import OVERHEAD_BYTES
 from holdfast.store.encryption.sealed_database import PAGE_BYTES
 from holdfast.store.sqlite_connection import connect, fold_log
-from holdfast.testing.faulty_sqlite import SqliteFaults
+from tests.store.encryption.sealed_databases import (
+    FRAME_BYTES,
+    SECRET,
+    add,
+    flip,
+    forget_memory,
+    make,
+    open_sealed,
+    rows_of,
+)
 
 pytestmark = pytest.mark.requirement("ST-6")
-
-KEYS = StoreKeys(bytes(range(32)))
-FRAME_BYTES = 24 + PAGE_BYTES
-SECRET = "the launch code is 0000"
-
-
-def open_sealed(path: Path, role: str = "catalog") -> apsw.Connection:
-    return connect(path, synchronous="FULL", cipher=KEYS.cipher(role))
-
-
-def make(path: Path, rows: int = 300) -> None:
-    """A database of several pages whose log was folded."""
-    db = open_sealed(path)
-    db.execute("CREATE TABLE t(n INTEGER PRIMARY KEY, text TEXT)")
-    add(db, range(rows))
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    db.close()
-
-
-def add(db: apsw.Connection, numbers: range) -> None:
-    with db:
-        db.executemany("INSERT INTO t VALUES (?,?)", ((n, f"{SECRET} {n}") for n in numbers))
-
-
-def rows_of(path: Path) -> list[int]:
-    """Every row there is, after SQLite has found the file to be sound."""
-    db = open_sealed(path)
-    try:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows: list[Any] = db.execute("SELECT n, text FROM t ORDER BY n").fetchall()
-        assert all(text == f"{SECRET} {n}" for n, text in rows)
-        return [n for n, _ in rows]
-    finally:
-        db.close()
-
-
-def forget_memory(path: Path) -> None:
-    """As after a restart of the machine: the log has to be recovered."""
-    path.with_name(path.name + "-shm").unlink(missing_ok=True)
-
-
-def copy(path: Path, target: Path) -> Path:
-    target.mkdir()
-    for name in (path.name, path.name + "-wal"):
-        if path.with_name(name).exists():
-            shutil.copyfile(path.with_name(name), target / name)
-    return target / path.name
 
 
 def test_nothing_of_the_content_or_the_schema_is_on_disk(tmp_path: Path) -> None:
@@ -152,10 +113,6 @@ def test_with_another_key_it_is_no_database(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def _flip(data: bytes, position: int) -> bytes:
-    return data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :]
-
-
 def test_damage_to_any_page_is_an_error_and_never_other_content(
     tmp_path: Path, rng: random.Random
 ) -> None:
@@ -166,7 +123,7 @@ def test_damage_to_any_page_is_an_error_and_never_other_content(
     assert pages >= 5
     for page in range(pages):
         for within in (0, 99, 100, PAGE_BYTES - 1, rng.randrange(PAGE_BYTES)):
-            path.write_bytes(_flip(sound, page * PAGE_BYTES + within))
+            path.write_bytes(flip(sound, page * PAGE_BYTES + within))
             with pytest.raises((apsw.CorruptError, apsw.NotADBError)):
                 rows_of(path)
         zeros = bytes(PAGE_BYTES)
@@ -199,124 +156,6 @@ def test_a_page_cannot_stand_in_for_another_or_come_from_elsewhere(tmp_path: Pat
         path.write_bytes(sound[:start] + theirs + sound[start + PAGE_BYTES :])
         with pytest.raises((apsw.CorruptError, apsw.NotADBError)):
             rows_of(path)
-
-
-def _commits(path: Path) -> list[int]:
-    """Three transactions in the log; its size after each."""
-    make(path)
-    db = open_sealed(path)
-    sizes = []
-    for start in (300, 310, 320):
-        add(db, range(start, start + 10))
-        sizes.append(path.with_name(path.name + "-wal").stat().st_size)
-    db.close()
-    return sizes
-
-
-def _expected(sound_bytes: int, sizes: list[int]) -> list[int]:
-    return list(range(300 + 10 * sum(size <= sound_bytes for size in sizes)))
-
-
-def test_a_log_cut_anywhere_gives_the_transactions_before_the_cut(
-    tmp_path: Path, rng: random.Random
-) -> None:
-    path = tmp_path / "file.db"
-    sizes = _commits(path)
-    log = path.with_name("file.db-wal").read_bytes()
-    cuts = {0, 1, 31, 32, 33, *sizes, *(size - 1 for size in sizes)}
-    cuts |= {32 + 24, 32 + FRAME_BYTES, *(rng.randrange(len(log)) for _ in range(20))}
-    for number, cut in enumerate(sorted(cuts)):
-        trial = copy(path, tmp_path / str(number))
-        trial.with_name("file.db-wal").write_bytes(log[:cut])
-        assert rows_of(trial) == _expected(cut, sizes), cut
-
-
-def test_a_torn_frame_ends_the_log_and_the_next_save_goes_over_it(
-    tmp_path: Path, rng: random.Random
-) -> None:
-    path = tmp_path / "file.db"
-    sizes = _commits(path)
-    log = path.with_name("file.db-wal").read_bytes()
-    for number in range(25):
-        trial = copy(path, tmp_path / str(number))
-        at = rng.randrange(32, len(log))
-        trial.with_name("file.db-wal").write_bytes(_flip(log, at))
-        frame_start = 32 + (at - 32) // FRAME_BYTES * FRAME_BYTES
-        expected = _expected(frame_start, sizes)
-        assert rows_of(trial) == expected, at
-        db = open_sealed(trial)
-        add(db, range(1000, 1005))
-        db.close()
-        forget_memory(trial)
-        assert rows_of(trial) == [*expected, *range(1000, 1005)]
-
-
-def test_a_frame_that_is_damaged_while_the_log_is_in_use_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "file.db"
-    _commits(path)
-    log = path.with_name("file.db-wal")
-    reader = open_sealed(path)
-    assert reader.execute("SELECT count(*) FROM t").fetchall() == [(330,)]
-    second = open_sealed(path)  # the index of the log is in memory: nothing is recovered
-    log.write_bytes(_flip(log.read_bytes(), log.stat().st_size - 100))
-    with pytest.raises(apsw.CorruptError, match="frame"):
-        second.execute("SELECT * FROM t").fetchall()
-    second.close()
-    reader.close()
-
-
-@pytest.mark.parametrize("page", range(5))
-def test_a_page_torn_while_the_log_was_folded_comes_from_the_log(tmp_path: Path, page: int) -> None:
-    path = tmp_path / "file.db"
-    make(path)
-    before = path.read_bytes()
-    db = open_sealed(path)
-    with db:  # every page changes
-        db.execute("UPDATE t SET text = text || ''")
-        db.execute("PRAGMA user_version=7").fetchall()
-    torn = copy(path, tmp_path / "torn")
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
-    db.close()
-    after = path.read_bytes()
-    start = page * PAGE_BYTES
-    for reached in (1, 50, 2048, 4095):
-        cut = start + reached
-        torn.write_bytes(after[:cut] + before[cut:])
-        forget_memory(torn)
-        assert rows_of(torn) == list(range(300))
-    db = open_sealed(torn)
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    db.close()
-    assert rows_of(torn) == list(range(300))
-
-
-@pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
-@pytest.mark.parametrize("lasting", [True, False])
-def test_a_fault_at_any_write_leaves_the_state_before_or_after(
-    tmp_path: Path, error: type[apsw.Error], lasting: bool
-) -> None:
-    def work(path: Path) -> None:
-        db = open_sealed(path)
-        try:
-            add(db, range(300, 340))
-            add(db, range(340, 350))
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            db.close()
-
-    make(tmp_path / "file.db")
-    with SqliteFaults(0) as counted:
-        work(copy(tmp_path / "file.db", tmp_path / "count"))
-    assert counted.changes > 8
-    allowed = [list(range(end)) for end in (300, 340, 350)]
-    for number in range(1, counted.changes + 1):
-        path = copy(tmp_path / "file.db", tmp_path / str(number))
-        with SqliteFaults(number, error, lasting=lasting) as faults, contextlib.suppress(error):
-            work(path)
-        assert faults.injected
-        assert rows_of(path) in allowed, number
-        forget_memory(path)
-        assert rows_of(path) in allowed, number
 
 
 def test_processes_make_one_database_at_the_same_time(tmp_path: Path) -> None:
