@@ -92,10 +92,12 @@ def open_workspace(
     environment: Mapping[str, str] | None = None,
     purpose: str = "holdfast",
     passive: bool = False,
+    new_store: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
     ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
-    """Open the store of a workspace, making one if `create`. `NotFound` when there is none.
+    """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
+    `StoreMissing` when there was one; `new_store` makes another in its place.
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
@@ -108,7 +110,7 @@ def open_workspace(
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
     with store_trouble("being looked for"):
-        layout = identity.find(directory)
+        layout = identity.find(directory, or_missing=new_store)
     secret: Secret | None = None
     if layout is None:
         if not create:
@@ -116,8 +118,9 @@ def open_workspace(
                 f"{directory} has no checkpoints yet",
                 hint='make one: holdfast checkpoint "why"',
             )
+        _make_home(fs, home)
         with store_trouble("being made"):
-            layout, secret = _make_store(identity, fs, home, directory, new_secret)
+            layout, secret = _make_store(identity, directory, new_secret, or_missing=new_store)
     elif new_secret is not None and not layout.read_description()["encrypted"]:
         raise Refused(
             f"{directory} has a store that is not encrypted: {layout.directory}",
@@ -157,10 +160,10 @@ def open_workspace(
 
 def _make_store(
     identity: WorkspaceIdentity,
-    fs: LocalFilesystem,
-    home: Path,
     directory: Path,
     new_secret: Callable[[Path], Secret] | None,
+    *,
+    or_missing: bool,
 ) -> tuple[StoreLayout, Secret | None]:
     if new_secret is None:
         if identity.is_copy_of_encrypted(directory):
@@ -169,15 +172,14 @@ def _make_store(
                 hint="make its store first: holdfast init --encrypt; "
                 "or remove .holdfast from the copy to have one that is not encrypted",
             )
-        _make_home(fs, home)
-        return identity.find_or_create(directory), None
+        return identity.find_or_create(directory, or_missing=or_missing), None
     from holdfast.store.encryption.cipher import StoreKeys
     from holdfast.store.encryption.key_slots import encode_key_slots, first_slots
 
     secret = new_secret(directory)
     slots = encode_key_slots(first_slots(StoreKeys.new(), secret))
-    _make_home(fs, home)
-    return identity.find_or_create(directory, key_slots=slots), secret
+    layout = identity.find_or_create(directory, key_slots=slots, or_missing=or_missing)
+    return layout, secret
 
 
 def unlock_store(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import NewerStore
+from holdfast.domain.errors import NewerStore, StoreMissing
 from holdfast.store.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.store.layout import StoreLayout
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -135,13 +135,43 @@ def test_a_new_directory_at_the_old_path_of_a_moved_workspace_gets_its_own_store
     assert identity.find(moved) == layout, "which keeps its history"
 
 
-def test_a_marker_of_a_store_that_is_gone_starts_a_new_one(
-    identity: WorkspaceIdentity, workspace: Path
+def test_a_store_that_is_gone_is_told_and_replaced_only_when_asked(
+    identity: WorkspaceIdentity, workspace: Path, tmp_path: Path
 ) -> None:
     layout = identity.find_or_create(workspace)
     shutil.rmtree(layout.directory)
-    assert identity.find(workspace) is None
-    assert identity.find_or_create(workspace) != layout
+    before = picture(tmp_path)
+    for ask in (identity.find, identity.find_or_create):
+        with pytest.raises(StoreMissing, match="not there any more") as missing:
+            ask(workspace)
+        assert "init --new-store" in (missing.value.hint or "")
+    assert picture(tmp_path) == before
+    assert identity.find(workspace, or_missing=True) is None
+    new = identity.find_or_create(workspace, or_missing=True)
+    assert new != layout
+    assert identity.find(workspace) == new == identity.find_or_create(workspace, or_missing=True)
+
+
+def test_a_marker_from_another_machine_is_told_as_one(
+    identity: WorkspaceIdentity, workspace: Path, tmp_path: Path
+) -> None:
+    identity.find_or_create(workspace)
+    elsewhere = WorkspaceIdentity(LocalFilesystem(), tmp_path / "other", RandomIds())
+    with pytest.raises(StoreMissing, match="says that it has a store") as missing:
+        elsewhere.find(workspace)
+    assert "HOLDFAST_HOME" in (missing.value.hint or "")
+    assert "another machine" in (missing.value.hint or "")
+    assert not (tmp_path / "other").exists()
+
+
+def test_two_homes_that_share_a_workspace_each_keep_their_store(
+    identity: WorkspaceIdentity, workspace: Path, tmp_path: Path
+) -> None:
+    here = identity.find_or_create(workspace)
+    container = WorkspaceIdentity(LocalFilesystem(), tmp_path / "container", RandomIds())
+    there = container.find_or_create(workspace, or_missing=True)
+    assert identity.find_or_create(workspace) == here
+    assert container.find_or_create(workspace) == there
 
 
 @pytest.mark.usefixtures("ordinary_permissions")

@@ -26,7 +26,8 @@
     │   ├── ObjectMissing         exit 6
     │   ├── ObjectDamaged         exit 6
     │   ├── StoreSuspect          exit 6   a sync failed; nothing is taken before it is read back
-    │   └── NewerStore            exit 6   written by a later Holdfast; left untouched
+    │   ├── NewerStore            exit 6   written by a later Holdfast; left untouched
+    │   └── StoreMissing          exit 6   the workspace had a store, and it is not there
     ├── NoSpace                   exit 7   disk full
     │   └── BudgetReached         exit 7   the store's own budget is used up
     └── Busy                      exit 8   another process holds the store
@@ -166,6 +167,10 @@ class StoreSuspect(StoreDamaged):
 
 class NewerStore(StoreDamaged):
     code = "newer_store"
+
+
+class StoreMissing(StoreDamaged):
+    code = "store_missing"
 
 
 class NoSpace(HoldfastError):

@@ -1,9 +1,10 @@
 """Which store belongs to which directory: a marker in the workspace, and the path as second best.
 
 A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
-the marker of its original and gets a store of its own. Processes that open a new workspace at the
-same time agree on one store. What lies in a workspace is not to be trusted: it is read through
-handles, never through a link, and only a little of it.
+the marker of its original and gets a store of its own. A marker whose store is not there is told,
+not taken for a new workspace: its checkpoints may only be out of reach. Processes that open a new
+workspace at the same time agree on one store. What lies in a workspace is not to be trusted: it is
+read through handles, never through a link, and only a little of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import StoreDamaged, StoreMissing
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.ports.clock import Clock, IdSource
@@ -50,8 +51,9 @@ class WorkspaceIdentity:
         self._ids = ids
         self._lock = StoreLock(home / "lock", clock or SystemClock(), purpose="finding a store")
 
-    def find(self, workspace: Path) -> StoreLayout | None:
-        """The store of a workspace, if it has one; changes nothing."""
+    def find(self, workspace: Path, *, or_missing: bool = False) -> StoreLayout | None:
+        """The store of a workspace, if it has one; changes nothing. `StoreMissing` when it had one
+        that is not there, unless `or_missing`."""
         marked = self._read_marker(workspace)
         if marked is not None:
             layout = self.layout(marked)
@@ -64,16 +66,38 @@ class WorkspaceIdentity:
         if known is not None and self.layout(known).exists():
             layout = self.layout(known)
             # A workspace that has moved away since leaves its record behind, not its store.
-            return layout if layout.read_description()["workspace"] == workspace else None
+            if layout.read_description()["workspace"] == workspace:
+                return layout
+        if marked is not None and not or_missing:
+            raise self._missing(workspace, marked)
         return None
 
-    def find_or_create(self, workspace: Path, *, key_slots: bytes | None = None) -> StoreLayout:
-        """With `key_slots`, a store that has to be made is an encrypted one."""
-        layout = self.find(workspace)
+    def _missing(self, workspace: Path, marked: WorkspaceId) -> StoreMissing:
+        new = "start a new one: holdfast init --new-store"
+        where = self.layout(marked).directory
+        if self._read_path_record(workspace) == marked:
+            return StoreMissing(
+                f"the store of {workspace} was {where}, and it is not there any more",
+                hint="if its disk is not mounted, or it was moved, bring it back; if it was "
+                f"deleted, its checkpoints are gone: {new}",
+            )
+        return StoreMissing(
+            f"{workspace} says that it has a store, and {where} is not there",
+            hint="if HOLDFAST_HOME is not what it was, set it as before; if the directory was "
+            f"copied from another machine, or the store was deleted, {new}",
+        )
+
+    def find_or_create(
+        self, workspace: Path, *, key_slots: bytes | None = None, or_missing: bool = False
+    ) -> StoreLayout:
+        """`or_missing`: a new store in place of one that is not there. With `key_slots`, a store
+        that has to be made is an encrypted one."""
+        layout = self.find(workspace, or_missing=or_missing)
         if layout is None:
             make_private_directory(self._fs, self._home)
             with self._lock.hold(_LOCK_TIMEOUT_S):
-                layout = self.find(workspace)  # another process may have been quicker
+                # Another process may have been quicker.
+                layout = self.find(workspace, or_missing=or_missing)
                 if layout is None:
                     layout = self.layout(WorkspaceId(self._ids.new_id()))
                     layout.create(self._fs, workspace, key_slots=key_slots)

@@ -80,11 +80,12 @@ class Invocation:
         create: bool = False,
         exact: bool = False,
         passive: bool = False,
+        new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
     ) -> OpenWorkspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
-        `passive`: neither wait nor change anything. A store that is made with a `new_secret` is
-        encrypted."""
+        `passive`: neither wait nor change anything. `new_store`: in place of one that is lost. A
+        store that is made with a `new_secret` is encrypted."""
         from holdfast.bootstrap import nearest_workspace, open_workspace
 
         directory = self.directory
@@ -95,6 +96,7 @@ class Invocation:
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
+            new_store=new_store,
             new_secret=new_secret,
             ask_passphrase=self._ask_passphrase,
         )

@@ -150,4 +150,3 @@ class _LooseRows:
             for value in values[1:]:
                 yield newest | {key: value}
             yield {k: v for k, v in newest.items() if k != key}
-

@@ -68,7 +68,7 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 def _find_problems(invocation: Invocation) -> list[Problem]:
     """A store that is too damaged to be opened is a problem found, not a failed check."""
-    from holdfast.domain.errors import NewerStore, StoreDamaged
+    from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
     from holdfast.engine.check import Problem, run_checks
 
     problems: list[Problem] = []
@@ -77,7 +77,7 @@ def _find_problems(invocation: Invocation) -> list[Problem]:
             vault, data = opened.engine.vault, invocation.options.data
             for problem in run_checks(vault, data=data, progress=progress):
                 problems.append(problem)
-    except NewerStore:
+    except (NewerStore, StoreMissing):
         raise
     except StoreDamaged as error:
         problems.append(Problem("I2", "store", error.message))

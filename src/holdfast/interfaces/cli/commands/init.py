@@ -16,13 +16,18 @@ _IF_LOST = """\
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast init [-C DIR] [--encrypt [--key-file PATH | --passphrase-file PATH]]"
+    parser.usage = "holdfast init [--new-store] [--encrypt [--key-file PATH | --passphrase-file PATH]] [-C DIR]"
     parser.description = """\
 Make the store of a workspace and the marker that ties the two together. The store lies outside
 the workspace, under HOLDFAST_HOME or the user's data directory, where no clean-up of the workspace
 can reach it. The marker is the directory .holdfast in the workspace; it ignores itself for git.
 
 Running it again changes nothing. It is never needed: the first checkpoint makes the store too.
+
+A workspace whose store is not there any more, or that was copied from another machine with its
+marker, is refused by every command, because its checkpoints may only be out of reach: a disk that
+is not mounted, another HOLDFAST_HOME. With --new-store it gets a new, empty store; where there is
+one, nothing is changed.
 
 With --encrypt everything in the store is encrypted. Its key is a file, or a passphrase that is
 asked for. Later commands find a key file through HOLDFAST_KEY_FILE or the setting key_file of the
@@ -35,18 +40,20 @@ example:
   The store is /home/ada/.local/share/holdfast/stores/1d6c…
 
   $ holdfast init --encrypt --key-file ~/keys/shop.key"""
+    parser.add_argument(
+        "--new-store", action="store_true", help="if the store is lost, start a new one"
+    )
     parser.add_argument("--encrypt", action="store_true", help="make an encrypted store")
     add_new_key_options(parser)
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.bootstrap import nearest_workspace
-
     if wants_new_key(invocation) and not invocation.options.encrypt:
         raise UsageError("a key is for an encrypted store", hint="add --encrypt")
     secret = new_secret(invocation) if invocation.options.encrypt else None
-    known = nearest_workspace(invocation.directory)
-    with invocation.open(create=True, exact=True, new_secret=secret) as opened:
+    known = _known(invocation)
+    new_store = invocation.options.new_store
+    with invocation.open(create=True, exact=True, new_store=new_store, new_secret=secret) as opened:
         workspace = opened.engine.vault.workspace
         store = opened.store.directory
         encrypted = opened.store.unlocked is not None
@@ -65,6 +72,17 @@ def run(invocation: Invocation) -> int:
         terminal.line(_inside(known))
     terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))
     return 0
+
+
+def _known(invocation: Invocation) -> Path | None:
+    """The workspace there is already; one whose store is lost, here or above, is none."""
+    from holdfast.bootstrap import nearest_workspace
+    from holdfast.domain.errors import StoreMissing
+
+    try:
+        return nearest_workspace(invocation.directory)
+    except StoreMissing:
+        return None
 
 
 def _inside(outer: Path) -> str:

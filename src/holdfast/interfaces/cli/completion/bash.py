@@ -89,7 +89,9 @@ _holdfast() {
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             _holdfast_list paths
-            [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace 2>/dev/null ;;
+            if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
+                compopt -o nospace 2>/dev/null
+            fi ;;
         checkpoints | sessions)
             _holdfast_list "$kind"
             if [[ ${#COMPREPLY[@]} -eq 1 ]]; then
