@@ -89,7 +89,7 @@ def test_a_dry_run_reads_like_this(cli: CommandLine, saved: str) -> None:
     )
     assert answer.err == (
         "warning: 3 paths changed since the last checkpoint; "
-        "the safety checkpoint keeps the present state\n"
+        "they are saved first, so that undo brings them back\n"
     )
 
 

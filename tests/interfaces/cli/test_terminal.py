@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_mark
+from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.progress_bar import ProgressBar
 from holdfast.interfaces.cli.terminal import GREEN, Terminal, visible, visible_bytes
 from holdfast.interfaces.cli.wording import ago, count, duration, size
@@ -297,9 +299,28 @@ def test_anything_but_a_yes_changes_nothing(cli: CommandLine, answer: str) -> No
         screen.type(answer)
         rest = screen.finish()
     assert screen.status == 5
-    assert "not confirmed: nothing was changed" in rest
+    assert "error: not confirmed: nothing was changed" in screen.plain(rest)
     assert not (cli.workspace / "README.md").exists()
     assert cli.json("log", "--records") == history
+
+
+def test_the_time_in_which_somebody_makes_up_their_mind_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = iter([100.0, 101.0, 161.0, 163.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    options = Namespace(words=[], json=False)
+    invocation = Invocation("restore", options, [], Terminal(Tty(), Tty(), {}))
+    with invocation.waiting():
+        pass
+    assert invocation.elapsed_ms == 3000
+
+
+def test_without_a_difference_a_terminal_says_so_and_a_pipe_nothing(cli: CommandLine) -> None:
+    cli.save()
+    with Screen(cli.workspace, "diff") as screen:
+        assert screen.plain(screen.finish()) == ["no differences"]
+    assert (cli("diff").out, cli("diff").err) == ("", "")
 
 
 @pytest.mark.requirement("RB-8", "CL-3")

@@ -115,7 +115,7 @@ def _warnings(
         if count:
             yield (
                 f"{_count(count, 'path')} changed since the last checkpoint; "
-                "the safety checkpoint keeps the present state"
+                "they are saved first, so that undo brings them back"
             )
     unread = [s for s in scan.skipped if s.reason.is_failure]
     if unread:

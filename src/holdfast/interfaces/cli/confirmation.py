@@ -17,7 +17,14 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
     invocation.terminal.flush()
     invocation.terminal.err.write(f"{question} [y/N] ")
     invocation.terminal.err.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = ""
+    try:
+        with invocation.waiting():
+            answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own
+            invocation.terminal.err.write("\n")
+    if answer.strip().lower() not in ("y", "yes"):
         raise Refused("not confirmed: nothing was changed")
 
 

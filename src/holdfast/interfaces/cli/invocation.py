@@ -46,6 +46,15 @@ class Invocation:
     def elapsed_ms(self) -> float:
         return round((time.perf_counter() - self._begun) * 1000, 3)
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time that a person takes to answer is not the command's."""
+        asked = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._begun += time.perf_counter() - asked
+
     @property
     def now(self) -> datetime:
         return datetime.now(UTC)

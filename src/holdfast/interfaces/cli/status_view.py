@@ -90,7 +90,8 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     used = f"{size(status.store_bytes)} of {size(status.budget_bytes)} ({percent(share)})"
     if share >= _NEARLY_FULL:
         used = terminal.paint(used, YELLOW)
-    _fact(terminal, "store", f"{visible(str(status.store))}, {used}")
+    _fact(terminal, "store", visible(str(status.store)))
+    _fact(terminal, "on disk", used)
     _show_session(terminal, status)
     _show_head(terminal, status, now)
     words = left_out_words(status.skipped)

@@ -116,6 +116,9 @@ def _selected(change: Change, paths: list[bytes]) -> bool:
 
 def _render(invocation: Invocation, difference: Difference) -> None:
     options, terminal = invocation.options, invocation.terminal
+    if not difference.changes and terminal.for_people and not invocation.json:
+        terminal.note("no differences")
+        return
     if invocation.json:
         from holdfast.interfaces.cli.diff_views.as_json import write_json
 

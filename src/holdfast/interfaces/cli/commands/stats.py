@@ -37,7 +37,7 @@ def run(invocation: Invocation) -> int:
         ("session", visible(session)),
         ("checkpoints", f"{counted['checkpoints']:,}"),
         ("restores", f"{counted['restores']:,}"),
-        ("with records", f"{counted['snapshots']:,}"),
+        ("states kept", f"{counted['snapshots']:,}, those before and after restores included"),
         ("sessions", f"{sessions:,} in this workspace"),
         ("objects", f"{counted['content_blobs']:,}"),
         ("stored", size(counted["bytes_stored"])),
