@@ -355,7 +355,10 @@ def _read_toml(path: Path, link_flags: int) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidSetting(
+            f"{path} cannot be read: {error.strerror}",
+            hint="it has to be a file of its own that you may read, not a link",
+        ) from None
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise InvalidSetting(f"{path} is not a file", hint="remove it")

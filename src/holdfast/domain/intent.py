@@ -53,6 +53,10 @@ class SnapshotIntent:
         )
 
 
+_NAME_HINT = "a name is a short printable text, such as before-refactor; the reason may be long"
+_TAG_HINT = "a tag is a short printable word, such as nightly"
+
+
 def make_intent(
     reasoning: str,
     *,
@@ -95,14 +99,16 @@ def make_intent(
 def require_name(name: str) -> str:
     """A name people can type back: printable, bounded, not a word with a meaning of its own."""
     if not isinstance(name, str) or not name.strip():
-        raise InvalidIntent("the checkpoint name is empty")
+        raise InvalidIntent("the checkpoint name is empty", hint=_NAME_HINT)
     if len(name) > NAME_MAX_LENGTH:
         raise InvalidIntent(
-            f"the checkpoint name has {len(name)} characters; at most {NAME_MAX_LENGTH} are allowed"
+            f"the checkpoint name has {len(name)} characters; at most {NAME_MAX_LENGTH} fit",
+            hint=_NAME_HINT,
         )
     if name != name.strip() or not name.isprintable():
         raise InvalidIntent(
-            f"the checkpoint name {name!r} holds control characters or surrounding space"
+            f"the checkpoint name {name!r} holds control characters or surrounding space",
+            hint=_NAME_HINT,
         )
     from holdfast.domain.references import looks_reserved  # most checkpoints have no name
 
@@ -116,9 +122,11 @@ def require_name(name: str) -> str:
 
 def _require_tag(tag: str) -> str:
     if not isinstance(tag, str) or not tag.strip() or not tag.isprintable():
-        raise InvalidIntent(f"the tag {tag!r} is empty or holds control characters")
+        raise InvalidIntent(f"the tag {tag!r} is empty or holds control characters", hint=_TAG_HINT)
     if len(tag) > TAG_MAX_LENGTH:
-        raise InvalidIntent(f"the tag {tag[:20]!r}… has more than {TAG_MAX_LENGTH} characters")
+        raise InvalidIntent(
+            f"the tag {tag[:20]!r}… has more than {TAG_MAX_LENGTH} characters", hint=_TAG_HINT
+        )
     return tag
 
 

@@ -132,6 +132,17 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+_EXAMPLES = {
+    "include": '[".env", "*.db"]',
+    "ignore": '["*.log"]',
+    "max_file_size": '"250 MB"',
+    "budget": '"10 GB"',
+    "lock_timeout": "30",
+    "setuid": '"restore" or "drop"',
+    "defaults": '"on" or "off"',
+}
+
+
 def check_setting(key: str, value: Any) -> Any:
     """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
     if key not in _CHECKS:
@@ -141,7 +152,10 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
-        raise InvalidSetting(f"{key} cannot be {value!r}: {error}") from None
+        raise InvalidSetting(
+            f"{key} cannot be {value!r}: {error}",
+            hint=f"what it takes: {_EXAMPLES[key]}; what it means: holdfast config list",
+        ) from None
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:

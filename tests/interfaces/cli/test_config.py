@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.settings import KEYS
 from tests.interfaces.cli.command_line import CommandLine
 
 
@@ -85,6 +86,17 @@ def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(
     assert answer.status == 2
     assert said in answer.error["message"]
     assert cli.json("config", "list") == before
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("key", KEYS)
+def test_a_value_that_a_setting_cannot_take_is_told_with_one_that_it_can(
+    cli: CommandLine, key: str
+) -> None:
+    answer = cli("config", "set", key, "{a = 1}", "--json")
+    assert answer.status == 2
+    example = answer.error["hint"].split("; ")[0].removeprefix("what it takes: ").split(" or ")[0]
+    assert cli("config", "set", key, example).status == 0
 
 
 @pytest.mark.requirement("CL-1")

@@ -42,3 +42,28 @@ def test_a_history_without_checkpoints_is_empty(cli: CommandLine) -> None:
     answer = cli("log")
     assert (answer.status, answer.out) == (0, "")
     assert "has no checkpoint yet" in answer.err
+
+
+@pytest.mark.requirement("CL-3")
+def test_any_number_may_be_asked_for(cli: CommandLine) -> None:
+    cli.save()
+    for number in ("0", "1", "99", "9" * 40):
+        assert len(cli.json("log", "-n", number)) == 1
+    for wrong in ("-1", "many", "1.5"):
+        assert cli("log", "-n", wrong).status == 2
+
+
+@pytest.mark.requirement("CL-2")
+def test_in_a_pipe_each_checkpoint_is_one_line_without_tabs_and_head_is_marked(
+    cli: CommandLine,
+) -> None:
+    cli.save("tabs\there\nand lines", "--name", "first")
+    cli.save("second")
+    cli.json("restore", "first")
+    lines = cli("log").out.splitlines()
+    assert len(lines) == 2
+    assert "\t" not in "".join(lines)
+    assert ["(HEAD)" in line for line in lines] == [False, True]
+    assert ["(HEAD)" in line for line in cli("log", "--records").out.splitlines()] == [
+        *(True, False, False, False)
+    ]

@@ -113,9 +113,10 @@ def _warnings(
     if head is not None:
         count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
         if count:
+            saved, back = ("it is", "it") if count == 1 else ("they are", "them")
             yield (
                 f"{_count(count, 'path')} changed since the last checkpoint; "
-                "they are saved first, so that undo brings them back"
+                f"{saved} saved first, so that undo brings {back} back"
             )
     unread = [s for s in scan.skipped if s.reason.is_failure]
     if unread:

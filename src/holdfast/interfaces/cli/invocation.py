@@ -183,9 +183,10 @@ class Invocation:
             name = f"{base}-{number}"
         return session_id(name)
 
-    @staticmethod
-    def _no_session(opened: OpenWorkspace, message: str) -> NotFound:
+    def _no_session(self, opened: OpenWorkspace, message: str) -> NotFound:
         known = [session.id for session in opened.engine.vault.catalog.sessions()]
         if known:
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
+        if self.options.session is None:
+            message = f"{opened.engine.vault.workspace} has no checkpoints yet"
         return NotFound(message, hint='make one: holdfast checkpoint "why"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,8 @@ def _limit(text: str | None) -> int | None:
         return _DEFAULT_LIMIT
     if not (text.isascii() and text.isdigit()):
         raise UsageError(f"-n takes a number, not {text!r}", hint="0 lists all")
-    return int(text) or None
+    # Nobody has more checkpoints than that, and the database counts no further.
+    return min(int(text.lstrip("0")[:20] or "0"), sys.maxsize) or None
 
 
 def _plain(invocation: Invocation, found: Sequence[Checkpoint], here: str | None) -> None:
