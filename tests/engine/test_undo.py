@@ -272,5 +272,6 @@ def test_a_restore_that_only_moves_head_is_recorded(workspace: Path) -> None:
         assert (outcome.recorded, outcome.steps) == (True, ())
         assert session.standing_on == first
         assert not session.restore_checkpoint(first).recorded
+        assert not session.restore_checkpoint("HEAD").recorded
         session.undo()
         assert session.standing_on == second

@@ -82,8 +82,10 @@ def _nothing_to_do(
         return False
     if resulting_tree(vault, request, head.id).tree != head.tree:
         return False
+    if request.paths or request.target.id == head.id:
+        return True
     standing = standing_on(vault, request.session_id)
-    return bool(request.paths) or (standing is not None and standing.id == request.target.id)
+    return standing is not None and standing.id == request.target.id
 
 
 def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> RestoreOutcome:
