@@ -16,7 +16,10 @@ _IF_LOST = """\
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast init [--new-store] [--encrypt [--key-file PATH | --passphrase-file PATH]] [-C DIR]"
+    parser.usage = (
+        "holdfast init [--new-store]\n"
+        "       holdfast init --encrypt [--key-file PATH | --passphrase-file PATH]"
+    )
     parser.description = """\
 Make the store of a workspace and the marker that ties the two together. The store lies outside
 the workspace, under HOLDFAST_HOME or the user's data directory, where no clean-up of the workspace
