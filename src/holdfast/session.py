@@ -30,6 +30,7 @@ from holdfast.engine.listing import list_files
 from holdfast.engine.references import standing_on
 
 if TYPE_CHECKING:
+    from holdfast.domain.outcomes import PurgeOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
 
@@ -235,6 +236,33 @@ class SessionCheckpointer:
         request = ImportRequest(Path(path), name, foreign=foreign, dry_run=dry_run)
         with open_workspace(Path(workspace), create=True) as opened:
             return opened.engine.import_bundle(request)
+
+    def purge(self, *references: str, force: bool = False) -> PurgeOutcome:
+        """Remove checkpoints for good, with everything that only they need, and prove it."""
+        from holdfast.engine.purge.planning import PurgeRequest
+
+        self._engine.finish_purge()
+        chosen = tuple(self._engine.resolve(self._id, reference) for reference in references)
+        return self._engine.purge(PurgeRequest(checkpoints=chosen, force=force))
+
+    def purge_paths(
+        self,
+        *paths: str,
+        everywhere: bool = False,
+        keep_shared: bool = False,
+        force: bool = False,
+    ) -> PurgeOutcome:
+        """Remove paths for good from every checkpoint of the workspace, and prove it."""
+        from holdfast.engine.purge.planning import PurgeRequest
+
+        return self._engine.purge(
+            PurgeRequest(
+                tuple(_paths(paths)),
+                everywhere=everywhere,
+                keep_shared=keep_shared,
+                force=force,
+            )
+        )
 
     def close(self) -> None:
         self._open.close()

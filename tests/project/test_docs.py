@@ -15,7 +15,7 @@ SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 
 # What this version promises of the command line.
 PROMISED_COMMANDS = frozenset(
-    "init status checkpoint log show diff restore undo redo delete export import config stats"
+    "init status checkpoint log show diff restore undo redo delete export import purge config stats"
     " check demo".split()
 )
 

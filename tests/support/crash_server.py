@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.engine.purge.planning import PurgeRequest
 from tests.support.composition import composed
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -149,6 +150,10 @@ def _run(request: Request, pipe: int) -> None:
             elif request.action == "import":
                 wanted = ImportRequest(Path(request.argument or ""), foreign=True)
                 say("made", opened.engine.import_bundle(wanted).latest)
+            elif request.action == "purge":
+                gone = tuple(os.fsencode(path) for path in request.paths)
+                outcome = opened.engine.purge(PurgeRequest(gone))
+                say("made", None if outcome.proof.traces else "proven")
             else:
                 opened.engine.recover()
     except Exception as error:

@@ -58,6 +58,7 @@ class SkipReason(StrEnum):
     TOO_DEEP = "nested too deeply"
     XATTRS = "extended attributes not captured"
     OUTSIDE_LINK = "hardlink to a path outside the workspace"
+    PURGED = "removed for good by holdfast purge"
 
     @property
     def is_failure(self) -> bool:

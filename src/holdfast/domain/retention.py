@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import Operation, undo_lists
+from holdfast.domain.sessions import Session
 
 _HOUR_NS = 3600 * 1_000_000_000
 _DAY_NS = 24 * _HOUR_NS
@@ -45,6 +47,21 @@ class Decision:
     checkpoint: Checkpoint
     keep: bool
     reason: str
+
+
+def protections(
+    session: Session, first: CheckpointId | None, operations: Iterable[Operation]
+) -> dict[CheckpointId, str]:
+    """The checkpoints of a session that nothing drops unasked, each with the reason."""
+    lists = undo_lists(operations)
+    newest = (*lists.undoable[-1:], *lists.redoable[-1:])
+    reasons = {op.safety: "undo or redo needs it" for op in newest if op.safety is not None}
+    named = (
+        (first, "it is the initial checkpoint of its session"),
+        (session.head, "the session stands on it (HEAD)"),
+        (session.approved, "it belongs to an approved round"),
+    )
+    return reasons | {checkpoint: why for checkpoint, why in named if checkpoint is not None}
 
 
 def decide(

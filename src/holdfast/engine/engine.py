@@ -29,11 +29,12 @@ from holdfast.ports.catalog import NewOperation
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
-    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+    from holdfast.domain.outcomes import DeleteOutcome, PurgeOutcome, RestoreOutcome, SaveOutcome
     from holdfast.domain.restore_plans import RestorePlan
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
+    from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.ports.progress import Progress
 
@@ -220,6 +221,27 @@ class Engine:
         from holdfast.engine.bundles.importing import import_bundle
 
         return import_bundle(self.vault, request, progress=progress)
+
+    def plan_purge(self, request: PurgeRequest) -> PurgePlan:
+        """What a removal would do now; nothing is changed."""
+        from holdfast.engine.purge.planning import plan_purge
+
+        with self._exclusive():
+            return plan_purge(self.vault, request)
+
+    def purge(self, request: PurgeRequest) -> PurgeOutcome:
+        """Remove paths or checkpoints for good, and search the store for what is left of them."""
+        from holdfast.engine.purge.purge import purge
+
+        with self._exclusive():
+            return purge(self.vault, request)
+
+    def finish_purge(self) -> PurgeOutcome | None:
+        """Finish a removal that was interrupted, if there is one."""
+        from holdfast.engine.purge.purge import finish_purge
+
+        with self._exclusive():
+            return finish_purge(self.vault)
 
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store of the workspace does."""

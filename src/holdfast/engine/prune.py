@@ -9,14 +9,16 @@ so a crash in between leaves garbage, never a checkpoint without its content.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from holdfast.domain.changes import TreeLoader
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
-from holdfast.domain.operations import OperationKind, undo_lists
-from holdfast.domain.retention import Decision, decide
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.retention import Decision, decide, protections
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -60,13 +62,20 @@ def collect(vault: Vault) -> int:
 def reachable(vault: Vault) -> set[Digest]:
     """Every object that a checkpoint names. A damaged tree stops everything: what it named is
     unknown, so nothing may go."""
+    return reachable_from(vault, vault.catalog.roots(), vault.load_tree)
+
+
+def reachable_from(
+    vault: Vault, checkpoints: Iterable[Checkpoint], load: TreeLoader
+) -> set[Digest]:
+    """Every object that these checkpoints name; `load` may know trees that nobody stored yet."""
     found: set[Digest] = set()
-    for checkpoint in vault.catalog.roots():
-        _mark(vault, checkpoint, found)
+    for checkpoint in checkpoints:
+        _mark(vault, checkpoint, found, load)
     return found
 
 
-def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest]) -> None:
+def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLoader) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
     pending = [checkpoint.tree]
@@ -75,7 +84,7 @@ def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest]) -> None:
         if digest in found:
             continue
         found.add(digest)
-        tree = vault.load_tree(digest)
+        tree = load(digest)
         for entry in tree.files:
             if entry.chunks is None:
                 found.add(entry.digest)
@@ -88,14 +97,16 @@ def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest]) -> None:
 
 def _protected(vault: Vault) -> set[CheckpointId]:
     """HEAD, the first and the approved checkpoint of each session, what undo and redo need."""
-    protected: set[CheckpointId] = set()
     if vault.access.read_journal() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
+    return set(protection_reasons(vault))
+
+
+def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
+    """Every protected checkpoint of the store, with the reason."""
+    reasons: dict[CheckpointId, str] = {}
     for session in vault.catalog.sessions():
         first = vault.catalog.first_checkpoint(session.id)
-        named = (session.head, session.approved, first.id if first else None)
-        protected.update(name for name in named if name is not None)
-        lists = undo_lists(vault.catalog.operations(session.id))
-        newest = (*lists.undoable[-1:], *lists.redoable[-1:])
-        protected.update(op.safety for op in newest if op.safety is not None)
-    return protected
+        operations = vault.catalog.operations(session.id)
+        reasons |= protections(session, first.id if first else None, operations)
+    return reasons

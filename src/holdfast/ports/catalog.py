@@ -79,7 +79,12 @@ class CatalogTransaction(Protocol):
 
     def remove_checkpoint(self, checkpoint_id: CheckpointId) -> None:
         """Drop the row; children take over its parent. A restore record that stood on it stands
-        for itself from now on: it restores from nothing."""
+        for itself from now on: it restores from nothing. A session whose approved checkpoint it
+        was has none."""
+        ...
+
+    def replace_checkpoint(self, changed: Checkpoint) -> None:
+        """Let a row say something else from now on; its id, session, parent and place stay."""
         ...
 
     def add_operation(self, new: NewOperation) -> Operation: ...
@@ -155,6 +160,11 @@ class Catalog(Protocol):
 
     def settings(self) -> Mapping[str, str]:
         """Key to value as JSON."""
+        ...
+
+    def erase_traces(self) -> None:
+        """Leave nothing of removed or replaced rows on the medium; `Busy` when somebody's reading
+        keeps it from that."""
         ...
 
     def check(self) -> Iterator[str]:

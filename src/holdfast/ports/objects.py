@@ -83,6 +83,19 @@ class ObjectStore(Protocol):
         """
         ...
 
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        """Like `retain_only`, and nothing else stays: when it returns, the medium holds `needed`
+        and no byte of any other object, in whatever form. The bytes given back.
+
+        Interrupted, it loses nothing that is needed and can be run again. `Busy` when somebody's
+        reading keeps it from finishing.
+        """
+        ...
+
+    def stored_form(self, digest: Digest) -> bytes:
+        """The bytes that stand for an object on the medium: what one would find in a raw file."""
+        ...
+
     def generation(self) -> str:
         """Another text after objects have been forgotten."""
         ...

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from holdfast.domain.ids import WorkspaceId
@@ -31,6 +33,26 @@ class StoreAccess(Protocol):
         ...
 
     def remove_journal(self) -> None: ...
+
+    def read_purge_note(self) -> bytes | None:
+        """What a removal that has not finished noted down, or None."""
+        ...
+
+    def write_purge_note(self, data: bytes) -> None:
+        """Durable when it returns."""
+        ...
+
+    def remove_purge_note(self) -> None:
+        """Durable when it returns."""
+        ...
+
+    def erase_leftovers(self) -> None:
+        """Take away temporary files of killed writers; every removal so far is then durable."""
+        ...
+
+    def files(self) -> Iterator[Path]:
+        """Every file of the store, whatever it is, for looking into its bytes."""
+        ...
 
     def size_bytes(self) -> int:
         """Everything the store takes on disk: content, catalog, logs, caches."""

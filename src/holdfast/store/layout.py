@@ -13,6 +13,7 @@ $HOLDFAST_HOME/
     stat-cache.db               speeds up scans (may be lost)
     journal                     only while a restore runs
     suspect                     only after a failed sync, until its files have been read back
+    purge                       only while content is being removed for good
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ class StoreLayout:
     @property
     def suspect(self) -> Path:
         return self.directory / "suspect"
+
+    @property
+    def purge_note(self) -> Path:
+        return self.directory / "purge"
 
     def exists(self) -> bool:
         return self.description.exists()

@@ -228,6 +228,32 @@ class LocalStore:
         with store_trouble("removing its journal"), contextlib.suppress(FileNotFoundError):
             self._fs.unlink(os.fsencode(self._layout.journal))
 
+    def read_purge_note(self) -> bytes | None:
+        try:
+            return self._layout.purge_note.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_purge_note(self, data: bytes) -> None:
+        with store_trouble("noting what is to be removed"):
+            atomic_write(self._fs, os.fsencode(self._layout.purge_note), data)
+
+    def remove_purge_note(self) -> None:
+        with store_trouble("finishing a removal"):
+            with contextlib.suppress(FileNotFoundError):
+                self._fs.unlink(os.fsencode(self._layout.purge_note))
+            sync_directory(self._fs, os.fsencode(self._layout.directory))
+
+    def erase_leftovers(self) -> None:
+        with store_trouble("removing temporary files"):
+            for path in self._layout.directory.glob(".*.new"):
+                self._fs.unlink(os.fsencode(path))
+            sync_directory(self._fs, os.fsencode(self._layout.directory))
+
+    def files(self) -> Iterator[Path]:
+        for directory, _, names in os.walk(self._layout.directory):
+            yield from (Path(directory, name) for name in sorted(names))
+
     def size_bytes(self) -> int:
         return _size_below(self._layout.directory)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FOLD_AT_PAGES = 64
 _BUSY_TIMEOUT_MS = 30_000
+_SCRUB_TIMEOUT_MS = 5_000
 
 
 def connect(
@@ -82,6 +83,29 @@ def fold_log(connection: apsw.Connection, path: Path, suspicion: Suspicion | Non
         if suspicion is not None:
             suspicion.note_if_sync(error, path)
     finally:
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+
+
+def scrub(connection: apsw.Connection, path: Path) -> None:
+    """Build the file anew from its rows and empty its log, so that neither holds anything that
+    was deleted; durable. Only under the store's lock.
+
+    Rows are copied in memory: a temporary file would hold them outside the store. `BusyError` when
+    another process reads: the log cannot be emptied then.
+    """
+    before = connection.execute("PRAGMA synchronous").fetchall()[0][0]
+    temporary = connection.execute("PRAGMA temp_store").fetchall()[0][0]
+    connection.set_busy_timeout(_SCRUB_TIMEOUT_MS)
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA secure_delete=ON").fetchall()
+        connection.execute("VACUUM")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.execute("PRAGMA secure_delete=OFF").fetchall()
+        connection.execute(f"PRAGMA temp_store={temporary}")
+        connection.execute(f"PRAGMA synchronous={before}")
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
 
 

@@ -101,6 +101,12 @@ class SqliteStatCache:
             with contextlib.suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
 
+    def erase(self) -> None:
+        try:
+            self._start_anew()
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
+
     def close(self) -> None:
         self._db.close()
 

@@ -219,6 +219,44 @@ class CatalogContract(CatalogLookups):
             left = {c.id: (c.parent, c.restores_from) for c in catalog.roots()}
             assert left == {record.id: (None, None), later.id: (record.id, checkpoint_id(9))}
 
+    def test_a_session_whose_approved_checkpoint_is_removed_has_none(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            with catalog.transaction() as transaction:
+                transaction.add_session(Session(ONE, 1, approved=checkpoint_id(1)))
+            self.fill(catalog, new_checkpoint(1), new_checkpoint(2))
+            with catalog.transaction() as transaction:
+                transaction.remove_checkpoint(checkpoint_id(1))
+            session = catalog.session(ONE)
+            assert session is not None
+            assert session.approved is None
+
+    def test_a_replaced_checkpoint_says_something_else_in_the_same_place(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            first, second, third = self.fill(
+                catalog,
+                new_checkpoint(1),
+                new_checkpoint(2, name="second", parent=1),
+                new_checkpoint(3, parent=2),
+            )
+            changed = replace(
+                second,
+                tree=digest_of(b"another tree"),
+                report=digest_of(b"another report"),
+                intent=SnapshotIntent("another reason", tags=("changed",)),
+                files=99,
+                size_bytes=98,
+                changed=ChangeCounts(7, 8, 9),
+            )
+            with catalog.transaction() as transaction:
+                transaction.replace_checkpoint(changed)
+            assert list(catalog.roots()) == [first, changed, third]
+            assert catalog.checkpoint_named(ONE, "second") is None
+            catalog.erase_traces()
+            assert list(catalog.roots()) == [first, changed, third]
+            assert list(catalog.check()) == []
+
 
 class DurableCatalogContract(CatalogContract):
     """For catalogs that keep rows: opening the same `place` again finds them."""

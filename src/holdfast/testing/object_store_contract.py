@@ -242,6 +242,40 @@ class ObjectStoreContract:
             assert store.read(digest_of(versions[-1])) == versions[-1]
             assert list(store.check(data=True)) == []
 
+    def test_what_is_not_needed_is_erased_even_if_a_needed_version_was_stored_against_it(
+        self, tmp_path: Path
+    ) -> None:
+        lines = compressible("source", 20_000).splitlines(keepends=True)
+        with closing(self.open_store(tmp_path)) as store:
+            versions: list[Digest] = []
+            contents: dict[Digest, bytes] = {}
+            for number in range(12):
+                lines[number * 7] = b"edited in version %d\n" % number
+                data = b"".join(lines)
+                writer = store.writer()
+                previous = versions[-1] if versions else None
+                writer.add(digest_of(data), data, similar_to=previous)
+                writer.commit()
+                versions.append(digest_of(data))
+                contents[versions[-1]] = data
+            needed = set(versions[1::3])
+            assert store.stored_form(versions[1])
+            generation = store.generation()
+            store.erase_all_but(needed)
+            assert store.generation() != generation
+            assert set(store.digests()) == needed
+            assert {digest: store.read(digest) for digest in needed} == {
+                digest: contents[digest] for digest in needed
+            }
+            with expect_error(ObjectMissing):
+                store.read(versions[0])
+            assert list(store.check(data=True)) == []
+            assert store.erase_all_but(needed) == 0
+            assert store.erase_all_but(set()) > 0
+            assert store.count() == 0
+            store_objects(store, [b"and it goes on"])
+            assert store.read(digest_of(b"and it goes on")) == b"and it goes on"
+
     def test_threads_read_while_another_one_writes(self, tmp_path: Path) -> None:
         first = [compressible(f"first {number}", 3000) for number in range(20)]
         with closing(self.open_store(tmp_path)) as store:

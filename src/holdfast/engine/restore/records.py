@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,20 @@ class RestoreRequest:
         noun = "path" if len(self.paths) == 1 else "paths"
         some = f" ({len(self.paths)} selected {noun})" if self.paths else ""
         return f"Restored to {name}{some}"
+
+
+def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
+    """What a record says, with the id of a checkpoint in place of a name that is to be forgotten.
+
+    Only texts that `describe` makes are touched, so that a name which is a common word stays in
+    everything that people wrote.
+    """
+    ways = "Restored to|Undid the restore: back to|Redid the restore: forward to"
+    return re.sub(
+        rf"\A((?:Before: )?(?:{ways}) ){re.escape(name)}(?=\Z| \(|, )",
+        lambda match: match[1] + short(identifier),
+        reasoning,
+    )
 
 
 def wanted_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:

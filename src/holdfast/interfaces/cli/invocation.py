@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.key_slots import Secret
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
+_UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
 
 
 class Invocation:
@@ -115,6 +116,8 @@ class Invocation:
             self.terminal.standing_in = standing_in(directory, opened.engine.vault.workspace)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
+        if not self.json and self.verb != "purge" and opened.store.read_purge_note() is not None:
+            self.terminal.note(_UNPURGED)
         return opened
 
     def _ask_passphrase(self) -> str | None:

@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "delete": "drop a checkpoint from the history",
     "export": "write sessions or checkpoints into one file",
     "import": "take sessions or checkpoints in from such a file",
+    "purge": "remove a path or a checkpoint for good, and prove it",
     "config": "read and change settings",
     "key": "the keys of an encrypted store",
     "stats": "how much is stored, and how much space it takes",
@@ -32,7 +33,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
     ("Take back", ("restore", "undo", "redo")),
     ("Keep house", ("init", "config", "key", "delete", "stats", "check")),
-    ("Carry away", ("export", "import")),
+    ("Carry away, wipe out", ("export", "import", "purge")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )
@@ -48,6 +49,7 @@ OTHER_WORDS: dict[str, str] = {
     "commit": "checkpoint",
     "create": "checkpoint",
     "doctor": "check",
+    "erase": "purge",
     "fsck": "check",
     "history": "log",
     "info": "show",
@@ -65,6 +67,7 @@ OTHER_WORDS: dict[str, str] = {
     "size": "stats",
     "snapshot": "checkpoint",
     "verify": "check",
+    "wipe": "purge",
 }
 
 GLOBAL_NAMES = ("-C", "--session", "--json", "--force", "-h", "--help", "--version")

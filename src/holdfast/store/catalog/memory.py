@@ -63,6 +63,16 @@ class MemoryTransaction:
                     restores_from=None if stood_on_it else other.restores_from,
                 )
 
+        for session in list(self._state.sessions.values()):
+            if session.approved == checkpoint_id:
+                self._state.sessions[session.id] = replace(session, approved=None)
+
+    def replace_checkpoint(self, changed: Checkpoint) -> None:
+        old = self._state.checkpoints[changed.id]
+        self._state.checkpoints[changed.id] = replace(
+            changed, sequence=old.sequence, session_id=old.session_id, parent=old.parent
+        )
+
     def add_operation(self, new: NewOperation) -> Operation:
         fields = {key: getattr(new, key) for key in NewOperation.__dataclass_fields__}
         operation = Operation(sequence=self._next(), **fields)
@@ -162,6 +172,9 @@ class MemoryCatalog:
 
     def settings(self) -> Mapping[str, str]:
         return dict(self._state.settings)
+
+    def erase_traces(self) -> None:
+        return None
 
     def check(self) -> Iterator[str]:
         yield from ()

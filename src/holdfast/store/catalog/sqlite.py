@@ -37,7 +37,7 @@ from holdfast.store.catalog.rows import (
 )
 from holdfast.store.catalog.seals import unlogged_changes
 from holdfast.store.catalog.transaction import SqliteTransaction
-from holdfast.store.sqlite_connection import connect, fold_log, translate
+from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -223,6 +223,13 @@ class SqliteCatalog:
         query = f"{_CHECKPOINT} session_id=? AND kind IN ({_marks(kinds)})"
         values = (kind.value for kind in kinds)
         return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
+
+    def erase_traces(self) -> None:
+        try:
+            with self._lock:
+                scrub(self._db, self._path)
+        except apsw.Error as error:
+            raise self._translated(error) from error
 
     def settings(self) -> Mapping[str, str]:
         found = dict(self._rows("SELECT key, value FROM settings"))

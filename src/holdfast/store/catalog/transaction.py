@@ -13,6 +13,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.store.catalog.rows import (
+    CHECKPOINT_VALUES,
     SEALED_COLUMNS,
     checkpoint_from_row,
     checkpoint_to_row,
@@ -91,7 +92,29 @@ class SqliteTransaction:
         )
         for (child,) in children:
             seal_rows(self._db, "checkpoints", "id=?", child)
+        approving = "SELECT id FROM sessions WHERE approved=?"
+        approved = self._db.execute(approving, (checkpoint_id,)).fetchall()
+        self._db.execute("UPDATE sessions SET approved=NULL WHERE approved=?", (checkpoint_id,))
+        for (session_id,) in approved:
+            seal_rows(self._db, "sessions", "id=?", session_id)
         self._db.execute("DELETE FROM checkpoints WHERE id=?", (checkpoint_id,))
+
+    def replace_checkpoint(self, changed: Checkpoint) -> None:
+        fixed = ("id", "session_id", "parent")
+        fields = {name: getattr(changed, name) for name in NewCheckpoint.__dataclass_fields__}
+        columns = dict(
+            zip(
+                CHECKPOINT_VALUES.split(", "),
+                checkpoint_to_row(NewCheckpoint(**fields)),
+                strict=True,
+            )
+        )
+        assigned = {name: value for name, value in columns.items() if name not in fixed}
+        assignments = ", ".join(f"{name}=?" for name in assigned)
+        self._db.execute(
+            f"UPDATE checkpoints SET {assignments} WHERE id=?", (*assigned.values(), changed.id)
+        )
+        seal_rows(self._db, "checkpoints", "id=?", changed.id)
 
     def add_operation(self, new: NewOperation) -> Operation:
         row = self._numbered("operations", operation_to_row(new))

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 REWRITE_ABOVE_WASTE = 0.3
 
-_Records: TypeAlias = dict[Location, list[Digest]]
+Records: TypeAlias = dict[Location, list[Digest]]
 """Where records stand, and what of each is meant: one object, or members of a block."""
 
 
 def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     """Called with the store's lock held; returns the bytes given back."""
     needed = needed | _bases(store, needed)
-    by_pack: defaultdict[int, _Records] = defaultdict(dict)
+    by_pack: defaultdict[int, Records] = defaultdict(dict)
     for digest, place in store.index.locations():
         by_pack[place.pack].setdefault(place, []).append(digest)
     wasteful = []
     for number in store.packs.numbers():
-        kept: _Records = {}
+        kept: Records = {}
         live = 0
         for place, digests in by_pack[number].items():
             if wanted := [digest for digest in digests if digest in needed]:
@@ -51,7 +51,7 @@ def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
         return 0
     # Before anything goes, and durably: whoever remembers digests must learn that some are gone.
     store.index.start_generation()
-    return sum(size - _rewrite(store, number, kept) for number, size, kept in wasteful)
+    return sum(size - rewrite_pack(store, number, kept) for number, size, kept in wasteful)
 
 
 def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
@@ -74,7 +74,7 @@ def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
     return bases
 
 
-def _rewrite(store: LocalObjectStore, number: int, kept: _Records) -> int:
+def rewrite_pack(store: LocalObjectStore, number: int, kept: Records) -> int:
     """Copy what is kept to a new pack and unlink the old one; the size of the new pack."""
     moved: list[tuple[Digest, Location]] = []
     size = 0

@@ -7,6 +7,7 @@ Not fsynced on its own: after a power cut it may know less than the packs, never
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import apsw
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
-from holdfast.store.sqlite_connection import connect, fold_log, translate
+from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -126,6 +127,16 @@ class PackIndex:
             raise self._translated(error) from error
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def keep_only(self, needed: AbstractSet[Digest]) -> None:
+        """Forget every other object, and leave no trace of one in the file or its log."""
+        gone = [(digest,) for digest in self.digests() if digest not in needed]
+        try:
+            with self._db:
+                self._db.executemany("DELETE FROM objects WHERE digest=?", gone)
+            scrub(self._db, self._path)
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
 
     def generation(self) -> int:
         return int(self._rows("PRAGMA user_version")[0][0])

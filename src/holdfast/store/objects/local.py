@@ -238,6 +238,26 @@ class LocalObjectStore:
                     hint="run: holdfast check --data",
                 ) from None
 
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        from holdfast.store.objects.erasing import erase_all_but
+
+        with self.lock, store_trouble("erasing content"):
+            try:
+                return erase_all_but(self, needed)
+            except BadRecord as error:
+                raise StoreDamaged(
+                    f"not everything was erased: a record that is needed is damaged: {error}",
+                    hint="run: holdfast check --data",
+                ) from None
+            finally:
+                self.packs.close()
+                self._cache.clear()
+                self._cached_bytes = 0
+
+    def stored_form(self, digest: Digest) -> bytes:
+        with self.lock:
+            return self._record(digest).stored
+
     def generation(self) -> str:
         with self.lock:
             return str(self.index.generation())

@@ -51,6 +51,12 @@ class MemoryObjectStore:
         self._generation += bool(gone)
         return sum(map(len, gone.values()))
 
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        return self.retain_only(needed)
+
+    def stored_form(self, digest: Digest) -> bytes:
+        return self.read(digest)
+
     def generation(self) -> str:
         return str(self._generation)
 

@@ -1,0 +1,1 @@
+"""Removing content for good, and proving it."""

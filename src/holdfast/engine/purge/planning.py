@@ -1,0 +1,281 @@
+"""What a removal would do, as data: the same for the preview and for doing it.
+
+    paths        every checkpoint that has one keeps existing without it: its tree is made anew, and
+                 its report says that the path was removed
+    checkpoints  the row goes, with everything that only it needs
+
+Objects that go are those that were needed before and are not afterwards. Content that also lies at
+another path is found and named; nothing is removed before the caller has said what to do with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped, SkipReason
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import CheckpointId, Digest, short
+from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.tree_edits import replace_entries
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.listing import entry_at
+from holdfast.engine.prune import protection_reasons, reachable_from
+from holdfast.engine.purge.contents import Contents
+from holdfast.engine.restore.planning import read_report, require_paths
+from holdfast.engine.restore.records import described_by_id
+from holdfast.engine.vault import Vault
+
+PURGED_TAG = "purged"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """Paths of the workspace in every checkpoint, or whole checkpoints.
+
+    `everywhere` also removes the same content from other paths, `keep_shared` leaves it there;
+    `force` goes on where a checkpoint is protected.
+    """
+
+    paths: tuple[bytes, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    everywhere: bool = False
+    keep_shared: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePlan:
+    """`replaced` rows say something else from now on; `new_objects` must be durable before."""
+
+    removed: tuple[Checkpoint, ...]
+    replaced: tuple[Checkpoint, ...]
+    new_objects: dict[Digest, bytes]
+    paths: tuple[bytes, ...]
+    gone: frozenset[Digest]
+    gone_contents: frozenset[Digest]
+    stays_elsewhere: tuple[bytes, ...] = ()
+    refusals: tuple[str, ...] = ()
+    hint: str = ""
+
+    @property
+    def changed(self) -> tuple[CheckpointId, ...]:
+        """Checkpoints that lose a path; records that only speak of another name are not counted."""
+        return tuple(c.id for c in self.replaced if PURGED_TAG in c.intent.tags)
+
+    def require_allowed(self) -> None:
+        if self.refusals:
+            raise Refused("; ".join(self.refusals), hint=self.hint)
+
+
+def is_known_path(vault: Vault, path: bytes) -> bool:
+    """Whether any checkpoint of the workspace has something at this path."""
+    trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
+    return any(entry_at(vault.load_tree, tree, path) is not None for tree in trees)
+
+
+def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
+    """Called with the store's lock held; changes nothing."""
+    planner = _Planner(vault, request)
+    if request.checkpoints:
+        return planner.without_checkpoints()
+    return planner.without_paths(require_paths(request.paths))
+
+
+@dataclass(slots=True)
+class _Planner:
+    vault: Vault
+    request: PurgeRequest
+    new_objects: dict[Digest, bytes] = field(default_factory=dict)
+
+    def load(self, digest: Digest) -> Tree:
+        encoded = self.new_objects.get(digest)
+        return self.vault.load_tree(digest) if encoded is None else decode_tree(encoded)
+
+    def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
+        roots = list(self.vault.catalog.roots())
+        contents = Contents(self.vault, self.load)
+        removals = {c.id: self._present(c, paths) for c in roots}
+        if not any(removals.values()):
+            raise NotFound(
+                f"no checkpoint has {' or '.join(repr(to_text(p)) for p in paths)}",
+                hint="see what is in one: holdfast show REF --files",
+            )
+        wanted = self._contents(contents, roots, removals)
+        rows = self._rewritten(roots, removals)
+        shared = wanted & reachable_from(self.vault, rows, self.load)
+        elsewhere: tuple[bytes, ...] = ()
+        places: dict[CheckpointId, tuple[bytes, ...]] = {}
+        if shared:
+            known: dict[Digest, tuple[bytes, ...]] = {}
+            places = {c.id: contents.places(c.tree, shared, known) for c in rows}
+            elsewhere = tuple(sorted({path for found in places.values() for path in found}))
+        if shared and self.request.everywhere:
+            removals = {c.id: (*removals[c.id], *places[c.id]) for c in roots}
+            rows = self._rewritten(roots, removals)
+            paths, elsewhere = (*paths, *elsewhere), ()
+        refusals, hint = self._refusals_of_paths(removals, elsewhere)
+        changed = [row for row in rows if removals[row.id]]
+        return self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
+
+    def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
+        return tuple(p for p in paths if entry_at(self.load, checkpoint.tree, p) is not None)
+
+    def _contents(
+        self,
+        contents: Contents,
+        roots: Sequence[Checkpoint],
+        removals: dict[CheckpointId, tuple[bytes, ...]],
+    ) -> set[Digest]:
+        found: set[Digest] = set()
+        seen: set[Digest] = set()
+        for checkpoint in roots:
+            for path in removals[checkpoint.id]:
+                entry = entry_at(self.load, checkpoint.tree, path)
+                if entry is not None:
+                    contents.below(entry, found, seen)
+        return found
+
+    def _rewritten(
+        self, roots: Sequence[Checkpoint], removals: dict[CheckpointId, tuple[bytes, ...]]
+    ) -> list[Checkpoint]:
+        """Every checkpoint as it is afterwards, in the same order."""
+        rows: dict[CheckpointId, Checkpoint] = {}
+        for checkpoint in roots:
+            row = checkpoint
+            if removals[checkpoint.id]:
+                row = self._without(checkpoint, removals[checkpoint.id])
+            parent = rows.get(checkpoint.parent) if checkpoint.parent is not None else None
+            if row is not checkpoint:
+                row = replace(row, changed=self._changes(parent, row))
+            rows[checkpoint.id] = row
+        return list(rows.values())
+
+    def _without(self, checkpoint: Checkpoint, paths: tuple[bytes, ...]) -> Checkpoint:
+        outermost = [p for p in paths if not any(p != q and is_within(p, q) for q in paths)]
+        tree, encoded = replace_entries(self.load, checkpoint.tree, dict.fromkeys(outermost))
+        self.new_objects |= encoded
+        root = self.load(tree)
+        intent = checkpoint.intent
+        if PURGED_TAG not in intent.tags:
+            intent = replace(intent, tags=(*intent.tags, PURGED_TAG))
+        return replace(
+            checkpoint,
+            tree=tree,
+            report=self._report(checkpoint, outermost),
+            files=root.file_count,
+            size_bytes=root.size_bytes,
+            intent=intent,
+        )
+
+    def _report(self, checkpoint: Checkpoint, paths: list[bytes]) -> Digest:
+        """What the checkpoint left out, with these paths; a restore then leaves them alone."""
+        kept = [s for s in read_report(self.vault, checkpoint) if s.path not in paths]
+        rows = [*kept, *(Skipped(path, SkipReason.PURGED) for path in paths)]
+        listed = [[to_text(s.path), s.reason.name, s.detail] for s in rows]
+        data = json.dumps(listed, separators=(",", ":")).encode()
+        digest = digest_of(data)
+        self.new_objects[digest] = data
+        return digest
+
+    def _changes(self, parent: Checkpoint | None, row: Checkpoint) -> ChangeCounts:
+        if parent is None:
+            return ChangeCounts(added=row.files)
+        counts = dict.fromkeys(ChangeType, 0)
+        for change in visible_changes(tree_changes(self.load, parent.tree, row.tree)):
+            counts[change.type] += 1
+        return ChangeCounts(
+            counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
+        )
+
+    def _refusals_of_paths(
+        self, removals: dict[CheckpointId, tuple[bytes, ...]], elsewhere: tuple[bytes, ...]
+    ) -> tuple[list[str], str]:
+        if elsewhere and not self.request.keep_shared:
+            return [
+                f"the same content also lies at {_some(elsewhere)}"
+            ], "remove it there too with --everywhere, or leave it there with --keep-shared"
+        approved = [
+            s.approved
+            for s in self.vault.catalog.sessions()
+            if s.approved is not None and removals.get(s.approved)
+        ]
+        if approved and not self.request.force:
+            names = ", ".join(short(identifier) for identifier in approved)
+            return [f"an approved round has it ({names}) and would change"], _FORCE_HINT
+        return [], ""
+
+    def without_checkpoints(self) -> PurgePlan:
+        removed = {c.id: c for c in self.request.checkpoints}
+        roots = list(self.vault.catalog.roots())
+        rows = [_forgetting(c, removed.values()) for c in roots if c.id not in removed]
+        was = {c.id: c for c in roots}
+        changed = [row for row in rows if row != was[row.id]]
+        refusals: list[str] = []
+        if not self.request.force:
+            reasons = protection_reasons(self.vault)
+            for checkpoint in removed.values():
+                why = reasons.get(checkpoint.id)
+                if why is None and checkpoint.name is not None:
+                    why = f"it has a name ({checkpoint.name})"
+                if why is not None:
+                    refusals.append(f"checkpoint {short(checkpoint.id)} is protected: {why}")
+        contents = Contents(self.vault, self.load)
+        wanted: set[Digest] = set()
+        seen: set[Digest] = set()
+        for checkpoint in removed.values():
+            for entry in self.load(checkpoint.tree).by_name.values():
+                contents.below(entry, wanted, seen)
+        return self._plan(
+            tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, _FORCE_HINT
+        )
+
+    def _plan(
+        self,
+        removed: tuple[Checkpoint, ...],
+        changed: list[Checkpoint],
+        roots: list[Checkpoint],
+        rows: list[Checkpoint],
+        paths: tuple[bytes, ...],
+        contents: set[Digest],
+        elsewhere: tuple[bytes, ...],
+        refusals: list[str],
+        hint: str,
+    ) -> PurgePlan:
+        before = reachable_from(self.vault, roots, self.load)
+        after = reachable_from(self.vault, rows, self.load)
+        return PurgePlan(
+            removed,
+            tuple(changed),
+            {d: data for d, data in self.new_objects.items() if d in after},
+            paths,
+            frozenset(before - after),
+            frozenset(contents - after),
+            elsewhere,
+            tuple(refusals),
+            hint,
+        )
+
+
+_FORCE_HINT = "insist with --force"
+
+
+def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
+    """A record that speaks of a removed checkpoint by its name says its id instead."""
+    if not row.kind.is_record:
+        return row
+    reasoning = row.intent.reasoning
+    for gone in removed:
+        if gone.name is not None and gone.session_id == row.session_id:
+            reasoning = described_by_id(reasoning, gone.name, gone.id)
+    return replace(row, intent=replace(row.intent, reasoning=reasoning))
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    shown = ", ".join(to_text(path) for path in paths[:_SHOWN])
+    more = len(paths) - _SHOWN
+    return f"{shown} and {more} more paths" if more > 0 else shown

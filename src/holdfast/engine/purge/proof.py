@@ -1,0 +1,164 @@
+"""Searching the raw bytes of a store for what should not be there any more.
+
+    while the content is still at hand: take its digests, samples of its bytes and of the bytes
+    that stand for it on disk → after the removal: read every file of the store and look for them
+
+A sample inside a pack can only belong to content that stays: packs consist of needed records. It is
+reported as lying elsewhere too. Anywhere else it is a trace. Very short or uniform content gives no
+sample that would mean anything; its digest is searched all the same. When there are more digests
+and samples than can be searched in reasonable time, an even choice of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.ids import Digest
+from holdfast.domain.outcomes import PurgeProof, Trace
+from holdfast.engine.purge.contents import Contents
+from holdfast.engine.vault import Vault
+
+_SAMPLE_BYTES = 32
+_SHORTEST_SAMPLE_BYTES = 6
+_FEWEST_DISTINCT_BYTES = 4
+_SAMPLED_OBJECTS = 200
+_BLOCK_BYTES = 4 << 20
+_SEARCH_WORK_BYTES = 8 << 30
+_FEWEST_SOUGHT = 64
+_MOST_SOUGHT = 4_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Bytes to look for, and what finding them would mean."""
+
+    needle: bytes
+    what: str
+    content: Digest | None = None
+
+
+def sought_for(
+    vault: Vault, gone: Iterable[Digest], contents: Iterable[Digest], removed: Sequence[Checkpoint]
+) -> list[Sought]:
+    """What to search for, gathered while everything can still be read."""
+    found = digests_sought(gone)
+    for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
+        data = vault.objects.read(digest)
+        # A version of a file that stays resembles the one that goes; that is nothing to report.
+        told = None if removed else digest
+        found += [Sought(s, "some of its bytes", told) for s in _samples(data)]
+        stored = vault.objects.stored_form(digest)
+        if stored != data:
+            found += [Sought(s, "some of its stored bytes") for s in _samples(stored)[:1]]
+    for text in _texts(vault, removed):
+        found += [Sought(sample, "what was said about it") for sample in _samples(text)]
+    return found
+
+
+def digests_sought(gone: Iterable[Digest]) -> list[Sought]:
+    found: list[Sought] = []
+    for digest in sorted(gone):
+        found.append(Sought(digest, "its digest"))
+        found.append(Sought(digest.hex().encode(), "its digest"))
+    return found
+
+
+def search(vault: Vault, sought: list[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
+    """Called with the store's lock held, when everything should be gone."""
+    files = list(vault.access.files())
+    size = sum(path.stat().st_size for path in files) or 1
+    most = max(_FEWEST_SOUGHT, min(_MOST_SOUGHT, _SEARCH_WORK_BYTES // size))
+    chosen = _even_choice(sought, most)
+    known = gone & set(vault.objects.digests())
+    traces = dict.fromkeys(Trace("objects", f"object {digest.hex()}") for digest in sorted(known))
+    elsewhere: set[Digest] = set()
+    searched_bytes = 0
+    for path in files:
+        in_pack = path.suffix == ".pack"
+        for block in _blocks(path):
+            searched_bytes += len(block)
+            for one in chosen:
+                if one.needle not in block:
+                    continue
+                if in_pack and one.what != "its digest":
+                    if one.content is not None:
+                        elsewhere.add(one.content)
+                    continue
+                traces[Trace(path.name, one.what)] = None
+    digests = len({one.needle for one in chosen if one.what == "its digest"}) // 2
+    return PurgeProof(
+        files=len(files),
+        searched_bytes=searched_bytes,
+        digests=digests,
+        samples=len(chosen) - 2 * digests,
+        traces=tuple(traces),
+        elsewhere=_paths_with(vault, [o.needle for o in chosen if o.content in elsewhere]),
+    )
+
+
+def _samples(data: bytes) -> list[bytes]:
+    """From the beginning, the middle and the end; nothing that would be found anywhere."""
+    middle = max(len(data) // 2 - _SAMPLE_BYTES // 2, 0)
+    starts = {0, middle, max(len(data) - _SAMPLE_BYTES, 0)}
+    cut = [data[start : start + _SAMPLE_BYTES] for start in sorted(starts)]
+    return [
+        sample
+        for sample in dict.fromkeys(cut)
+        if len(sample) >= _SHORTEST_SAMPLE_BYTES and len(set(sample)) >= _FEWEST_DISTINCT_BYTES
+    ]
+
+
+def _texts(vault: Vault, removed: Sequence[Checkpoint]) -> Iterator[bytes]:
+    """Reasons, names and the like of removed checkpoints that nothing else says too."""
+    if not removed:
+        return
+    gone = {checkpoint.id for checkpoint in removed}
+    staying = [_said(c) for c in vault.catalog.roots() if c.id not in gone]
+    for checkpoint in removed:
+        for text in _said(checkpoint):
+            if not any(text in other for said in staying for other in said):
+                yield text.encode()
+
+
+def _said(checkpoint: Checkpoint) -> list[str]:
+    intent = checkpoint.intent
+    said = [intent.reasoning, intent.goal_id, intent.task_id, intent.checkpoint_name, *intent.tags]
+    said += [call for call in intent.tool_calls if isinstance(call, str)]
+    return [text for text in said if text]
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """A file in large pieces that overlap, so that nothing is missed between two of them."""
+    overlap = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield overlap + block
+            overlap = block[-4096:]
+
+
+def _paths_with(vault: Vault, samples: list[bytes]) -> tuple[bytes, ...]:
+    """Paths of checkpoints whose content holds one of the samples."""
+    if not samples:
+        return ()
+    contents = Contents(vault, vault.load_tree)
+    holders = {
+        digest
+        for digest in vault.objects.digests()
+        if any(sample in vault.objects.read(digest) for sample in samples)
+    }
+    known: dict[Digest, tuple[bytes, ...]] = {}
+    roots = vault.catalog.roots()
+    return tuple(sorted({p for c in roots for p in contents.places(c.tree, holders, known)}))
+
+
+def _even_choice(items: Sequence[T], most: int) -> list[T]:
+    if len(items) <= most:
+        return list(items)
+    return [items[number * len(items) // most] for number in range(most)]

@@ -1,0 +1,146 @@
+"""Removing content for good.
+
+    lock → finish what an earlier one began → plan → take samples → new trees durable → note
+    → one transaction: rows changed or gone → packs rewritten without it → databases built anew,
+    logs emptied, caches and leftovers gone → note gone → search every file of the store
+
+Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Up to the
+transaction nothing has happened; from there on the removal is finished by the next purge, however
+often it is interrupted. The outcome says what was searched for, where, and what was found.
+
+Not guaranteed: anything outside the store's files. See docs/guides/removing-secrets.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import PurgeOutcome
+from holdfast.engine.prune import reachable
+from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
+from holdfast.engine.purge.proof import digests_sought, search, sought_for
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
+
+_VERSION = 1
+
+
+def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
+    """Called with the store's lock held."""
+    finished = finish_purge(vault)
+    try:
+        plan = plan_purge(vault, request)
+    except NotFound:
+        if finished is None:
+            raise
+        # The interrupted one was this one, asked for again.
+        still = still_in_workspace(vault, request.paths)
+        return replace(finished, paths=request.paths, still_in_workspace=still)
+    plan.require_allowed()
+    sought = sought_for(vault, plan.gone, plan.gone_contents, plan.removed)
+    _store(vault, plan.new_objects)
+    vault.access.write_purge_note(_encode_note(plan.gone))
+    _record(vault, plan)
+    freed_bytes = _erase(vault)
+    return PurgeOutcome(
+        removed=tuple(c.id for c in plan.removed),
+        changed=plan.changed,
+        paths=plan.paths,
+        objects=len(plan.gone),
+        freed_bytes=freed_bytes,
+        proof=search(vault, sought, plan.gone),
+        still_in_workspace=still_in_workspace(vault, plan.paths),
+    )
+
+
+def finish_purge(vault: Vault) -> PurgeOutcome | None:
+    """Finish a removal that was interrupted; None when there is none, or when it had not begun."""
+    note = vault.access.read_purge_note()
+    if note is None:
+        return None
+    noted = _decode_note(note)
+    gone = noted - reachable(vault)
+    freed_bytes = _erase(vault)
+    if not gone:
+        return None
+    proof = search(vault, digests_sought(gone), gone)
+    return PurgeOutcome((), (), (), len(gone), freed_bytes, proof, resumed=True)
+
+
+def still_in_workspace(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Those of `paths` that the workspace has, and that a later checkpoint would save again."""
+    root = os.fsencode(vault.workspace)
+    return tuple(path for path in paths if os.path.lexists(root + b"/" + path))
+
+
+def _store(vault: Vault, objects: dict[Digest, bytes]) -> None:
+    writer = vault.objects.writer()
+    try:
+        for digest, data in objects.items():
+            writer.add(digest, data)
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _record(vault: Vault, plan: PurgePlan) -> None:
+    now_ns = vault.clock.now_ns()
+    heads = {s.id: s.head for s in vault.catalog.sessions()}
+    removed = {c.id: c for c in plan.removed}
+    touched = {c.session_id for c in (*plan.removed, *plan.replaced)}
+    with vault.catalog.transaction() as transaction:
+        for row in plan.replaced:
+            transaction.replace_checkpoint(row)
+        for session_id in sorted(touched):
+            head = heads[session_id]
+            while head is not None and head in removed:
+                head = removed[head].parent
+            if head != heads[session_id]:
+                transaction.set_head(session_id, head)
+            transaction.add_operation(
+                NewOperation(OperationKind.PURGE, session_id, now_ns, head_before=heads[session_id])
+            )
+        for checkpoint in plan.removed:
+            transaction.remove_checkpoint(checkpoint.id)
+
+
+def _erase(vault: Vault) -> int:
+    """Everything that rows do not need leaves the files of the store."""
+    freed_bytes = vault.objects.erase_all_but(reachable(vault))
+    vault.catalog.erase_traces()
+    vault.stat_cache.erase()
+    vault.access.erase_leftovers()
+    vault.access.remove_purge_note()
+    return freed_bytes
+
+
+def _encode_note(gone: Iterable[Digest]) -> bytes:
+    body = json.dumps({"version": _VERSION, "gone": sorted(d.hex() for d in gone)}).encode()
+    return digest_of(body).hex().encode() + b"\n" + body
+
+
+def _decode_note(data: bytes) -> set[Digest]:
+    checksum, _, body = data.partition(b"\n")
+    try:
+        if checksum != digest_of(body).hex().encode():
+            raise ValueError("its checksum does not match")
+        fields = json.loads(body)
+        if fields["version"] != _VERSION:
+            raise ValueError("a later version of Holdfast wrote it")
+        gone = {Digest(bytes.fromhex(text)) for text in fields["gone"]}
+        if any(len(digest) != DIGEST_BYTES for digest in gone):
+            raise ValueError("it names no digest")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreDamaged(
+            f"the note of an unfinished removal cannot be used: {error}",
+            hint="run: holdfast check",
+        ) from None
+    return gone

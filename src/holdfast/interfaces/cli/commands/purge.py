@@ -1,0 +1,145 @@
+"""`holdfast purge REF | PATH …`: remove content for good, and prove it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import NotFound, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.engine.purge.planning import PurgeRequest
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = (
+        "holdfast purge PATH ... | REF ... [--everywhere | --keep-shared] [--dry-run] [--yes]"
+    )
+    parser.description = """\
+Remove content for good, such as a secret that should never have been saved. With PATHs: from every
+checkpoint of the workspace; the checkpoints stay and say that the path was removed. With REFs:
+those checkpoints, with their reasons and everything that only they need. Words behind -- are paths.
+
+Packs are rewritten, databases built anew and logs emptied; then every file of the store is searched
+for digests and bytes of what was removed, and the answer says what was searched. If something is
+found, it is listed and the status is 3. An interrupted purge is finished by running it again.
+
+The workspace is not touched, and copies outside the store are not reached: exports, backups,
+snapshots of the file system. This cannot be undone, so it needs a yes."""
+    parser.epilog = """\
+examples:
+  $ holdfast purge .env --dry-run
+  $ holdfast purge .env --yes
+  $ holdfast purge failed-attempt --force --yes"""
+    parser.add_argument(
+        "words", nargs="*", metavar="PATH|REF", help="paths of the workspace, or checkpoints"
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="also remove the same content from other paths that have it",
+    )
+    group.add_argument(
+        "--keep-shared", action="store_true", help="leave content that other paths have too"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be removed, and do nothing"
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.purge_view import show_outcome, show_plan
+
+    options = invocation.options
+    with invocation.open() as opened:
+        engine = opened.engine
+        with invocation.busy("removing"):
+            finished = None if options.dry_run else engine.finish_purge()
+        try:
+            request = _request(invocation, opened)
+        except (NotFound, UsageError):
+            # Asked for again after an interruption: it is done now, and nothing has it any more.
+            if finished is None:
+                raise
+            return show_outcome(invocation, finished)
+        if options.dry_run:
+            return show_plan(invocation, engine.plan_purge(request))
+        _confirm(invocation, opened, request)
+        with invocation.busy("removing"):
+            return show_outcome(invocation, engine.purge(request))
+
+
+def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
+    from holdfast.engine.purge.planning import PurgeRequest, is_known_path
+
+    vault = opened.engine.vault
+    paths = invocation.paths(invocation.literal, vault.workspace) if invocation.literal else []
+    checkpoints: list[Checkpoint] = []
+    for word in invocation.words:
+        found = _checkpoint(invocation, opened, word)
+        path = _path(invocation, opened, word)
+        named = path is not None and is_known_path(vault, path)
+        if found is not None and named:
+            raise UsageError(
+                f"{word!r} is a checkpoint and a path",
+                hint=f"write -- {word} for the path, or the id of the checkpoint: {found.id}",
+            )
+        if found is not None:
+            checkpoints.append(found)
+        elif path is not None and named:
+            paths.append(path)
+        else:
+            raise NotFound(
+                f"{word!r} is neither a checkpoint nor a path that any checkpoint has",
+                hint="see what there is: holdfast log, holdfast show REF --files",
+            )
+    if bool(paths) == bool(checkpoints):
+        raise UsageError(
+            "name paths or checkpoints, and not both at once", hint="see: holdfast purge --help"
+        )
+    return PurgeRequest(
+        tuple(paths),
+        tuple(checkpoints),
+        everywhere=invocation.options.everywhere,
+        keep_shared=invocation.options.keep_shared,
+        force=invocation.options.force,
+    )
+
+
+def _checkpoint(invocation: Invocation, opened: OpenWorkspace, word: str) -> Checkpoint | None:
+    session = invocation.session_or_none(opened)
+    if session is None:
+        return None
+    try:
+        return opened.engine.resolve(session, word)
+    except NotFound:
+        return None
+
+
+def _path(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | None:
+    try:
+        found = invocation.paths([word], opened.engine.vault.workspace)
+    except UsageError:
+        return None
+    return found[0] if found else None
+
+
+def _confirm(invocation: Invocation, opened: OpenWorkspace, request: PurgeRequest) -> None:
+    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
+    from holdfast.interfaces.cli.purge_view import describe_plan
+
+    plan = opened.engine.plan_purge(request)
+    plan.require_allowed()
+    if not invocation.options.yes and not invocation.json and can_ask(invocation):
+        describe_plan(invocation.terminal.aside(), plan)
+    require_confirmation(
+        invocation,
+        "what is purged cannot be brought back, and needs confirmation",
+        "Remove this for good?",
+        hint="look at it with --dry-run, and go ahead with --yes",
+    )

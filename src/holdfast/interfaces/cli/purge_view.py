@@ -1,0 +1,121 @@
+"""A removal as people and scripts are told about it, before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.ids import short
+from holdfast.domain.paths import to_text
+from holdfast.interfaces.cli.terminal import GREEN, RED, Terminal, visible, visible_bytes
+from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
+
+if TYPE_CHECKING:
+    from holdfast.domain.outcomes import PurgeOutcome, PurgeProof
+    from holdfast.engine.purge.planning import PurgePlan
+    from holdfast.interfaces.cli.invocation import Invocation
+
+PARTIAL = 3
+_TITLE_LENGTH = 60
+
+
+def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
+    """A dry run: what would happen, or what would stand in its way."""
+    if invocation.json:
+        invocation.emit(
+            {
+                "removed": [checkpoint.id for checkpoint in plan.removed],
+                "changed": list(plan.changed),
+                "paths": [to_text(path) for path in plan.paths],
+                "objects": len(plan.gone),
+                "freed_bytes": None,
+                "also_at": [to_text(path) for path in plan.stays_elsewhere],
+                "refused": list(plan.refusals),
+                "still_in_workspace": [],
+                "proof": None,
+                "resumed": False,
+                "dry_run": True,
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+        return 0
+    describe_plan(invocation.terminal, plan)
+    for refusal in plan.refusals:
+        invocation.terminal.warn(f"would be refused: {refusal}")
+    if plan.refusals:
+        invocation.terminal.note(f"hint: {plan.hint}")
+    invocation.terminal.line("Nothing was changed (dry run).")
+    return 0
+
+
+def describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
+    for path in plan.paths:
+        terminal.line(f"  path        {visible_bytes(path)}")
+    for checkpoint in plan.removed:
+        title = shortened(first_line(checkpoint.intent.reasoning), _TITLE_LENGTH)
+        terminal.line(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
+    changed = count(len(plan.changed), "checkpoint")
+    if plan.changed:
+        terminal.line(f"  {changed} lose it and stay")
+    for path in plan.stays_elsewhere:
+        terminal.line(f"  also at     {visible_bytes(path)}")
+    terminal.line(f"  {count(len(plan.gone), 'object')} would be gone for good")
+
+
+def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
+    status = PARTIAL if outcome.proof.traces else 0
+    if invocation.json:
+        invocation.emit(
+            {
+                "removed": list(outcome.removed),
+                "changed": list(outcome.changed),
+                "paths": [to_text(path) for path in outcome.paths],
+                "objects": outcome.objects,
+                "freed_bytes": outcome.freed_bytes,
+                "also_at": [to_text(path) for path in outcome.proof.elsewhere],
+                "refused": [],
+                "still_in_workspace": [to_text(path) for path in outcome.still_in_workspace],
+                "proof": _proof(outcome.proof),
+                "resumed": outcome.resumed,
+                "dry_run": False,
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+        return status
+    terminal = invocation.terminal
+    done = "Finished an interrupted purge" if outcome.resumed else "Purged"
+    what = count(outcome.objects, "object")
+    removed = count(len(outcome.removed), "checkpoint")
+    changed = count(len(outcome.changed), "checkpoint")
+    parts = [f"{removed} gone"] if outcome.removed else []
+    parts += [f"{changed} changed"] if outcome.changed else []
+    parts += [f"{what} removed", f"{size(outcome.freed_bytes)} freed"]
+    mark = terminal.paint("✗", RED) if outcome.proof.traces else terminal.paint("✓", GREEN)
+    terminal.line(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
+    _show_proof(terminal, outcome.proof)
+    for path in outcome.still_in_workspace:
+        terminal.warn(
+            f"{to_text(path)} is still in the workspace, and the next checkpoint saves it again "
+            "unless an ignore rule leaves it out"
+        )
+    return status
+
+
+def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
+    looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
+    wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
+    found = "something was found" if proof.traces else "nothing was found"
+    terminal.line(f"  searched {looked}, for {wanted}: {found}")
+    for trace in proof.traces:
+        terminal.line(f"  left in {visible(trace.file)}: {visible(trace.what)}")
+    for path in proof.elsewhere:
+        terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
+
+
+def _proof(proof: PurgeProof) -> dict[str, Any]:
+    return {
+        "files": proof.files,
+        "searched_bytes": proof.searched_bytes,
+        "digests": proof.digests,
+        "samples": proof.samples,
+        "traces": [{"file": trace.file, "what": trace.what} for trace in proof.traces],
+    }

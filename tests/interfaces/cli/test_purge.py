@@ -1,0 +1,127 @@
+"""`holdfast purge`: asked for twice, done once, and proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine, run
+from tests.support.raw_search import places_of
+
+SECRET = "sk-live-0123456789abcdef"
+
+
+@pytest.fixture
+def store(cli: CommandLine, project: Path) -> Path:
+    """Two checkpoints with a secret in them."""
+    cli.json("config", "set", "include", '[".env"]')
+    (project / ".env").write_text(f"API_KEY={SECRET}\n")
+    cli.save("with the secret", "--name", "first")
+    (project / ".env").write_text(f"API_KEY={SECRET}\nMORE=1\n")
+    cli.save("with more of it")
+    return Path(cli.json("status")["store"])
+
+
+@pytest.mark.requirement("ST-5", "CL-1")
+def test_a_path_is_removed_and_the_answer_tells_the_proof(cli: CommandLine, store: Path) -> None:
+    done = cli.json("purge", ".env", "--yes")
+    assert len(done["changed"]) == 2
+    assert done["paths"] == [".env"]
+    assert done["still_in_workspace"] == [".env"]
+    assert done["proof"]["traces"] == []
+    assert done["proof"]["digests"] > 0
+    assert done["proof"]["searched_bytes"] > 0
+    assert places_of(store, [SECRET.encode()]) == []
+    assert cli.json("check", "--data")["ok"]
+    assert cli("purge", ".env", "--yes", "--json").status == 4
+
+
+@pytest.mark.requirement("ST-5", "RB-8")
+def test_it_always_needs_a_yes_and_a_dry_run_changes_nothing(cli: CommandLine, store: Path) -> None:
+    refused = cli("purge", ".env", "--json")
+    assert (refused.status, refused.error["code"]) == (5, "needs_confirmation")
+    plan = cli.json("purge", ".env", "--dry-run")
+    assert (plan["dry_run"], plan["proof"], len(plan["changed"])) == (True, None, 2)
+    assert "Nothing was changed" in cli("purge", ".env", "--dry-run").out
+    assert places_of(store, [SECRET.encode()])
+
+
+@pytest.mark.requirement("ST-5", "CL-3")
+def test_a_checkpoint_is_removed_with_its_reason_when_it_is_insisted_on(
+    cli: CommandLine, store: Path
+) -> None:
+    refused = cli("purge", "first", "--yes", "--json")
+    assert (refused.status, refused.error["code"]) == (5, "refused")
+    assert "--force" in refused.error["hint"]
+    plan = cli.json("purge", "first", "--dry-run")
+    assert "initial" in plan["refused"][0]
+    done = cli.json("purge", "first", "--yes", "--force")
+    assert len(done["removed"]) == 1
+    assert places_of(store, [b"with the secret"]) == []
+    assert len(cli.json("log")) == 1
+
+
+@pytest.mark.requirement("ST-5", "CL-3")
+def test_a_word_that_means_two_things_or_nothing_is_refused(
+    cli: CommandLine, store: Path, project: Path
+) -> None:
+    (project / "both").write_text("a path that is also a name")
+    cli.save("ambiguous", "--name", "both")
+    assert cli("purge", "both", "--yes", "--json").error["code"] == "usage"
+    assert cli("purge", "nothing", "--yes", "--json").status == 4
+    assert cli("purge", "../outside", "--yes", "--json").status == 4
+    assert cli("purge", "first", ".env", "--yes", "--json").status == 2
+    assert cli("purge", "--json").status == 2
+    assert cli.json("purge", "--yes", "--", "both")["paths"] == ["both"]
+    assert run("purge", "--help").status == 0
+
+
+@pytest.mark.requirement("ST-5")
+def test_the_same_content_elsewhere_is_named_before_anything_happens(
+    cli: CommandLine, store: Path, project: Path
+) -> None:
+    (project / "copy").write_text(f"API_KEY={SECRET}\n")
+    cli.save("a copy")
+    refused = cli("purge", ".env", "--yes", "--json")
+    assert (refused.status, "copy" in refused.error["message"]) == (5, True)
+    assert cli.json("purge", ".env", "--dry-run")["also_at"] == ["copy"]
+    assert "also at     copy" in cli("purge", ".env", "--dry-run").out
+    assert cli("purge", ".env", "--everywhere", "--keep-shared", "--yes").status == 2
+    done = cli.json("purge", ".env", "--everywhere", "--yes")
+    assert sorted(done["paths"]) == [".env", "copy"]
+    assert places_of(store, [SECRET.encode()]) == []
+
+
+@pytest.mark.requirement("ST-5", "CL-3")
+def test_traces_that_are_left_are_listed_and_the_status_is_three(
+    cli: CommandLine, store: Path
+) -> None:
+    (store / "notes.txt").write_text(f"API_KEY={SECRET}\n")
+    answer = cli("purge", ".env", "--yes")
+    assert answer.status == 3
+    assert "left in notes.txt" in answer.out
+    assert "something was found" in answer.out
+
+
+@pytest.mark.requirement("ST-5")
+def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_next(
+    cli: CommandLine, store: Path
+) -> None:
+    from holdfast.bootstrap import open_workspace
+    from holdfast.engine.purge import purge
+    from holdfast.engine.purge.planning import PurgeRequest, plan_purge
+
+    with open_workspace(cli.workspace, create=False) as opened:
+        vault = opened.engine.vault
+        with vault.access.exclusive():
+            plan = plan_purge(vault, PurgeRequest((b".env",)))
+            purge._store(vault, plan.new_objects)
+            vault.access.write_purge_note(purge._encode_note(plan.gone))
+            purge._record(vault, plan)
+    assert "a purge was interrupted" in cli("log").err
+    assert places_of(store, [SECRET.encode()])
+    done = cli.json("purge")
+    assert (done["resumed"], done["proof"]["traces"]) == (True, [])
+    assert places_of(store, [SECRET.encode()]) == []
+    assert "interrupted" not in cli("log").err

@@ -1,0 +1,67 @@
+"""Looking for bytes in the files of a store, with nothing of the product but the format's tables.
+
+Every file is searched as it is. Packs are also taken apart: their records must follow each other
+without a gap, and the content of each is searched too, unpacked.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from blake3 import blake3
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_MAGIC = b"HFPACK1\n"
+_RECORD = struct.Struct("<2sBBIII32s")
+
+
+def places_of(store: Path, needles: Iterable[bytes]) -> list[str]:
+    """Each place where one of `needles` can still be read, in words."""
+    found: list[str] = []
+    needles = list(needles)
+    assert needles
+    for path in sorted(store.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            found += [f"{path.name}: {needle[:40]!r}" for needle in needles if needle in data]
+    for digest, content in unpacked(store).items():
+        found += [f"object {digest.hex()[:8]}: {n[:40]!r}" for n in needles if n in content]
+    return found
+
+
+def unpacked(store: Path) -> dict[bytes, bytes]:
+    """Every object of every pack. A byte that belongs to no record fails the test."""
+    records: dict[bytes, tuple[int, int, bytes]] = {}
+    for pack in sorted((store / "objects/packs").iterdir()):
+        data = pack.read_bytes()
+        assert data[: len(_MAGIC)] == _MAGIC
+        position = len(_MAGIC)
+        while position < len(data):
+            magic, codec, _, size, stored, _, digest = _RECORD.unpack_from(data, position)
+            assert magic == b"HF", f"{pack.name}: no record at {position}"
+            position += _RECORD.size
+            records[digest] = (codec, size, data[position : position + stored])
+            position += stored
+        assert position == len(data)
+    return {digest: _content(records, digest) for digest in records}
+
+
+def _content(records: dict[bytes, tuple[int, int, bytes]], digest: bytes) -> bytes:
+    codec, size, stored = records[digest]
+    if codec == 0:
+        data = stored
+    elif codec == 1:
+        data = zstd.decompress(stored)
+    else:
+        base = zstd.ZstdDict(_content(records, stored[:32]), is_raw=True)
+        data = zstd.decompress(stored[32:], zstd_dict=base.as_prefix)
+    assert len(data) == size
+    assert blake3(data).digest() == digest
+    return data
