@@ -55,13 +55,18 @@ def unpacked(store: Path) -> dict[bytes, bytes]:
 
 def _content(records: dict[bytes, tuple[int, int, bytes]], digest: bytes) -> bytes:
     codec, size, stored = records[digest]
-    if codec == 0:
-        data = stored
-    elif codec == 1:
-        data = zstd.decompress(stored)
-    else:
-        base = zstd.ZstdDict(_content(records, stored[:32]), is_raw=True)
-        data = zstd.decompress(stored[32:], zstd_dict=base.as_prefix)
+    base = _content(records, stored[:32]) if codec == 2 else b""
+    data = unpack(codec, stored, base)
     assert len(data) == size
     assert blake3(data).digest() == digest
     return data
+
+
+def unpack(codec: int, stored: bytes, base: bytes) -> bytes:
+    """What the stored bytes of a record stand for; with codec 2 they begin with a digest."""
+    if codec == 0:
+        return stored
+    if codec == 1:
+        return zstd.decompress(stored)
+    prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
+    return zstd.decompress(stored[32:], zstd_dict=prefix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,23 @@ def test_an_import_killed_at_any_call_is_there_whole_or_not_at_all(
         if at % 7 == 0:
             assert _state(workspace) == 3
     assert seen == {1, 3}
+
+
+@pytest.mark.requirement("RL-1")
+def test_an_import_killed_at_random_instants_is_there_whole_or_not_at_all(
+    server: CrashServer, bundle: Path, tmp_path: Path, rng: random.Random
+) -> None:
+    for number in range(1, 13):
+        workspace = _target(tmp_path, number)
+        for _ in range(3):
+            after_s = rng.uniform(0.001, 0.04)
+            server.ask(Request(str(workspace), "import", str(bundle), after_s=after_s))
+            with composed(workspace) as opened:
+                vault = opened.engine.vault
+                assert len(list(vault.catalog.roots())) in (1, 3)
+                assert list(run_checks(vault, data=True, progress=NoProgress())) == []
+        assert server.ask(Request(str(workspace), "import", str(bundle))).error is None
+        assert _state(workspace) >= 3
 
 
 def test_what_a_killed_import_left_is_collected(

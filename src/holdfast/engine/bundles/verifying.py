@@ -230,4 +230,5 @@ def _as_refusal() -> Iterator[None]:
     try:
         yield
     except (ValueError, StoreDamaged) as error:
-        raise refused(str(error)) from None
+        # Decoders speak of what they usually decode; this is no store yet.
+        raise refused(str(error).replace(" in the store", "")) from None

@@ -5,8 +5,8 @@
 
 A sample inside a pack can only belong to content that stays: packs consist of needed records. It is
 reported as lying elsewhere too. Anywhere else it is a trace. Very short or uniform content gives no
-sample that would mean anything; its digest is searched all the same. When there are more digests
-and samples than can be searched in reasonable time, an even choice of them is.
+sample that would mean anything; its digest is searched all the same. No index lists any digest that
+went; in raw bytes, when there are more than can be searched in reasonable time, an even choice is.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _FEWEST_DISTINCT_BYTES = 4
 _SAMPLED_OBJECTS = 200
 _BLOCK_BYTES = 4 << 20
 _SEARCH_WORK_BYTES = 8 << 30
-_FEWEST_SOUGHT = 64
-_MOST_SOUGHT = 4_000
+_FEWEST_DIGESTS = 64
+_MOST_DIGESTS = 20_000
 
 T = TypeVar("T")
 
@@ -45,10 +45,10 @@ class Sought:
 
 
 def sought_for(
-    vault: Vault, gone: Iterable[Digest], contents: Iterable[Digest], removed: Sequence[Checkpoint]
+    vault: Vault, contents: Iterable[Digest], removed: Sequence[Checkpoint]
 ) -> list[Sought]:
-    """What to search for, gathered while everything can still be read."""
-    found = digests_sought(gone)
+    """Samples of content and of what was said, gathered while everything can still be read."""
+    found: list[Sought] = []
     for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
         data = vault.objects.read(digest)
         # A version of a file that stays resembles the one that goes; that is nothing to report.
@@ -62,20 +62,13 @@ def sought_for(
     return found
 
 
-def digests_sought(gone: Iterable[Digest]) -> list[Sought]:
-    found: list[Sought] = []
-    for digest in sorted(gone):
-        found.append(Sought(digest, "its digest"))
-        found.append(Sought(digest.hex().encode(), "its digest"))
-    return found
-
-
-def search(vault: Vault, sought: list[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
+def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
     """Called with the store's lock held, when everything should be gone."""
     files = list(vault.access.files())
     size = sum(path.stat().st_size for path in files) or 1
-    most = max(_FEWEST_SOUGHT, min(_MOST_SOUGHT, _SEARCH_WORK_BYTES // size))
-    chosen = _even_choice(sought, most)
+    most = max(_FEWEST_DIGESTS, min(_MOST_DIGESTS, _SEARCH_WORK_BYTES // size))
+    digests = _even_choice(sorted(gone), most)
+    sought = [Sought(form, "a digest") for d in digests for form in (d, d.hex().encode())]
     known = gone & set(vault.objects.digests())
     traces = dict.fromkeys(Trace("objects", f"object {digest.hex()}") for digest in sorted(known))
     elsewhere: set[Digest] = set()
@@ -84,22 +77,20 @@ def search(vault: Vault, sought: list[Sought], gone: AbstractSet[Digest]) -> Pur
         in_pack = path.suffix == ".pack"
         for block in _blocks(path):
             searched_bytes += len(block)
-            for one in chosen:
-                if one.needle not in block:
-                    continue
-                if in_pack and one.what != "its digest":
-                    if one.content is not None:
-                        elsewhere.add(one.content)
-                    continue
-                traces[Trace(path.name, one.what)] = None
-    digests = len({one.needle for one in chosen if one.what == "its digest"}) // 2
+            found = [one for one in sought if one.needle in block]
+            for one in (sample for sample in samples if sample.needle in block):
+                if not in_pack:
+                    found.append(one)
+                elif one.content is not None:
+                    elsewhere.add(one.content)
+            traces |= dict.fromkeys(Trace(path.name, one.what) for one in found)
     return PurgeProof(
         files=len(files),
         searched_bytes=searched_bytes,
-        digests=digests,
-        samples=len(chosen) - 2 * digests,
+        digests=len(digests),
+        samples=len(samples),
         traces=tuple(traces),
-        elsewhere=_paths_with(vault, [o.needle for o in chosen if o.content in elsewhere]),
+        elsewhere=_paths_with(vault, [s.needle for s in samples if s.content in elsewhere]),
     )
 
 

@@ -25,7 +25,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PurgeOutcome
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
-from holdfast.engine.purge.proof import digests_sought, search, sought_for
+from holdfast.engine.purge.proof import search, sought_for
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -44,7 +44,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         still = still_in_workspace(vault, request.paths)
         return replace(finished, paths=request.paths, still_in_workspace=still)
     plan.require_allowed()
-    sought = sought_for(vault, plan.gone, plan.gone_contents, plan.removed)
+    samples = sought_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan.new_objects)
     vault.access.write_purge_note(_encode_note(plan.gone))
     _record(vault, plan)
@@ -55,7 +55,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         paths=plan.paths,
         objects=len(plan.gone),
         freed_bytes=freed_bytes,
-        proof=search(vault, sought, plan.gone),
+        proof=search(vault, samples, plan.gone),
         still_in_workspace=still_in_workspace(vault, plan.paths),
     )
 
@@ -70,7 +70,7 @@ def finish_purge(vault: Vault) -> PurgeOutcome | None:
     freed_bytes = _erase(vault)
     if not gone:
         return None
-    proof = search(vault, digests_sought(gone), gone)
+    proof = search(vault, (), gone)
     return PurgeOutcome((), (), (), len(gone), freed_bytes, proof, resumed=True)
 
 
