@@ -6,7 +6,7 @@
 
 Guarantee: what passes is a whole, canonical, finite tree for every checkpoint. Memory grows with
 the number of objects, not with their size. Not judged here: that the pieces of a large file make
-up the digest of the whole; the caller does that with `whole_files`.
+up the digest of the whole; the caller does that with `whole_files`, which has the size of each.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Inventory:
         self._facts: dict[bytes, tuple[int, ...]] = {}
         self._unused: set[bytes] = set()
         self._own_data: set[Digest] = set()
-        self.whole_files: dict[tuple[Digest, Digest], None] = {}
+        self.whole_files: dict[tuple[Digest, Digest], int] = {}
 
     def __len__(self) -> int:
         return len(self._facts)
@@ -117,7 +117,7 @@ class Inventory:
             facts = self._named(Role.BLOB, entry.digest, f"file {name!r}")
         else:
             facts = self._named(Role.PIECES, entry.chunks, f"file {name!r}")
-            self.whole_files[entry.digest, entry.chunks] = None
+            self.whole_files[entry.digest, entry.chunks] = facts[0]
         if facts != (entry.size,):
             raise ValueError(f"file {name!r} has another size than its content")
 

@@ -244,6 +244,31 @@ def test_pieces_that_do_not_make_up_a_large_file_are_refused(
     assert "pieces of a large file" in _refuse(target, bundle).message
 
 
+@pytest.mark.requirement("ST-7", "ST-3")
+def test_one_piece_named_again_and_again_is_not_put_together_to_a_terabyte(
+    target: Composed, tmp_path: Path
+) -> None:
+    from holdfast.domain.chunk_lists import Piece, encode_chunk_list
+
+    block = bytes(1 << 20)
+    pieces = encode_chunk_list([Piece(len(block), digest_of(block))] * 1_000_000)
+    size = len(block) * 1_000_000
+    entry = FileEntry(b"f", 0o644, size, 0, digest_of(b"whatever"), digest_of(pieces))
+    bundle = crafted(tmp_path / "crafted", [encode_tree(Tree(files=(entry,)))], [block])
+    frames = edited(
+        take_apart(bundle),
+        b"BNDL",
+        lambda f: f.update({"objects": 3, "content_bytes": f["content_bytes"] + len(pieces)}),
+    )
+    codec, stored = compress(pieces)
+    packed = record(digest_of(pieces), stored, codec=codec, size=len(pieces))
+    put_together(bundle, [*frames[:4], (b"OBJT", bytes((Role.PIECES,)) + packed), *frames[4:]])
+    assert bundle.stat().st_size < 3_000_000
+    refusal = _refuse(target, bundle)
+    assert isinstance(refusal, BudgetReached)
+    assert str(size) in refusal.message
+
+
 @pytest.mark.requirement("ST-7")
 def test_an_object_stored_against_one_that_does_not_come_before_is_refused(
     target: Composed, tmp_path: Path

@@ -18,16 +18,16 @@ from holdfast.domain.errors import BudgetReached, ForeignBundle, NoSpace
 from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
-from holdfast.engine.bundles.verifying import VerifiedBundle, verified_bundle
+from holdfast.engine.bundles.verifying import (
+    MOST_TIMES_THE_BUDGET,
+    VerifiedBundle,
+    verified_bundle,
+)
 from holdfast.engine.save import DISK_RESERVE_BYTES
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, Progress
-
-MOST_TIMES_THE_BUDGET = 64
-"""A bundle may unpack to this many times the store's budget: far more than stays after
-compression, far less than a file made to keep a machine busy for days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,14 @@ def import_bundle(
 
     def accept(origin: Origin) -> None:
         _require_home(vault.access.workspace_id, origin, foreign=request.foreign)
-        _require_bounded(vault.settings.budget, origin)
 
-    with verified_bundle(vault.fs, request.path, accept=accept, progress=progress) as bundle:
+    with verified_bundle(
+        vault.fs,
+        request.path,
+        accept=accept,
+        most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
+        progress=progress,
+    ) as bundle:
         with vault.access.exclusive():
             plan = place(vault, bundle, request.as_session)
             stored_bytes = 0
@@ -92,9 +97,14 @@ def verify_for_new_store(
 
     def accept(origin: Origin) -> None:
         _require_home(None, origin, foreign=request.foreign)
-        _require_bounded(budget_bytes, origin)
 
-    with verified_bundle(fs, request.path, accept=accept, progress=progress) as bundle:
+    with verified_bundle(
+        fs,
+        request.path,
+        accept=accept,
+        most_bytes=budget_bytes * MOST_TIMES_THE_BUDGET,
+        progress=progress,
+    ) as bundle:
         homes = homes_of(bundle, request.as_session)
         rows = list(bundle.checkpoints())
         latest = bundle.origin.latest
@@ -112,16 +122,6 @@ def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) ->
         f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
         hint="if that is what you want, import it with --foreign",
     )
-
-
-def _require_bounded(budget_bytes: int, origin: Origin) -> None:
-    most = budget_bytes * MOST_TIMES_THE_BUDGET
-    if origin.content_bytes > most:
-        raise BudgetReached(
-            f"the bundle unpacks to {origin.content_bytes} bytes, more than "
-            f"{MOST_TIMES_THE_BUDGET} times the store's budget",
-            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
-        )
 
 
 def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:

@@ -30,13 +30,17 @@ from holdfast.domain.bundle_rows import (
     decode_session,
 )
 from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
+from holdfast.domain.errors import BudgetReached, BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.sessions import Session
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
 from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, FrameReader, refused
 from holdfast.store.bundles.objects import ObjectDecoder
+
+MOST_TIMES_THE_BUDGET = 64
+"""A bundle may unpack to this many times the store's budget: far more than stays after
+compression, far less than a file made to keep a machine busy for days."""
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -100,6 +104,7 @@ def verified_bundle(
     path: Path,
     *,
     accept: Callable[[Origin], None],
+    most_bytes: int,
     progress: Progress,
 ) -> Iterator[VerifiedBundle]:
     """Open and verify. `accept` may refuse by what the bundle says about itself, early."""
@@ -114,7 +119,7 @@ def verified_bundle(
             raise BundleRefused(
                 f"{path} is no regular file", hint="write it to a file first, then import that"
             )
-        yield _verify(FrameReader(fs, fd), accept, progress)
+        yield _verify(FrameReader(fs, fd), accept, most_bytes, progress)
     except OSError as error:
         raise BundleRefused(f"{path} cannot be read: {error.strerror}") from error
     finally:
@@ -123,11 +128,12 @@ def verified_bundle(
 
 
 def _verify(
-    reader: FrameReader, accept: Callable[[Origin], None], progress: Progress
+    reader: FrameReader, accept: Callable[[Origin], None], most_bytes: int, progress: Progress
 ) -> VerifiedBundle:
     frames = reader.frames()
     origin = _decoded(decode_origin, next(frames).body)
     accept(origin)
+    _require_bounded(origin.content_bytes, most_bytes)
     manifest = _Manifest(origin)
     inventory = Inventory()
     decoder = ObjectDecoder(reader, inventory.place_of)
@@ -152,6 +158,8 @@ def _verify(
         for tree, report in manifest.trees:
             inventory.require_checkpoint(tree, report)
         inventory.require_all_used()
+    # One piece named a million times is a large file in a small bundle.
+    _require_bounded(sum(inventory.whole_files.values()), most_bytes)
     for whole, pieces in inventory.whole_files:
         _verify_whole(decoder, whole, pieces)
     return VerifiedBundle(
@@ -207,6 +215,15 @@ class _Manifest:
                 raise refused(f"session {session.id!r} has no checkpoint")
         if self._origin.latest not in self._session_of:
             raise refused("its latest checkpoint is not in it")
+
+
+def _require_bounded(unpacked_bytes: int, most_bytes: int) -> None:
+    if unpacked_bytes > most_bytes:
+        raise BudgetReached(
+            f"the bundle unpacks to {unpacked_bytes} bytes; the store's budget allows "
+            f"{most_bytes}, {MOST_TIMES_THE_BUDGET} times as much as it may keep",
+            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
+        )
 
 
 def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None:

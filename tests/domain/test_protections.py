@@ -1,0 +1,42 @@
+"""Checkpoints that nothing drops unasked, each with the reason that people are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.retention import protections
+from holdfast.domain.sessions import Session
+
+ONE = SessionId("one")
+
+
+def _id(number: int) -> CheckpointId:
+    return CheckpointId(f"{number:020x}")
+
+
+def _restore(sequence: int, safety: int) -> Operation:
+    return Operation(sequence, OperationKind.RESTORE, ONE, 0, _id(9), _id(safety))
+
+
+@pytest.mark.requirement("ST-5", "ST-3")
+def test_the_first_head_the_approved_one_and_what_undo_needs_are_protected() -> None:
+    session = Session(ONE, 0, head=_id(2), approved=_id(3))
+    found = protections(session, _id(1), [_restore(1, 4), _restore(2, 5)])
+    assert set(found) == {_id(1), _id(2), _id(3), _id(5)}
+    assert "initial" in found[_id(1)]
+    assert "HEAD" in found[_id(2)]
+    assert "approved round" in found[_id(3)]
+    assert "undo" in found[_id(5)]
+
+
+@pytest.mark.requirement("ST-5")
+def test_the_strongest_reason_is_the_one_that_is_told() -> None:
+    session = Session(ONE, 0, head=_id(1), approved=_id(1))
+    assert "approved round" in protections(session, _id(1), [_restore(1, 1)])[_id(1)]
+
+
+@pytest.mark.requirement("ST-5")
+def test_an_empty_session_protects_nothing() -> None:
+    assert protections(Session(ONE, 0), None, []) == {}
