@@ -301,3 +301,19 @@ def test_somebody_reading_the_catalog_is_waited_for_and_the_purge_finished_later
         with pytest.raises(NotFound):
             session.purge_paths("config/.env")
     assert places_of(store, WORDS + _digests(SECRETS)) == []
+
+
+def test_a_long_history_stays_as_small_as_it_was(workspace: Path) -> None:
+    """New directories are stored against each other, as the old ones were."""
+    for number in range(300):
+        fill(workspace / f"file-{number:03}", noise(40, seed=number))
+    fill(workspace / ".env", SECRETS[0])
+    with SessionCheckpointer(workspace, "one") as session:
+        for number in range(40):
+            fill(workspace / "file-007", noise(40, seed=1000 + number))
+            session.checkpoint(f"edit {number}")
+        before = session.stats["bytes_stored"]
+        session.purge_paths(".env")
+        assert session.stats["bytes_stored"] < 1.2 * before
+    assert places_of(_store(workspace), WORDS) == []
+    _require_sound(workspace)

@@ -116,7 +116,7 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
         vault = opened.engine.vault
         with vault.access.exclusive():
             plan = plan_purge(vault, PurgeRequest((b".env",)))
-            purge._store(vault, plan.new_objects)
+            purge._store(vault, plan)
             vault.access.write_purge_note(purge._encode_note(plan.gone))
             purge._record(vault, plan)
     assert "a purge was interrupted" in cli("log").err

@@ -10,6 +10,7 @@ never changed: a checkpoint that the store has is left as it is. Importing again
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from holdfast.engine.bundles.verifying import (
     VerifiedBundle,
     verified_bundle,
 )
+from holdfast.engine.chained_batches import Item, store_chained
 from holdfast.engine.save import DISK_RESERVE_BYTES
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -125,30 +127,17 @@ def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) ->
 
 
 def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:
-    """Make every object durable. What resembles an object of the batch under way waits for it to
-    be durable, so that a history stays as small as it was; nobody names any of it yet."""
-    left = _room(vault)
-    stored_bytes = number = 0
-    objects = bundle.objects()
-    writer = vault.objects.writer(limit_bytes=left)
-    batch: set[bytes] = set()
-    try:
-        for found in objects:
+    """Make every object durable; nobody names any of it yet."""
+
+    def items() -> Iterator[Item]:
+        for number, found in enumerate(bundle.objects()):
             progress.advance("importing", number, bundle.origin.objects)
-            number += 1
-            if found.similar_to in batch:
-                stored_bytes += writer.commit().stored_bytes
-                writer = vault.objects.writer(limit_bytes=left - stored_bytes)
-                batch.clear()
-            writer.add(found.digest, found.data, similar_to=found.similar_to)
-            batch.add(found.digest)
-        return stored_bytes + writer.commit().stored_bytes
+            yield found.digest, found.data, found.similar_to
+
+    try:
+        return store_chained(vault.objects, items(), limit_bytes=_room(vault))
     except NoSpace:
-        writer.abandon()
         raise _no_room(vault) from None
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def _room(vault: Vault) -> int:

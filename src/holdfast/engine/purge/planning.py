@@ -50,7 +50,8 @@ class PurgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
-    """`replaced` rows say something else from now on; `new_objects` must be durable before."""
+    """`replaced` rows say something else from now on; `new_objects` must be durable before, and
+    `similar` names for some of them an earlier one that they resemble."""
 
     removed: tuple[Checkpoint, ...]
     replaced: tuple[Checkpoint, ...]
@@ -61,6 +62,7 @@ class PurgePlan:
     stays_elsewhere: tuple[bytes, ...] = ()
     refusals: tuple[str, ...] = ()
     hint: str = ""
+    similar: dict[Digest, Digest] = field(default_factory=dict)
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
@@ -91,6 +93,8 @@ class _Planner:
     vault: Vault
     request: PurgeRequest
     new_objects: dict[Digest, bytes] = field(default_factory=dict)
+    similar: dict[Digest, Digest] = field(default_factory=dict)
+    last_trees: list[Digest] = field(default_factory=list)
 
     def load(self, digest: Digest) -> Tree:
         encoded = self.new_objects.get(digest)
@@ -158,7 +162,7 @@ class _Planner:
     def _without(self, checkpoint: Checkpoint, paths: tuple[bytes, ...]) -> Checkpoint:
         outermost = [p for p in paths if not any(p != q and is_within(p, q) for q in paths)]
         tree, encoded = replace_entries(self.load, checkpoint.tree, dict.fromkeys(outermost))
-        self.new_objects |= encoded
+        self._take(encoded)
         root = self.load(tree)
         intent = checkpoint.intent
         if PURGED_TAG not in intent.tags:
@@ -171,6 +175,16 @@ class _Planner:
             size_bytes=root.size_bytes,
             intent=intent,
         )
+
+    def _take(self, encoded: dict[Digest, bytes]) -> None:
+        """The directories on the way to a path, each beside the one of the checkpoint before."""
+        trees = list(encoded)
+        if len(trees) == len(self.last_trees):
+            for new, old in zip(trees, self.last_trees, strict=True):
+                if new not in self.new_objects:
+                    self.similar[new] = old
+        self.last_trees = trees
+        self.new_objects |= encoded
 
     def _report(self, checkpoint: Checkpoint, paths: list[bytes]) -> Digest:
         """What the checkpoint left out, with these paths; a restore then leaves them alone."""
@@ -258,6 +272,7 @@ class _Planner:
             elsewhere,
             tuple(refusals),
             hint,
+            self.similar,
         )
 
 

@@ -23,6 +23,7 @@ from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PurgeOutcome
+from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
 from holdfast.engine.purge.proof import search, sought_for
@@ -45,7 +46,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         return replace(finished, paths=request.paths, still_in_workspace=still)
     plan.require_allowed()
     samples = sought_for(vault, plan.gone_contents, plan.removed)
-    _store(vault, plan.new_objects)
+    _store(vault, plan)
     vault.access.write_purge_note(_encode_note(plan.gone))
     _record(vault, plan)
     freed_bytes = _erase(vault)
@@ -80,15 +81,10 @@ def still_in_workspace(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...
     return tuple(path for path in paths if os.path.lexists(root + b"/" + path))
 
 
-def _store(vault: Vault, objects: dict[Digest, bytes]) -> None:
-    writer = vault.objects.writer()
-    try:
-        for digest, data in objects.items():
-            writer.add(digest, data)
-        writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
+def _store(vault: Vault, plan: PurgePlan) -> None:
+    similar = plan.similar
+    items = ((digest, data, similar.get(digest)) for digest, data in plan.new_objects.items())
+    store_chained(vault.objects, items)
 
 
 def _record(vault: Vault, plan: PurgePlan) -> None:
