@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import (
     InvalidSetting,
+    NoSpace,
     NotFound,
     Refused,
     WorkspaceMissing,
@@ -20,7 +21,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.settings import USER_ONLY, check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
-from holdfast.store.faults import store_trouble
+from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.identity import WorkspaceIdentity
 from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -259,6 +260,8 @@ def _make_home(fs: LocalFilesystem, home: Path) -> None:
     try:
         make_private_directory(fs, home)
     except OSError as error:
+        if isinstance(full := translate_os_error(error, "being made"), NoSpace):
+            raise full from error
         raise WorkspaceRefused(
             f"the store's directory {home} cannot be made: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",

@@ -82,11 +82,13 @@ def test_a_path_record_that_cannot_be_read_just_now_does_not_make_a_second_store
     [
         ("rename", b"store.json", errno.ENOSPC, NoSpace),
         ("mkdir", b"stores", errno.EDQUOT, NoSpace),
+        ("mkdir", b"home", errno.ENOSPC, NoSpace),
         ("open", b"by-path", errno.EMFILE, StoreDamaged),
     ],
 )
 def test_a_store_that_cannot_be_made_is_told_by_its_cause(
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     failing: Callable[[str, bytes, int], None],
     member: str,
     name: bytes,
@@ -94,6 +96,7 @@ def test_a_store_that_cannot_be_made_is_told_by_its_cause(
     kind: type[HoldfastError],
 ) -> None:
     fill(tmp_path / "new/file", b"x")
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "not/yet/home"))
     failing(member, name, number)
     with pytest.raises(kind):
         open_workspace(tmp_path / "new", create=True)

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import torture_seed
 from tests.torture.campaign import RESULTS, Campaign
+from tests.torture.scenes import remove_tree
+
+_MEMORY_DISK = "/dev/shm"
 
 
 @pytest.fixture(params=["slice", pytest.param("campaign", marks=pytest.mark.torture)])
 def campaign(request: pytest.FixtureRequest) -> Campaign:
     """A scenario is a test function that asks for this and calls `run` once."""
-    only = os.environ.get("TORTURE_CASE")
-    test: str = request.function.__name__
     if request.param == "slice":
-        return Campaign(torture_seed(), test)
-    seconds: float = request.getfixturevalue("torture_seconds")
-    number = int(only) if only else None
-    return Campaign(torture_seed(), test, seconds, number, RESULTS)
+        return Campaign(torture_seed(), request.function.__name__)
+    found: Campaign = request.getfixturevalue("long_campaign")
+    return found
+
+
+@pytest.fixture
+def long_campaign(request: pytest.FixtureRequest, torture_seconds: float) -> Campaign:
+    """For a scenario without a slice; its test has to be marked `torture`."""
+    only = os.environ.get("TORTURE_CASE")
+    name: str = request.function.__name__
+    return Campaign(torture_seed(), name, torture_seconds, int(only) if only else None, RESULTS)
+
+
+@pytest.fixture
+def quick_disk(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory if there is such a place: for cases whose syncs are made to fail, or
+    are part of a model, or do not matter because it is the process that dies and not the power."""
+    if not os.access(_MEMORY_DISK, os.W_OK):
+        yield tmp_path
+        return
+    directory = Path(tempfile.mkdtemp(dir=_MEMORY_DISK, prefix="holdfast-torture-"))
+    try:
+        yield directory
+    finally:
+        remove_tree(directory)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.torture.campaign import Campaign, Case, Scenario, read_rows
-from tests.torture.reliability import failure_bound, main, render
+from tests.torture.reliability import DOCUMENT, failure_bound, main, render
 
 SCENARIO = Scenario(0, "sample", "A sample")
 
@@ -74,3 +75,10 @@ def test_the_document_says_what_the_rows_say(tmp_path: Path) -> None:
 def test_anything_but_write_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 2
     assert "--write" in capsys.readouterr().err
+
+
+def test_every_line_of_the_published_table_is_a_campaign_that_exists() -> None:
+    sources = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    published = re.findall(r"-k (\w+)", DOCUMENT.read_text("utf-8"))
+    assert published
+    assert [name for name in published if f"def {name}(" not in sources] == []

@@ -216,7 +216,7 @@ def _every_fault_at_every_call(campaign: Campaign, scenario: Scenario, act: Act)
     campaign.run(
         scenario,
         case,
-        slice_cases=70,
+        slice_cases=50,
         space=len(space),
         covered="every call that each fault can hit",
         most_cases=len(space),
@@ -228,27 +228,27 @@ FAULTY = "ENOSPC, EDQUOT, EIO, EINTR, EMFILE, short reads and writes at every ca
 
 @pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-3")
-def test_faults_at_every_call_of_a_save(campaign: Campaign, tmp_path: Path) -> None:
+def test_faults_at_every_call_of_a_save(campaign: Campaign, quick_disk: Path) -> None:
     scenario = Scenario(3, "faults-save", f"{FAULTY} a small save")
-    _every_fault_at_every_call(campaign, scenario, small_act(tmp_path, "save"))
+    _every_fault_at_every_call(campaign, scenario, small_act(quick_disk, "save"))
 
 
 @pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-3")
-def test_faults_at_every_call_of_a_first_save(campaign: Campaign, tmp_path: Path) -> None:
+def test_faults_at_every_call_of_a_first_save(campaign: Campaign, quick_disk: Path) -> None:
     scenario = Scenario(3, "faults-first-save", f"{FAULTY} the save that makes a store")
-    _every_fault_at_every_call(campaign, scenario, first_save(tmp_path))
+    _every_fault_at_every_call(campaign, scenario, first_save(quick_disk))
 
 
 @pytest.mark.torture_share(4)
 @pytest.mark.requirement("RL-3", "RL-2")
-def test_faults_at_every_call_of_a_restore(campaign: Campaign, tmp_path: Path) -> None:
+def test_faults_at_every_call_of_a_restore(campaign: Campaign, quick_disk: Path) -> None:
     scenario = Scenario(3, "faults-restore", f"{FAULTY} a small restore")
-    _every_fault_at_every_call(campaign, scenario, small_act(tmp_path, "restore"))
+    _every_fault_at_every_call(campaign, scenario, small_act(quick_disk, "restore"))
 
 
 @pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-3", "RL-8")
-def test_faults_at_every_call_of_a_deletion(campaign: Campaign, tmp_path: Path) -> None:
+def test_faults_at_every_call_of_a_deletion(campaign: Campaign, quick_disk: Path) -> None:
     scenario = Scenario(3, "faults-delete", f"{FAULTY} a deletion with collection")
-    _every_fault_at_every_call(campaign, scenario, small_act(tmp_path, "delete"))
+    _every_fault_at_every_call(campaign, scenario, small_act(quick_disk, "delete"))

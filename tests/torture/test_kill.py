@@ -62,7 +62,7 @@ def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: Kil
     campaign.run(
         scenario,
         case,
-        slice_cases=40,
+        slice_cases=30,
         space=len(points),
         covered="every call, every half-done write",
         most_cases=len(points),
@@ -70,42 +70,42 @@ def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: Kil
 
 
 def test_a_small_save_killed_at_every_call(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     scenario = Scenario(1, "kill-save", "kill -9 at every call of a small save")
-    _at_every_call(campaign, scenario, small_act(tmp_path, "save"), server)
+    _at_every_call(campaign, scenario, small_act(quick_disk, "save"), server)
 
 
 def test_a_first_save_killed_at_every_call(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     scenario = Scenario(
         1, "kill-first-save", "kill -9 at every call of the save that makes a store"
     )
-    _at_every_call(campaign, scenario, first_save(tmp_path), server)
+    _at_every_call(campaign, scenario, first_save(quick_disk), server)
 
 
 @pytest.mark.requirement("RL-2")
 def test_a_small_restore_killed_at_every_call(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     scenario = Scenario(1, "kill-restore", "kill -9 at every call of a small restore")
-    _at_every_call(campaign, scenario, small_act(tmp_path, "restore"), server)
+    _at_every_call(campaign, scenario, small_act(quick_disk, "restore"), server)
 
 
 @pytest.mark.requirement("RL-8")
 def test_a_deletion_killed_at_every_call(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     scenario = Scenario(1, "kill-delete", "kill -9 at every call of a deletion with collection")
-    _at_every_call(campaign, scenario, small_act(tmp_path, "delete"), server)
+    _at_every_call(campaign, scenario, small_act(quick_disk, "delete"), server)
 
 
 @pytest.mark.requirement("RL-2")
 def test_a_recovery_killed_at_random_calls(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
-    act = small_act(tmp_path, "restore")
+    act = small_act(quick_disk, "restore")
     points = _points(act)
 
     def case(case: Case) -> None:
@@ -119,17 +119,17 @@ def test_a_recovery_killed_at_random_calls(
         assert not wrong, "\n".join(wrong)
 
     title = "kill -9 at a random call of a restore, and again of the recoveries"
-    campaign.run(Scenario(1, "kill-recovery", title), case, slice_cases=25)
+    campaign.run(Scenario(1, "kill-recovery", title), case, slice_cases=12)
 
 
-@pytest.mark.torture_share(3)
+@pytest.mark.torture_share(6)
 @pytest.mark.requirement("RL-2")
 def test_larger_work_killed_at_random_instants(
-    campaign: Campaign, server: KillServer, tmp_path: Path
+    campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     seed = Case("kill-instants", campaign.seed, 0).rng("scene")
     scene, good, bad = make_scene(
-        tmp_path, partial(build_large, rng=seed), partial(change_some, rng=seed)
+        quick_disk, partial(build_large, rng=seed), partial(change_some, rng=seed)
     )
     longest: dict[str, float] = {}
 
@@ -153,4 +153,4 @@ def test_larger_work_killed_at_random_instants(
         _kill(server, act, _order(act, after_s=after_s), must_die=False)
 
     title = "kill -9 at a random instant of a larger save or restore"
-    campaign.run(Scenario(1, "kill-instants", title), case, slice_cases=25)
+    campaign.run(Scenario(1, "kill-instants", title), case, slice_cases=12)

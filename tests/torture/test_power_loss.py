@@ -10,11 +10,9 @@ and take the next save and restore.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,20 +39,6 @@ from tests.torture.scenes import (
 )
 
 STATES_OF_A_RECORDING = 40
-_MEMORY_DISK = "/dev/shm"
-
-
-@pytest.fixture
-def quick_disk(tmp_path: Path) -> Iterator[Path]:
-    """Syncs are part of the model here, so that the real disk may be one that needs none."""
-    if not os.access(_MEMORY_DISK, os.W_OK):
-        yield tmp_path
-        return
-    directory = Path(tempfile.mkdtemp(dir=_MEMORY_DISK, prefix="holdfast-torture-"))
-    try:
-        yield directory
-    finally:
-        remove_tree(directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,15 +213,15 @@ def _power_cuts(
         shutil.rmtree(root / "disk")
 
 
-@pytest.mark.torture_share(2)
+@pytest.mark.torture_share(3)
 @pytest.mark.requirement("RL-1")
 def test_the_power_goes_while_a_store_is_made(campaign: Campaign, quick_disk: Path) -> None:
     title = "power loss during the save that makes a store: a state of the disk each"
     scenario = Scenario(2, "power-first-save", title)
-    _power_cuts(campaign, scenario, quick_disk, _record_first_save, slice_cases=120)
+    _power_cuts(campaign, scenario, quick_disk, _record_first_save, slice_cases=80)
 
 
-@pytest.mark.torture_share(6)
+@pytest.mark.torture_share(8)
 @pytest.mark.requirement("RL-1", "RL-2")
 def test_the_power_goes_during_random_work(campaign: Campaign, quick_disk: Path) -> None:
     title = (
@@ -245,4 +229,4 @@ def test_the_power_goes_during_random_work(campaign: Campaign, quick_disk: Path)
         " a state of the disk each"
     )
     scenario = Scenario(2, "power-work", title)
-    _power_cuts(campaign, scenario, quick_disk, _record_work, slice_cases=320)
+    _power_cuts(campaign, scenario, quick_disk, _record_work, slice_cases=160)
