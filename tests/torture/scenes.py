@@ -145,12 +145,11 @@ def wreck_small(project: Path) -> None:
 
 
 def build_large(project: Path, rng: random.Random) -> None:
-    """Some hundred files, a few of them large enough to be cut into pieces."""
-    for number in range(150):
+    """Dozens of files, one of them large enough to be cut into pieces."""
+    for number in range(80):
         size = rng.choice((0, 50, 700, 5_000, 30_000))
-        write(project / f"src/{number % 12}/file-{number}.txt", rng.randbytes(size))
-    for number in range(2):
-        write(project / f"data/{number}.bin", rng.randbytes(1_500_000))
+        write(project / f"src/{number % 8}/file-{number}.txt", rng.randbytes(size))
+    write(project / "data/large.bin", rng.randbytes(1_300_000))
 
 
 def change_some(project: Path, rng: random.Random) -> None:

@@ -54,6 +54,16 @@ class StoreAccess(Protocol):
         """Every file of the store, whatever it is, for looking into its bytes."""
         ...
 
+    def read_note(self) -> bytes | None:
+        """What a restore that has not begun its changes left to be put right, or None."""
+        ...
+
+    def write_note(self, data: bytes) -> None:
+        """Durable when it returns."""
+        ...
+
+    def remove_note(self) -> None: ...
+
     def size_bytes(self) -> int:
         """Everything the store takes on disk: content, catalog, logs, caches."""
         ...

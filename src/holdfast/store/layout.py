@@ -12,6 +12,7 @@ $HOLDFAST_HOME/
     objects/packs/*.pack        content
     stat-cache.db               speeds up scans (may be lost)
     journal                     only while a restore runs
+    unlocked                    only while a restore has files open that their owner had closed
     suspect                     only after a failed sync, until its files have been read back
     purge                       only while content is being removed for good
 """
@@ -78,6 +79,10 @@ class StoreLayout:
     @property
     def journal(self) -> Path:
         return self.directory / "journal"
+
+    @property
+    def unlocked(self) -> Path:
+        return self.directory / "unlocked"
 
     @property
     def suspect(self) -> Path:

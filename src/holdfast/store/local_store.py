@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.store.encryption.unlocking import Unlocked
 
-_JOURNAL = b"journal"
-
 
 class LocalStore:
     """See `holdfast.ports.store_access.StoreAccess` for the contract of the shared members."""
@@ -57,7 +55,7 @@ class LocalStore:
             self.unlocked = unlock(layout)
             purpose = purpose.split(" ")[0]  # the lock file is not encrypted
         keys = None if self.unlocked is None else self.unlocked.keys
-        self._journal_cipher = keys.cipher("journal") if keys else None
+        self._note_cipher = keys.cipher("journal") if keys else None
         self._fs = fs
         self._layout = layout
         self._workspace = workspace
@@ -199,50 +197,60 @@ class LocalStore:
         return WorkspaceId(self._layout.directory.name)
 
     def read_journal(self) -> bytes | None:
-        with store_trouble("reading its journal"):
+        return self._read(self._layout.journal)
+
+    def write_journal(self, data: bytes) -> None:
+        self._write(self._layout.journal, data)
+
+    def remove_journal(self) -> None:
+        self._remove(self._layout.journal)
+
+    def read_note(self) -> bytes | None:
+        return self._read(self._layout.unlocked)
+
+    def write_note(self, data: bytes) -> None:
+        self._write(self._layout.unlocked, data)
+
+    def remove_note(self) -> None:
+        self._remove(self._layout.unlocked)
+
+    def read_purge_note(self) -> bytes | None:
+        return self._read(self._layout.purge_note)
+
+    def write_purge_note(self, data: bytes) -> None:
+        self._write(self._layout.purge_note, data)
+
+    def remove_purge_note(self) -> None:
+        self._remove(self._layout.purge_note)
+        with store_trouble("finishing a removal"):
+            sync_directory(self._fs, os.fsencode(self._layout.directory))
+
+    def _read(self, path: Path) -> bytes | None:
+        """One of the small files that say what is under way; they name paths and digests, so in
+        an encrypted store each is sealed, with its own name as the context."""
+        with store_trouble(f"reading its {path.name}"):
             try:
-                data = self._layout.journal.read_bytes()
+                data = path.read_bytes()
             except FileNotFoundError:
                 return None
-        return data if self._journal_cipher is None else self._open_journal(data)
-
-    def _open_journal(self, data: bytes) -> bytes:
-        """What is not authentic is no journal: whoever decodes it says so."""
+        if self._note_cipher is None:
+            return data
         from holdfast.store.encryption.cipher import NotAuthentic
 
         try:
-            return self._journal_cipher.open(data, _JOURNAL) if self._journal_cipher else data
+            return self._note_cipher.open(data, path.name.encode())
         except NotAuthentic:
-            return b""
+            return b""  # whoever decodes it says that it cannot be used
 
-    def write_journal(self, data: bytes) -> None:
-        if self._journal_cipher is not None:
-            data = self._journal_cipher.seal(data, _JOURNAL)
-        with (
-            store_trouble("writing its journal"),
-            self._suspicion.syncing(self._layout.journal),
-        ):
-            atomic_write(self._fs, os.fsencode(self._layout.journal), data)
+    def _write(self, path: Path, data: bytes) -> None:
+        if self._note_cipher is not None:
+            data = self._note_cipher.seal(data, path.name.encode())
+        with store_trouble(f"writing its {path.name}"), self._suspicion.syncing(path):
+            atomic_write(self._fs, os.fsencode(path), data)
 
-    def remove_journal(self) -> None:
-        with store_trouble("removing its journal"), contextlib.suppress(FileNotFoundError):
-            self._fs.unlink(os.fsencode(self._layout.journal))
-
-    def read_purge_note(self) -> bytes | None:
-        try:
-            return self._layout.purge_note.read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def write_purge_note(self, data: bytes) -> None:
-        with store_trouble("noting what is to be removed"):
-            atomic_write(self._fs, os.fsencode(self._layout.purge_note), data)
-
-    def remove_purge_note(self) -> None:
-        with store_trouble("finishing a removal"):
-            with contextlib.suppress(FileNotFoundError):
-                self._fs.unlink(os.fsencode(self._layout.purge_note))
-            sync_directory(self._fs, os.fsencode(self._layout.directory))
+    def _remove(self, path: Path) -> None:
+        with store_trouble(f"removing its {path.name}"), contextlib.suppress(FileNotFoundError):
+            self._fs.unlink(os.fsencode(path))
 
     def erase_leftovers(self) -> None:
         with store_trouble("removing temporary files"):

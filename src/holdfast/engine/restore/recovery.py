@@ -23,6 +23,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
+from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
@@ -36,6 +37,7 @@ from holdfast.engine.restore.records import (
 from holdfast.engine.restore.restore import carry_out
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unfinished import leftovers
+from holdfast.engine.restore.unlocking import put_back_noted
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 
@@ -47,13 +49,22 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     data = vault.access.read_journal()
     if data is None:
         _remove_leftovers(vault)
+        put_back_noted(vault, lambda path: False)
         return False
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
         _finish(vault, scanner, journal, file_filter)
     _remove_leftovers(vault, journal.staging)
+    put_back_noted(vault, _is_in(vault, journal))
     vault.access.remove_journal()
     return True
+
+
+def _is_in(vault: Vault, journal: Journal) -> Callable[[bytes], bool]:
+    """Whether the restore that was finished, or taken back, has set a path's mode itself."""
+    goal = journal.safety if journal.backwards else journal.target
+    tree = _checkpoint(vault, journal.session_id, goal).tree
+    return lambda path: entry_at(vault.load_tree, tree, path) is not None
 
 
 def _finish(

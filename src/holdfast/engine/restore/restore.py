@@ -60,14 +60,19 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             safety = add_safety(vault, saved, request, at_head)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
-            outcome = carry_out(
-                vault, scanner, request, plan, safety, token=token, head_before=head
+            return carry_out(
+                vault,
+                scanner,
+                request,
+                plan,
+                safety,
+                token=token,
+                head_before=head,
+                unlocked=unlocked,
             )
         except BaseException:
             unlocked.put_back()
             raise
-        unlocked.put_back(but={step.path for step in plan.steps})
-        return outcome
 
 
 def _nothing_to_do(
@@ -129,6 +134,7 @@ def carry_out(
     *,
     token: str,
     head_before: CheckpointId | None,
+    unlocked: Unlocked | None = None,
 ) -> RestoreOutcome:
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
     recovery."""
@@ -178,6 +184,8 @@ def carry_out(
         record, final_safety = record_restore(
             vault, request, safety, tree, result, token, head_before
         )
+        if unlocked is not None:
+            unlocked.put_back(but={step.path for step in plan.steps})
         staging.remove()
         vault.access.remove_journal()
     return RestoreOutcome(

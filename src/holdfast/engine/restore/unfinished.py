@@ -9,7 +9,7 @@ from holdfast.engine.vault import Vault
 
 def needs_recovery(vault: Vault) -> bool:
     """Whether a restore was left unfinished, or is being done by someone else right now."""
-    if vault.access.read_journal() is not None:
+    if vault.access.read_journal() is not None or vault.access.read_note() is not None:
         return True
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         return bool(leftovers(vault, handles))
