@@ -125,3 +125,35 @@ def test_a_file_with_a_second_name_outside_the_workspace_is_reported(
     with SessionCheckpointer(workspace, "s") as session:
         outcome = session.save_checkpoint("linked")
     assert [s.path for s in outcome.skipped if "hardlink" in s.reason.value] == [b"inside"]
+
+
+_YEAR_2262_NS = (1 << 63) - 1
+
+
+@pytest.mark.requirement("RL-6", "RB-9")
+@pytest.mark.parametrize(
+    ("time_ns", "kept_ns"),
+    [
+        (-1, -1),
+        (-(10**18), -(10**18)),
+        (4_102_444_800 * 10**9 + 7, 4_102_444_800 * 10**9 + 7),
+        (_YEAR_2262_NS, _YEAR_2262_NS),
+        (12_000_000_000 * 10**9, _YEAR_2262_NS),
+    ],
+    ids=["just before 1970", "1938", "2100", "2262", "2350"],
+)
+def test_files_from_any_time_are_captured(workspace: Path, time_ns: int, kept_ns: int) -> None:
+    """A checkpoint knows times of the years 1678 to 2262; others become the nearest of these."""
+    (workspace / "dir").mkdir()
+    (workspace / "dir/file").write_bytes(b"bytes")
+    (workspace / "dir/link").symlink_to("file")
+    for path in (workspace / "dir/file", workspace / "dir/link", workspace / "dir"):
+        os.utime(path, ns=(time_ns, time_ns), follow_symlinks=False)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("as it was")
+        assert session.save_checkpoint("again").checkpoint.changed.modified == 0
+        shutil.rmtree(workspace / "dir")
+        session.restore(first)
+    assert (workspace / "dir/file").read_bytes() == b"bytes"
+    for path in (workspace / "dir/file", workspace / "dir/link"):
+        assert path.lstat().st_mtime_ns == kept_ns

@@ -49,7 +49,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a campaign came to. `covered` says which finite space was gone through completely."""
+    """What a campaign came to. `covered` says which finite space was gone through completely, and
+    what else there is to say."""
 
     part: int
     scenario: str
@@ -69,6 +70,8 @@ class Campaign:
     """`seconds` bounds a campaign, else the number of cases that the scenario gives a slice.
 
     `only` is the number of the one case to repeat; `results` is None where nothing is recorded.
+    `note` is what a scenario has to say beyond its number of cases: what it counted, or what this
+    machine has not got.
     """
 
     seed: int
@@ -77,6 +80,7 @@ class Campaign:
     only: int | None = None
     results: Path | None = None
     failed: list[str] = field(default_factory=list)
+    note: str = ""
 
     @property
     def is_slice(self) -> bool:
@@ -116,7 +120,7 @@ class Campaign:
             seconds=round(time.monotonic() - began, 1),
             seed=self.seed,
             command=self._command(),
-            covered=covered if space is not None and done >= space else "",
+            covered="; ".join(filter(None, (covered * (done >= (space or done + 1)), self.note))),
             machine=f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, "
             f"Python {platform.python_version()}",
             date=time.strftime("%Y-%m-%d", time.gmtime()),

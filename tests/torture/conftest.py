@@ -11,9 +11,8 @@ import pytest
 
 from tests.conftest import torture_seed
 from tests.torture.campaign import RESULTS, Campaign
+from tests.torture.disks import memory_disk
 from tests.torture.scenes import remove_tree
-
-_MEMORY_DISK = "/dev/shm"
 
 
 @pytest.fixture(params=["slice", pytest.param("campaign", marks=pytest.mark.torture)])
@@ -37,10 +36,11 @@ def long_campaign(request: pytest.FixtureRequest, torture_seconds: float) -> Cam
 def quick_disk(tmp_path: Path) -> Iterator[Path]:
     """A directory in memory if there is such a place: for cases whose syncs are made to fail, or
     are part of a model, or do not matter because it is the process that dies and not the power."""
-    if not os.access(_MEMORY_DISK, os.W_OK):
+    memory = memory_disk()
+    if memory is None:
         yield tmp_path
         return
-    directory = Path(tempfile.mkdtemp(dir=_MEMORY_DISK, prefix="holdfast-torture-"))
+    directory = Path(tempfile.mkdtemp(dir=memory, prefix="holdfast-torture-"))
     try:
         yield directory
     finally:

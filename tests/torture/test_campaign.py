@@ -47,6 +47,16 @@ def test_a_space_counts_as_covered_only_when_all_of_it_was_run(tmp_path: Path) -
     assert run(10) == "every call"
 
 
+def test_what_a_scenario_counted_is_part_of_its_row() -> None:
+    campaign = Campaign(7, "sample", 60.0)
+    campaign.note = "12 swaps"
+    options = {"slice_cases": 1, "space": 10, "covered": "every call"}
+    row = campaign.run(SCENARIO, lambda case: None, most_cases=10, **options)  # type: ignore[arg-type]
+    assert row.covered == "every call; 12 swaps"
+    row = campaign.run(SCENARIO, lambda case: None, most_cases=9, **options)  # type: ignore[arg-type]
+    assert row.covered == "12 swaps"
+
+
 def test_a_slice_is_spread_over_the_space_and_records_nothing(tmp_path: Path) -> None:
     numbers: list[int] = []
     campaign = Campaign(7, "sample")

@@ -9,6 +9,12 @@ from holdfast.domain.ids import Digest
 
 MODE_MASK = 0o7777
 SETID_BITS = 0o6000
+_LATEST_NS = (1 << 63) - 1
+
+
+def storable_ns(time_ns: int) -> int:
+    """The nearest time that fits into 64 bits: years 1678 to 2262. File systems know more."""
+    return max(-_LATEST_NS, min(time_ns, _LATEST_NS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from holdfast.ports.objects import ObjectStore
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
 
-_ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,10 @@ class Vault:
 
     @contextmanager
     def open_root(self) -> Iterator[int]:
-        """A handle on the workspace; everything below is reached from it, never through links."""
+        """A handle on the workspace; everything below is reached from it, never through links.
+
+        Neither is it: the path was made free of links when the workspace was opened, so a link
+        that stands there now is somebody's doing."""
         try:
             fd = self.fs.open(os.fsencode(self.workspace), _ROOT_FLAGS)
         except OSError as error:

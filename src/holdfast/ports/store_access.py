@@ -13,7 +13,8 @@ from holdfast.domain.ids import WorkspaceId
 class StoreAccess(Protocol):
     @property
     def workspace_id(self) -> WorkspaceId:
-        """The id that ties the store to its workspace; a copy of either has another."""
+        """The id that ties the store to its workspace; a copy of either has another, and so has the
+        store that another user keeps of the same workspace. It can be part of a file name."""
         ...
 
     def exclusive(self, *, wait: bool = ...) -> AbstractContextManager[None]:

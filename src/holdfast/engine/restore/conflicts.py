@@ -9,12 +9,12 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Mapping
 
-from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry
+from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.executor import Displaced
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
@@ -31,7 +31,7 @@ def find_unsaved(
         status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             target = vault.fs.readlink(item.slot, dir_fd=item.area)
-            link = SymlinkEntry(item.slot, target, status.st_mtime_ns)
+            link = SymlinkEntry(item.slot, target, storable_ns(status.st_mtime_ns))
             if not link.same_state(item.expected):
                 links[item.path] = link
         elif stat.S_ISREG(status.st_mode):
@@ -54,7 +54,9 @@ def find_unknown(
         for directory in journal.staging:
             try:
                 area = handles.open(directory)
-            except FileNotFoundError:
+            except OSError as error:
+                if error.errno not in NO_DIRECTORY:
+                    raise
                 continue
             for slot in vault.fs.list_names(area):
                 path = journal.slots.get(int(slot)) if slot.isdigit() else None
@@ -82,7 +84,7 @@ def _capture(vault: Vault, items: list[Displaced]) -> dict[bytes, FileEntry | Sy
                 item.slot,
                 status.st_mode & MODE_MASK,
                 read.content.size,
-                status.st_mtime_ns,
+                storable_ns(status.st_mtime_ns),
                 read.content.digest,
                 read.content.chunks,
                 is_sparse(read.status),

@@ -20,14 +20,17 @@ from holdfast.domain.entries import MODE_MASK, DirectoryEntry, FileEntry, Symlin
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, OWNER_ALL, DirectoryHandles
+from holdfast.engine.restore.handles import (
+    DIRECTORY_FLAGS,
+    NO_DIRECTORY,
+    OWNER_ALL,
+    DirectoryHandles,
+)
 from holdfast.engine.restore.staging import Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, TransferProgress
-
-_NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class StepFailed(Exception):
@@ -318,13 +321,13 @@ class Executor:
             try:
                 self._fs.fsync(self._handles.open(path))
             except OSError as error:
-                if error.errno not in _NO_DIRECTORY:  # it was removed by a later step
+                if error.errno not in NO_DIRECTORY:  # it was removed by a later step
                     raise
         for path in self.done.changed_modes:
             try:
                 self._sync_file(path)
             except OSError as error:
-                if error.errno not in _NO_DIRECTORY:  # somebody has removed it meanwhile
+                if error.errno not in NO_DIRECTORY:  # somebody has removed it meanwhile
                     raise
 
     def _sync_file(self, path: bytes) -> None:
@@ -338,7 +341,7 @@ class Executor:
             try:
                 self._handles.open_for_change(path)
             except OSError as error:
-                if error.errno not in _NO_DIRECTORY:
+                if error.errno not in NO_DIRECTORY:
                     raise
         while self.done.undo:
             self.done.undo.pop()()

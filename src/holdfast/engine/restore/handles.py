@@ -13,6 +13,9 @@ from holdfast.ports.filesystem import Filesystem
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OWNER_ALL = 0o700
+NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""What opening says of a directory that is gone, or that has become a file or a link."""
+
 _MOST_OPEN = 200
 
 

@@ -25,7 +25,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.records import (
@@ -177,8 +177,10 @@ def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None
             try:
                 above = handles.open(parent(path))
                 fd = vault.fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
-            except FileNotFoundError:
-                continue
+            except OSError as error:
+                if error.errno not in NO_DIRECTORY:
+                    raise
+                continue  # gone, or something of somebody else stands there
             try:
                 remove_contents(vault.fs, fd)
             finally:

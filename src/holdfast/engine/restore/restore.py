@@ -36,6 +36,7 @@ from holdfast.engine.restore.records import (
     save_present,
 )
 from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.unfinished import staging_prefix
 from holdfast.engine.restore.unlocking import Unlocked, locked_paths
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save import SavedTree
@@ -155,7 +156,8 @@ def carry_out(
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        staging = Staging(vault.fs, vault.objects, handles, token, drop_setid=drop_setid)
+        name = staging_prefix(vault) + token.encode()
+        staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
         executor = Executor(
             vault.fs, handles, staging, setid_mask=mode_mask, best_effort=request.best_effort
         )

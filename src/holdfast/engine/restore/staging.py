@@ -12,7 +12,7 @@ import os
 import stat
 
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
-from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join, parent
+from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.engine.content import read_content
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.ports.filesystem import Filesystem
@@ -33,14 +33,14 @@ class Staging:
         fs: Filesystem,
         objects: ObjectStore,
         handles: DirectoryHandles,
-        token: str,
+        name: bytes,
         *,
         drop_setid: bool,
     ) -> None:
         self._fs = fs
         self._objects = objects
         self._handles = handles
-        self._name = STAGING_PREFIX + token.encode()
+        self._name = name
         self._mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
         self._areas: dict[int, tuple[int, bytes]] = {}
         self._first_names: dict[bytes, tuple[int, bytes]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.vault import Vault
@@ -15,11 +17,26 @@ def needs_recovery(vault: Vault) -> bool:
         return bool(leftovers(vault, handles))
 
 
+def staging_prefix(vault: Vault) -> bytes:
+    """How the names of this store's staging directories begin. One workspace can have several
+    stores, each user's own, and what lies in the staging of another may be in use."""
+    return STAGING_PREFIX + vault.access.workspace_id.encode() + b"-"
+
+
 def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
-    """Staging directories in their usual place."""
+    """Staging directories in their usual place. Anything else by such a name is not ours."""
     try:
         marker_fd = handles.open(MARKER_DIRECTORY)
     except OSError:
         return []
-    names = vault.fs.list_names(marker_fd)
-    return [join(MARKER_DIRECTORY, name) for name in names if name.startswith(STAGING_PREFIX)]
+    prefix = staging_prefix(vault)
+    names = [name for name in vault.fs.list_names(marker_fd) if name.startswith(prefix)]
+    return [join(MARKER_DIRECTORY, name) for name in names if _is_directory(vault, marker_fd, name)]
+
+
+def _is_directory(vault: Vault, dir_fd: int, name: bytes) -> bool:
+    try:
+        mode = vault.fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(mode)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, to_text
 
@@ -47,7 +48,8 @@ class DirectoryKey(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> DirectoryKey:
-        return cls(status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+        mtime_ns, ctime_ns = storable_ns(status.st_mtime_ns), storable_ns(status.st_ctime_ns)
+        return cls(status.st_ino, mtime_ns, ctime_ns, status.st_mode)
 
 
 class FileRow(NamedTuple):

@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
 from holdfast.domain.sizes import size_words
@@ -265,8 +266,8 @@ class Survey:
         self._files[name] = FileRow(
             final.st_ino,
             read.content.size,
-            final.st_mtime_ns,
-            final.st_ctime_ns,
+            storable_ns(final.st_mtime_ns),
+            storable_ns(final.st_ctime_ns),
             final.st_mode,
             flags,
             read.content.digest,
@@ -284,9 +285,8 @@ class Survey:
             return
         except OSError:
             raise _Swapped from None
-        self._symlinks.append(
-            LinkRow(name, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, target)
-        )
+        mtime_ns = storable_ns(status.st_mtime_ns)
+        self._symlinks.append(LinkRow(name, status.st_ino, mtime_ns, status.st_ctime_ns, target))
 
 
 def _is_noted(skipped: tuple[Skipped, ...], files: dict[bytes, FileRow]) -> bool:

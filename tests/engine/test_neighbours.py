@@ -1,0 +1,98 @@
+"""Others who use the same workspace or machine: their stores, their names, their files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import WorkspaceRefused
+from tests.support.composition import composed
+from tests.support.hostile_trees import fill
+from tests.support.tree_hash import debris, describe
+from tests.support.watched_filesystem import Call, WatchedFilesystem, once
+
+pytestmark = pytest.mark.requirement("RL-7")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return workspace
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "pipe", "directory of another store"])
+def test_what_is_named_like_staging_but_is_not_ours_is_left_alone(
+    workspace: Path, tmp_path: Path, kind: str
+) -> None:
+    fill(workspace / "file", b"mine")
+    fill(tmp_path / "outside/victim", b"precious")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        with open_workspace(workspace, create=False) as opened:
+            own = f".holdfast-staging-{opened.store.store_id}-"
+        planted = workspace / ".holdfast" / (own + "x")
+        if kind == "file":
+            fill(planted, b"theirs")
+        elif kind == "link":
+            planted.symlink_to(tmp_path / "outside")
+        elif kind == "pipe":
+            os.mkfifo(planted)
+        else:
+            planted = workspace / ".holdfast" / ".holdfast-staging-0123-x"
+            fill(planted / "0", b"theirs")
+        fill(workspace / "file", b"changed")
+        session.checkpoint("after")
+        session.restore(first)
+        assert (workspace / "file").read_bytes() == b"mine"
+    assert planted.is_symlink() or planted.exists()
+    assert (tmp_path / "outside/victim").read_bytes() == b"precious"
+
+
+def test_a_save_into_another_store_leaves_a_running_restore_its_staging(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """Two users, or one with two homes: what a restore has taken out must not be cleaned away."""
+    fill(workspace / "file", b"first")
+    home = {"HOLDFAST_HOME": str(tmp_path / "another-home")}
+
+    def save_elsewhere() -> None:
+        with SessionCheckpointer(workspace, "mine") as session:
+            session.checkpoint("meanwhile")
+
+    def is_first_exchange(call: Call) -> bool:
+        return call.member == "exchange"
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HOLDFAST_HOME", home["HOLDFAST_HOME"])
+        fs = WatchedFilesystem()
+        with composed(workspace, fs=fs.as_port()) as opened:
+            good = opened.save()
+            fill(workspace / "file", b"second")
+            environment.undo()
+            fs.after = once(is_first_exchange, save_elsewhere)
+            outcome = opened.restore(good.id)
+            assert outcome.verified
+            opened.undo()
+    assert (workspace / "file").read_bytes() == b"second"
+    assert debris(workspace) == []
+
+
+def test_a_workspace_that_became_a_link_is_refused(workspace: Path, tmp_path: Path) -> None:
+    fill(workspace / "file", b"mine")
+    fill(tmp_path / "outside/victim", b"precious")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        before = describe(tmp_path / "outside", mtimes=True)
+        workspace.rename(tmp_path / "aside")
+        workspace.symlink_to(tmp_path / "outside")
+        with pytest.raises(WorkspaceRefused, match="cannot be opened") as refused:
+            session.restore(first)
+        assert refused.value.hint
+        with pytest.raises(WorkspaceRefused, match="cannot be opened"):
+            session.checkpoint("through the link")
+    assert describe(tmp_path / "outside", mtimes=True) == before
