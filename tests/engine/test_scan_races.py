@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
-from tests.support.composition import composed, configure
+from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -138,6 +140,34 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_and_then_marked(
         reasons = [s.reason for s in opened.engine.skipped(checkpoint)]
     assert (SkipReason.UNSTABLE not in reasons) == stable
     assert checkpoint.partial != stable
+
+
+@pytest.mark.parametrize(("times", "stable"), [(1, True), (50, False)])
+def test_a_file_that_changes_through_a_mapping_while_it_is_read_is_no_mixture(
+    workspace: Path, times: int, stable: bool
+) -> None:
+    """Such writes change no times, and the last time that changed lies some seconds back."""
+    size = 9_000_000
+    file = fill(workspace / "file", b"a" * size)
+    written = 0
+    with file.open("r+b") as opened_file, mmap.mmap(opened_file.fileno(), size) as mapping:
+        mapping[0] = mapping[size - 1] = ord("a")  # these pages are dirty, and the times are set
+
+        def write(call: Call) -> None:
+            nonlocal written
+            if call.member == "read" and written < times:
+                written += 1
+                mapping[0] = mapping[size - 1] = ord("a") + written
+
+        fs = WatchedFilesystem(after=write)
+        later = SteppedClock(time.time_ns() + 5_000_000_000)
+        with composed(workspace, fs=fs.as_port(), clock=later) as opened:
+            checkpoint = opened.save()
+            reasons = [s.reason for s in opened.engine.skipped(checkpoint)]
+    assert (SkipReason.UNSTABLE not in reasons) == stable
+    with SessionCheckpointer(workspace, "s") as session:
+        content = _content(session, checkpoint.id)
+    assert not stable or content[0] == content[-1] == ord("b")
 
 
 def test_a_file_that_grows_past_the_threshold_while_it_is_read_is_kept_whole(

@@ -5,8 +5,9 @@
 
 A change of times alone does not tell: one long write sets the time when it begins and can still be
 copying when both looks are done. So for a file that changed a moment ago the system is asked
-whether anybody has it open for writing; where it does not tell, two reads must agree. A file that
-has a writer is also read again by the next scan, because writes through a mapping change no times.
+whether anybody has it open for writing; where it does not tell, two reads must agree. They must
+also where a file has a writer and times that did not change lately, because writes through a
+mapping change no times; such a file is read again by the next scan, too.
 
 Guarantee: content reported as stable is one state of the file. Special files are never opened for
 reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a
@@ -83,12 +84,12 @@ def _attempt(
     size = before.st_size
     writer = fs.is_open_for_writing(fd)
     content = consume(fd, size)
-    stable = True
-    if before.st_ctime_ns >= started_ns - _A_MOMENT_NS - size * _SLOWEST_WRITE_NS_PER_BYTE:
-        stable = writer is False
-        if writer is None:
-            fs.lseek(fd, 0, os.SEEK_SET)
-            stable = consume(fd, size) == content
+    slow = size * _SLOWEST_WRITE_NS_PER_BYTE
+    recent = before.st_ctime_ns >= started_ns - _A_MOMENT_NS - slow
+    stable = not (recent and writer)
+    if stable and (writer or (recent and writer is None)):
+        fs.lseek(fd, 0, os.SEEK_SET)
+        stable = consume(fd, size) == content
     after = fs.fstat(fd)
     return content, after, stable and _unchanged(before, after), writer is True
 
