@@ -18,7 +18,7 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
-from holdfast.domain.settings import USER_ONLY, check_setting, make_settings
+from holdfast.domain.settings import USER_ONLY, Settings, check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.faults import store_trouble, translate_os_error
@@ -93,6 +93,7 @@ def open_workspace(
     environment: Mapping[str, str] | None = None,
     purpose: str = "holdfast",
     passive: bool = False,
+    recover: bool = True,
     new_store: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
     ask_passphrase: Callable[[], str | None] | None = None,
@@ -102,6 +103,7 @@ def open_workspace(
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
+    Without `recover` just a restore that was interrupted is left as it is.
     With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
     open it. `ask_passphrase` is called when nothing else opens a store that has a passphrase.
     """
@@ -140,19 +142,9 @@ def open_workspace(
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
-        vault = Vault(
-            directory,
-            fs,
-            store.objects,
-            store.catalog,
-            store.stat_cache,
-            store,
-            clock,
-            ids,
-            settings,
-        )
+        vault = _vault(directory, fs, store, clock, settings)
         engine = Engine(vault, file_filter=file_filter)
-        recovered = not passive and engine.recover_if_free()
+        recovered = recover and not passive and engine.recover_if_free()
         return OpenWorkspace(engine, store, origins, recovered=recovered)
     except BaseException:
         store.close()
@@ -221,6 +213,28 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
                 hint="choose a place of which you keep a backup elsewhere",
             )
     return read_key_file(place) if os.path.lexists(place) else make_key_file(place)
+
+
+def _vault(
+    workspace: Path, fs: LocalFilesystem, store: LocalStore, clock: SystemClock, settings: Settings
+) -> Vault:
+    return Vault(
+        workspace,
+        fs,
+        store.objects,
+        store.catalog,
+        store.stat_cache,
+        store,
+        clock,
+        RandomIds(),
+        settings,
+    )
+
+
+def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> StoreLayout | None:
+    """The store that belongs to a directory, whatever state it is in."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    return WorkspaceIdentity(LocalFilesystem(), home, RandomIds()).locate(workspace)
 
 
 def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = None) -> Path | None:

@@ -16,7 +16,7 @@ SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 # What this version promises of the command line.
 PROMISED_COMMANDS = frozenset(
     "init status checkpoint log show diff restore undo redo delete export import purge config stats"
-    " check demo".split()
+    " check demo repair cleanup doctor".split()
 )
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]]*\]\(([^)\s]+)\)")
@@ -89,7 +89,9 @@ def test_every_make_target_that_is_named_exists(path: Path) -> None:
 @pytest.mark.parametrize("path", documents(), ids=relative)
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     named = {
-        key for code in _code(path) for key in re.findall(r"\bconfig (?:get|set) ([a-z_.]+)", code)
+        key.partition(".")[0]
+        for code in _code(path)
+        for key in re.findall(r"\bconfig (?:get|set) ([a-z_.]+)", code)
     }
     assert named - set(settings.KEYS) == set()
 

@@ -59,6 +59,7 @@ class SkipReason(StrEnum):
     XATTRS = "extended attributes not captured"
     OUTSIDE_LINK = "hardlink to a path outside the workspace"
     PURGED = "removed for good by holdfast purge"
+    LOST = "lost to damage of the store"
 
     @property
     def is_failure(self) -> bool:
@@ -67,6 +68,7 @@ class SkipReason(StrEnum):
             SkipReason.UNREADABLE,
             SkipReason.UNSTABLE,
             SkipReason.TOO_DEEP,
+            SkipReason.LOST,
         )
 
     @property

@@ -23,6 +23,7 @@
     │   │   └── ForeignBundle     exit 5   it comes from another workspace
     │   └── LimitReached          exit 5   a configured limit
     ├── StoreDamaged              exit 6   bytes that are not what they were
+    │   ├── IndexDamaged          exit 6   what tells where objects are; can be made again
     │   ├── ObjectMissing         exit 6
     │   ├── ObjectDamaged         exit 6
     │   ├── StoreSuspect          exit 6   a sync failed; nothing is taken before it is read back
@@ -151,6 +152,10 @@ class LimitReached(Refused):
 class StoreDamaged(HoldfastError):
     code = "store_damaged"
     exit_status = 6
+
+
+class IndexDamaged(StoreDamaged):
+    code = "index_damaged"
 
 
 class ObjectMissing(StoreDamaged):

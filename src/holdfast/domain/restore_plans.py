@@ -247,7 +247,7 @@ class _Lookup:
             if (reason := self._reasons.get(path)) is not None:
                 return reason
             path = parent(path)
-        return None
+        return self._reasons.get(b"")
 
     def first_below(self, directory: bytes) -> bytes | None:
         return self._below.get(directory)

@@ -1,31 +1,52 @@
 """Which checkpoints may go: rules per kind as data, and the decision for each with its reason.
 
-Pure: the caller says what time it is and which checkpoints are protected. A checkpoint is kept
-when no rule speaks about its kind, when it is protected, or when it is both young enough and
-among the newest of its kind.
+Pure: the caller says what time it is and which checkpoints are protected, and why. A checkpoint is
+kept when it is protected or has a name, when no rule speaks about its kind, when it is among the
+`least` newest of its kind, or when it is both young enough and among the `most` newest.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, undo_lists
 from holdfast.domain.sessions import Session
 
-_HOUR_NS = 3600 * 1_000_000_000
+_SECOND_NS = 1_000_000_000
+_HOUR_NS = 3600 * _SECOND_NS
 _DAY_NS = 24 * _HOUR_NS
+_UNITS = {"minute": 60 * _SECOND_NS, "hour": _HOUR_NS, "day": _DAY_NS, "week": 7 * _DAY_NS}
+_AGE = re.compile(r"(-?\d+(?:\.\d+)?) ?(minute|hour|day|week)s?", re.ASCII)
+_LONGEST_AGE_NS = 100 * 366 * _DAY_NS
+_LARGEST_COUNT = 1_000_000
+FOREVER = "forever"
+NEVER_DROPPED = (Kind.INITIAL,)
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long and how many of a kind are kept in a session."""
+    """How long and how many of a kind are kept in a session; None sets no bound."""
 
-    longest_ns: int
-    most: int
+    longest_ns: int | None = None
+    most: int | None = None
+    least: int = 0
+
+    def to_plain(self) -> dict[str, Any] | str:
+        """As it is written in settings."""
+        plain: dict[str, Any] = {}
+        if self.longest_ns is not None:
+            plain["age"] = age_in_words(self.longest_ns)
+        if self.most is not None:
+            plain["most"] = self.most
+        if self.least:
+            plain["least"] = self.least
+        return plain or FOREVER
 
 
 DEFAULT_RULES: Mapping[Kind, RetentionRule] = {
@@ -38,6 +59,78 @@ DEFAULT_RULES: Mapping[Kind, RetentionRule] = {
     Kind.INTERVAL: RetentionRule(_DAY_NS, 50),
     Kind.THRESHOLD: RetentionRule(_DAY_NS, 50),
 }
+
+Rules = tuple[tuple[Kind, RetentionRule], ...]
+
+
+def parse_rules(value: Any) -> Rules:
+    """Rules from a table of kinds; `ValueError` for what is unknown, negative or contradictory."""
+    if isinstance(value, tuple):
+        return value  # parsed already
+    if not isinstance(value, dict):
+        raise ValueError('expects a table of kinds, e.g. {tool = {age = "3 days", most = 100}}')
+    return tuple(sorted((_kind(key), _rule(key, rule)) for key, rule in value.items()))
+
+
+def rules_with(own: Rules) -> dict[Kind, RetentionRule]:
+    return {**DEFAULT_RULES, **dict(own)}
+
+
+def _kind(key: Any) -> Kind:
+    try:
+        kind = Kind(key)
+    except ValueError:
+        known = ", ".join(k.value for k in Kind if k not in NEVER_DROPPED)
+        raise ValueError(f"there is no kind {key!r} of checkpoint; kinds are: {known}") from None
+    if kind in NEVER_DROPPED:
+        raise ValueError(f"{key} checkpoints are always kept; no rule can let them go")
+    return kind
+
+
+def _rule(kind: str, value: Any) -> RetentionRule:
+    if value == FOREVER:
+        return RetentionRule()
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f'{kind} expects "forever" or a table with age, most, least')
+    if unknown := sorted(value.keys() - {"age", "most", "least"}):
+        raise ValueError(f"{kind} knows no {unknown[0]!r}; there are age, most and least")
+    rule = RetentionRule(
+        parse_age(value["age"]) if "age" in value else None,
+        _count(f"{kind}.most", value["most"]) if "most" in value else None,
+        _count(f"{kind}.least", value.get("least", 0)),
+    )
+    if rule.most is not None and rule.least > rule.most:
+        raise ValueError(
+            f"{kind} contradicts itself: at least {rule.least} and at most {rule.most} are kept"
+        )
+    return rule
+
+
+def parse_age(value: Any) -> int:
+    """Nanoseconds from "36 hours", "7 days" or "2 weeks"."""
+    found = _AGE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{value!r} is not an age; write one such as '36 hours' or '7 days'")
+    age_ns = float(found[1]) * _UNITS[found[2]]
+    if age_ns < 0:
+        raise ValueError(f"an age is not negative, and {value!r} is")
+    if age_ns > _LONGEST_AGE_NS:
+        raise ValueError(f'{value!r} is longer than a century; write "forever"')
+    return int(age_ns)
+
+
+def age_in_words(age_ns: int) -> str:
+    for unit in ("week", "day", "hour"):
+        number, rest = divmod(age_ns, _UNITS[unit])
+        if number and not rest and (unit != "week" or number > 4):
+            return f"{number} {unit}{'s' if number != 1 else ''}"
+    return f"{age_ns / _UNITS['minute']:g} minutes"
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_COUNT:
+        raise ValueError(f"{name} expects a number from 0 to {_LARGEST_COUNT}, not {value!r}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +161,7 @@ def decide(
     checkpoints: Iterable[Checkpoint],
     *,
     now_ns: int,
-    protected: Collection[CheckpointId],
+    protected: Mapping[CheckpointId, str],
     rules: Mapping[Kind, RetentionRule] = DEFAULT_RULES,
 ) -> list[Decision]:
     """One decision per checkpoint, newest first within each session and kind."""
@@ -78,26 +171,35 @@ def decide(
     decisions: list[Decision] = []
     for (_, kind), members in groups.items():
         members.sort(key=lambda c: -c.sequence)
-        rule = rules.get(kind)
+        rule = rules.get(kind, RetentionRule())
         for rank, checkpoint in enumerate(members):
-            decisions.append(_decide(checkpoint, rank, rule, now_ns, protected))
+            reason = _kept_whatever_the_rule(checkpoint, protected)
+            keep, why = (True, reason) if reason else _by_rule(checkpoint, rank, rule, now_ns)
+            decisions.append(Decision(checkpoint, keep, why))
     return decisions
 
 
-def _decide(
-    checkpoint: Checkpoint,
-    rank: int,
-    rule: RetentionRule | None,
-    now_ns: int,
-    protected: Collection[CheckpointId],
-) -> Decision:
-    kind = checkpoint.kind.value
-    if rule is None:
-        return Decision(checkpoint, True, f"{kind} checkpoints are kept forever")
+def _kept_whatever_the_rule(
+    checkpoint: Checkpoint, protected: Mapping[CheckpointId, str]
+) -> str | None:
     if checkpoint.id in protected:
-        return Decision(checkpoint, True, "protected: HEAD, initial, approved or still undoable")
-    if rank >= rule.most:
-        return Decision(checkpoint, False, f"more than {rule.most} newer {kind} checkpoints")
-    if now_ns - checkpoint.created_at_ns > rule.longest_ns:
-        return Decision(checkpoint, False, f"older than {rule.longest_ns // _HOUR_NS} hours")
-    return Decision(checkpoint, True, f"among the newest {rule.most} and young enough")
+        return f"protected: {protected[checkpoint.id]}"
+    if checkpoint.kind in NEVER_DROPPED:
+        return f"{checkpoint.kind.value} checkpoints are always kept"
+    return "it has a name" if checkpoint.name is not None else None
+
+
+def _by_rule(
+    checkpoint: Checkpoint, rank: int, rule: RetentionRule, now_ns: int
+) -> tuple[bool, str]:
+    kind = checkpoint.kind.value
+    if rule.longest_ns is None and rule.most is None:
+        return True, f"{kind} checkpoints are kept forever"
+    if rank < rule.least:
+        return True, f"among the newest {rule.least} {kind} checkpoints"
+    if rule.most is not None and rank >= rule.most:
+        return False, f"{rule.most} newer {kind} checkpoints are kept"
+    # A clock that went back makes an age negative: too young to go.
+    if rule.longest_ns is not None and now_ns - checkpoint.created_at_ns > rule.longest_ns:
+        return False, f"older than {age_in_words(rule.longest_ns)} ({kind})"
+    return True, f"young enough, and few enough {kind} checkpoints"

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.domain.errors import InvalidSetting
 
+_LONGEST_SHOWN = 200
 _SIZE_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
 _SIZE_UNITS |= {"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 _SIZE_UNITS |= {"g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}
@@ -78,6 +79,12 @@ def _file(value: Any) -> str:
     return value
 
 
+def _retention(value: Any) -> Any:
+    from holdfast.domain.retention import parse_rules  # late: few settings are rules
+
+    return parse_rules(value)
+
+
 def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
     return field(default=default, metadata={"check": check, "help": help_text})
 
@@ -119,6 +126,9 @@ class Settings:
     key_file: str = _setting(
         "", _file, "the key file that opens encrypted stores; taken from the user's file only"
     )
+    retention: tuple[Any, ...] = _setting(
+        (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
+    )
 
 
 USER_ONLY = frozenset({"key_file"})
@@ -152,8 +162,9 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
+        shown = f"{key} cannot be {value!r}" if len(repr(value)) < _LONGEST_SHOWN else key
         raise InvalidSetting(
-            f"{key} cannot be {value!r}: {error}",
+            f"{shown}: {error}",
             hint=f"what it takes: {_EXAMPLES[key]}; what it means: holdfast config list",
         ) from None
 

@@ -18,7 +18,7 @@ from holdfast.domain.errors import Busy, InvalidSetting, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import DEFAULTS, USER_ONLY, check_setting
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.save import add_session, capture_policy, save
@@ -26,6 +26,7 @@ from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
+from holdfast.ports.progress import Progress
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
+    from holdfast.engine.prune import CleanupOutcome, CleanupPlan
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.ports.progress import Progress
@@ -177,12 +179,13 @@ class Engine:
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         from holdfast.domain.outcomes import DeleteOutcome
-        from holdfast.engine.prune import collect
+        from holdfast.engine.prune import collect, is_worth_collecting
         from holdfast.engine.references import resolve
 
         with self._exclusive():
             session = self.vault.catalog.session(session_id)
             checkpoint = resolve(self.vault, session_id, checkpoint.id)
+            near = self._near(checkpoint, session)
             with self.vault.catalog.transaction() as transaction:
                 transaction.add_operation(
                     NewOperation(
@@ -197,6 +200,8 @@ class Engine:
                     transaction.set_head(session_id, checkpoint.parent)
                 transaction.remove_checkpoint(checkpoint.id)
             try:
+                if not is_worth_collecting(self.vault, checkpoint, near):
+                    return DeleteOutcome(checkpoint.id, 0)
                 return DeleteOutcome(checkpoint.id, collect(self.vault))
             except StoreDamaged as error:
                 return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
@@ -243,6 +248,58 @@ class Engine:
         with self._exclusive():
             return finish_purge(self.vault)
 
+    def _near(self, checkpoint: Checkpoint, session: Session | None) -> list[Checkpoint]:
+        """The checkpoint before it, and the newest one, unless it is that itself."""
+        catalog = self.vault.catalog
+        near = list(
+            catalog.history(
+                checkpoint.session_id, limit=1, records=True, before=checkpoint.sequence
+            )
+        )
+        if session is not None and session.head not in (None, checkpoint.id):
+            head = catalog.checkpoint(session.id, str(session.head))
+            near += [head] if head is not None else []
+        return near
+
+    def plan_cleanup(self) -> CleanupPlan:
+        """What `cleanup` would do now; nothing is changed."""
+        from holdfast.engine.prune import plan_cleanup
+
+        with self._exclusive():
+            return plan_cleanup(self.vault)
+
+    def cleanup(self, progress: Progress) -> CleanupOutcome:
+        """Drop what the rules let go, free its space step by step, and clear debris away.
+
+        Others get their turn between the steps. Cut off anywhere it leaves a sound store, and goes
+        on the next time.
+        """
+        from holdfast.engine.prune import (
+            DEBRIS_GRACE_NS,
+            CleanupOutcome,
+            collect_some,
+            decisions,
+            drop,
+        )
+
+        with self._exclusive():
+            decided = decisions(self.vault)
+            drop(self.vault, decided)
+            debris = self.vault.access.remove_debris(self.vault.clock.now_ns() - DEBRIS_GRACE_NS)
+        known: set[Digest] = set()
+        freed = step = 0
+        try:
+            while True:
+                with self._exclusive():
+                    step = collect_some(self.vault, known)
+                if step == 0:
+                    return CleanupOutcome(tuple(decided), freed, debris)
+                freed += step
+                progress.advance("bytes freed", freed, None)
+        except StoreDamaged as error:
+            warning = f"no more space was freed: {error.message}"
+            return CleanupOutcome(tuple(decided), freed, debris, (warning,))
+
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store of the workspace does."""
         vault = self.vault
@@ -259,14 +316,21 @@ class Engine:
         }
 
     def set_setting(self, key: str, value: Any) -> None:
-        """Store a setting of this workspace; None takes it away again."""
-        check_setting(key, DEFAULTS.get(key) if value is None else value)
-        if key in USER_ONLY:
-            raise InvalidSetting(
-                f"{key} cannot be set for one store", hint="write it into the user's settings file"
-            )
-        with self._exclusive(), self.vault.catalog.transaction() as transaction:
-            transaction.set_setting(key, None if value is None else json.dumps(value))
+        """Store a setting of this workspace; None takes it away again. A dot leads to one entry of
+        a setting that is a table."""
+        key, _, entry = key.partition(".")
+        with self._exclusive():
+            if entry:
+                table = json.loads(self.vault.catalog.settings().get(key, "{}"))
+                value = {**table, entry: value} if value is not None else _without(table, entry)
+            check_setting(key, DEFAULTS.get(key) if value is None else value)
+            if key in USER_ONLY:
+                raise InvalidSetting(
+                    f"{key} cannot be set for one store",
+                    hint="write it into the user's settings file",
+                )
+            with self.vault.catalog.transaction() as transaction:
+                transaction.set_setting(key, None if value is None else json.dumps(value))
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
@@ -317,3 +381,8 @@ class Engine:
                 keep_trees=True,
                 progress=self.vault.progress,
             )
+
+
+def _without(table: Any, entry: str) -> Any:
+    """The table without an entry; None when nothing is left of it."""
+    return {key: value for key, value in dict(table).items() if key != entry} or None

@@ -12,15 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.domain.changes import TreeLoader
+from holdfast.domain.changes import TreeLoader, tree_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.retention import Decision, decide, protections
+from holdfast.domain.retention import Decision, decide, protections, rules_with
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
+
+COLLECT_AT_BYTES = 4 << 20
+"""A deleted checkpoint whose own content may take this much is worth collecting at once."""
+
+STEP_BYTES = 256 << 20
+"""Packs of this size are looked at before others get their turn with the store."""
+
+DEBRIS_GRACE_NS = 3600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +40,41 @@ class PruneOutcome:
     freed_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class CleanupPlan:
+    """Every decision, and what objects take that nobody would need afterwards."""
+
+    decisions: tuple[Decision, ...]
+    unneeded_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupOutcome:
+    """What was decided and done; `debris` are leftovers of killed processes that are gone."""
+
+    decisions: tuple[Decision, ...]
+    freed_bytes: int
+    debris: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
 def prune(vault: Vault) -> PruneOutcome:
     """Called with the store's lock held."""
-    dropped = tuple(d for d in decisions(vault) if not d.keep)
+    dropped = drop(vault, decisions(vault))
+    return PruneOutcome(dropped, collect(vault))
+
+
+def plan_cleanup(vault: Vault) -> CleanupPlan:
+    """What `drop` and `collect` would do now; called with the store's lock held."""
+    decided = decisions(vault)
+    kept = (decision.checkpoint for decision in decided if decision.keep)
+    needed = reachable_from(vault, kept, vault.load_tree)
+    return CleanupPlan(tuple(decided), vault.objects.unneeded_bytes(needed))
+
+
+def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Take the rows away that the rules let go, all in one transaction."""
+    dropped = tuple(decision for decision in decided if not decision.keep)
     if dropped:
         with vault.catalog.transaction() as transaction:
             for decision in dropped:
@@ -47,16 +88,45 @@ def prune(vault: Vault) -> PruneOutcome:
                         checkpoint=gone.id,
                     )
                 )
-    return PruneOutcome(dropped, collect(vault))
+    return dropped
 
 
 def decisions(vault: Vault) -> list[Decision]:
-    return decide(vault.catalog.roots(), now_ns=vault.clock.now_ns(), protected=_protected(vault))
+    """What the rules say about every checkpoint; nothing is changed."""
+    return decide(
+        vault.catalog.roots(),
+        now_ns=vault.clock.now_ns(),
+        protected=_protected(vault),
+        rules=rules_with(vault.settings.retention),
+    )
 
 
 def collect(vault: Vault) -> int:
     """Free the content that no checkpoint needs; returns the bytes that gives back."""
     return vault.objects.retain_only(reachable(vault))
+
+
+def collect_some(vault: Vault, known: set[Digest]) -> int:
+    """One step of a collection, with the lock held; 0 when there is nothing left to do.
+
+    `known` carries what earlier steps found to be reachable. Meanwhile checkpoints can only have
+    been added, which are marked now, or dropped, whose content then waits for the next cleanup.
+    """
+    mark(vault, vault.catalog.roots(), vault.load_tree, known)
+    return vault.objects.retain_only(known, limit_bytes=STEP_BYTES)
+
+
+def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoint]) -> bool:
+    """Whether a dropped checkpoint may have held much that its neighbours do not hold.
+
+    Costs what differs between them, where marking costs every checkpoint there is.
+    """
+    own: set[tuple[Digest, int]] | None = None
+    for other in near:
+        found = tree_changes(vault.load_tree, other.tree, gone.tree)
+        differs = {(c.new.digest, c.new.size) for c in found if isinstance(c.new, FileEntry)}
+        own = differs if own is None else own & differs
+    return own is None or sum(size for _, size in own) >= COLLECT_AT_BYTES
 
 
 def reachable(vault: Vault) -> set[Digest]:
@@ -70,9 +140,16 @@ def reachable_from(
 ) -> set[Digest]:
     """Every object that these checkpoints name; `load` may know trees that nobody stored yet."""
     found: set[Digest] = set()
+    mark(vault, checkpoints, load, found)
+    return found
+
+
+def mark(
+    vault: Vault, checkpoints: Iterable[Checkpoint], load: TreeLoader, found: set[Digest]
+) -> None:
+    """Add what these checkpoints name to `found`, passing over trees that are in it already."""
     for checkpoint in checkpoints:
         _mark(vault, checkpoint, found, load)
-    return found
 
 
 def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLoader) -> None:
@@ -95,11 +172,11 @@ def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLo
         pending += [entry.digest for entry in tree.directories]
 
 
-def _protected(vault: Vault) -> set[CheckpointId]:
+def _protected(vault: Vault) -> dict[CheckpointId, str]:
     """HEAD, the first and the approved checkpoint of each session, what undo and redo need."""
     if vault.access.read_journal() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
-    return set(protection_reasons(vault))
+    return protection_reasons(vault)
 
 
 def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:

@@ -178,7 +178,7 @@ def _save_tree(
                 progress=vault.progress,
             )
         vault.progress.advance("storing", 0, None)
-        report = _add_report(writer, scan.skipped)
+        report = add_report(writer, scan.skipped)
         totals = writer.commit()
     except BudgetReached:
         writer.abandon()
@@ -253,7 +253,7 @@ def _parent(vault: Vault, session_id: SessionId, head: CheckpointId | None) -> C
     return None if head is None else vault.catalog.checkpoint(session_id, head)
 
 
-def _add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
+def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
     """What was left out is content too: equal reports are stored once."""
     rows = [[to_text(s.path), s.reason.name, s.detail] for s in skipped]
     data = json.dumps(rows, separators=(",", ":")).encode()
@@ -288,7 +288,7 @@ class _SpaceLimit:
         return BudgetReached(
             f"the store takes {used} of its budget of {budget}: this checkpoint does not fit",
             hint="raise it: holdfast config set budget '\"10 GB\"', "
-            "or drop checkpoints: holdfast delete REF",
+            "or drop checkpoints: holdfast cleanup, holdfast delete REF",
         )
 
     def warnings(self, stored_bytes: int) -> tuple[str, ...]:

@@ -76,10 +76,15 @@ class ObjectStore(Protocol):
         """Bytes that the objects take on their medium, without what is kept about them."""
         ...
 
-    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+    def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
+        """What objects outside `needed` take."""
+        ...
+
+    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
         """Forget every object that is not in `needed`; the bytes given back.
 
-        Only the holder of the store's lock calls it. May keep more than was asked for.
+        Only the holder of the store's lock calls it. May keep more than was asked for; with a
+        limit it stops about there, and gives back 0 when called with nothing left to do.
         """
         ...
 
@@ -102,6 +107,22 @@ class ObjectStore(Protocol):
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         """Problems of the store's own structure; with `data`, of every byte of every object."""
+        ...
+
+    def unreadable(self) -> dict[Digest, str]:
+        """Every object that is held and cannot be read, and why; reads every byte."""
+        ...
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """No longer hold objects that cannot be read, so that they can be stored again."""
+        ...
+
+    def damaged_packs(self) -> dict[int, str]:
+        """Places of storage that are damaged, by number, and how."""
+        ...
+
+    def mend_packs(self, occasion: str) -> int:
+        """Keep what is sound of damaged places and set the rest aside; how many there were."""
         ...
 
     def close(self) -> None: ...

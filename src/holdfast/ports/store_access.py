@@ -65,6 +65,26 @@ class StoreAccess(Protocol):
 
     def remove_note(self) -> None: ...
 
+    def keep_aside(self, occasion: str, name: str, data: bytes) -> None:
+        """Leave a note about an occasion beside the store's own data; durable."""
+        ...
+
+    def set_journal_aside(self, occasion: str) -> None:
+        """Take a journal that cannot be used out of the way without deleting it."""
+        ...
+
+    def aside(self, occasion: str) -> Path:
+        """A fresh directory for what is taken out of the way."""
+        ...
+
+    def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
+        """Remove temporary files of killed processes that are older than that; their names."""
+        ...
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the store as a place: its description, what it acknowledged."""
+        ...
+
     def size_bytes(self) -> int:
         """Everything the store takes on disk: content, catalog, logs, caches."""
         ...

@@ -13,6 +13,8 @@ import zlib
 from dataclasses import dataclass
 
 SLOT_BYTES = 64
+NOTES_BYTES = 2 * SLOT_BYTES + 1
+"""One more than there are, to notice a file that is none of notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,22 @@ def decode_changes(slot: bytes) -> NotedChanges | None:
         return NotedChanges(int(_opened(slot)))
     except ValueError:
         return None
+
+
+def is_another_file(notes: bytes) -> bool:
+    """Whether more stands there than anybody noted: a file put in the place of the notes."""
+    return len(notes) > 2 * SLOT_BYTES
+
+
+def notes_are_damaged(notes: bytes) -> bool:
+    """Whether something was noted that cannot be read any more. Zeros are a power cut's."""
+    if is_another_file(notes):
+        return True
+    slots = (notes[:SLOT_BYTES], notes[SLOT_BYTES:])
+    readable = (decode_operation(slots[0]), decode_changes(slots[1]))
+    return any(
+        slot.strip(b"\0 ") and noted is None for slot, noted in zip(slots, readable, strict=True)
+    )
 
 
 def _sealed(text: bytes) -> bytes:

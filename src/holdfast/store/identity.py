@@ -63,6 +63,8 @@ class WorkspaceIdentity:
             if layout.exists():
                 return None
         known = self._read_path_record(workspace)
+        if known is not None and marked is None:
+            _refuse_half_a_store(self.layout(known))
         if known is not None and self.layout(known).exists():
             layout = self.layout(known)
             # A workspace that has moved away since leaves its record behind, not its store.
@@ -86,6 +88,13 @@ class WorkspaceIdentity:
             hint="if HOLDFAST_HOME is not what it was, set it as before; if the directory was "
             f"copied from another machine, or the store was deleted, {new}",
         )
+
+    def locate(self, workspace: Path) -> StoreLayout | None:
+        """The directory of a workspace's store, whatever state it is in; changes nothing."""
+        for identifier in (self._read_marker(workspace), self._read_path_record(workspace)):
+            if identifier is not None and self.layout(identifier).directory.is_dir():
+                return self.layout(identifier)
+        return None
 
     def find_or_create(
         self, workspace: Path, *, key_slots: bytes | None = None, or_missing: bool = False
@@ -207,8 +216,10 @@ class WorkspaceIdentity:
 
 def _refuse_half_a_store(layout: StoreLayout) -> None:
     """A new store beside one that lost its description would hide everything that is in it."""
-    if layout.catalog.exists() and not layout.exists():
+    packs = layout.objects / "packs"
+    holds_something = layout.catalog.exists() or (packs.is_dir() and any(packs.iterdir()))
+    if holds_something and not layout.exists():
         raise StoreDamaged(
             f"the store {layout.directory} has lost its {layout.description.name}",
-            hint="put it back from a backup; its checkpoints are still there",
+            hint="its checkpoints are still there; run: holdfast repair",
         )

@@ -15,6 +15,8 @@ $HOLDFAST_HOME/
     unlocked                    only while a restore has files open that their owner had closed
     suspect                     only after a failed sync, until its files have been read back
     purge                       only while content is being removed for good
+    set-aside/                  what a repair took out of the way; nothing reads it
+    repair                      only while a repair exchanges the catalog
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
@@ -113,16 +116,12 @@ class StoreLayout:
         }
         if encrypted:
             data["encrypted"] = True
+        data["checksum"] = _checksum(data)
         atomic_write(fs, os.fsencode(self.description), json.dumps(data).encode())
 
     def read_description(self) -> dict[str, Any]:
         """Refuses a store of another format or another owner without touching anything."""
-        status = self.directory.stat()
-        if status.st_uid != os.geteuid():
-            raise WorkspaceRefused(
-                f"the store {self.directory} belongs to another user (uid {status.st_uid})",
-                hint="set HOLDFAST_HOME to a directory of your own",
-            )
+        status = self.require_own()
         try:
             described = json.loads(self.description.read_bytes())
             version = described["format"]
@@ -133,6 +132,8 @@ class StoreLayout:
                     f"the store has format {version}; this Holdfast knows up to {FORMAT}",
                     hint="upgrade Holdfast; the store was not touched",
                 )
+            if described.get("checksum") not in (None, _checksum(described)):
+                raise ValueError("its checksum does not match")
             workspace = bytes.fromhex(described["workspace"])
             if b"\0" in workspace:
                 raise ValueError("no path")
@@ -141,7 +142,7 @@ class StoreLayout:
                 raise ValueError("it does not say clearly whether it is encrypted")
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise StoreDamaged(
-                f"{self.description} cannot be read", hint="run: holdfast check"
+                f"{self.description} cannot be read", hint="run: holdfast repair"
             ) from None
         if status.st_mode & _OTHERS:
             self.directory.chmod(DIRECTORY_MODE)
@@ -150,6 +151,29 @@ class StoreLayout:
             "workspace": Path(os.fsdecode(workspace)),
             "encrypted": encrypted,
         }
+
+    def require_own(self) -> os.stat_result:
+        """Refuse the store of another user."""
+        status = self.directory.stat()
+        if status.st_uid != os.geteuid():
+            raise WorkspaceRefused(
+                f"the store {self.directory} belongs to another user (uid {status.st_uid})",
+                hint="set HOLDFAST_HOME to a directory of your own",
+            )
+        return status
+
+    def description_is_sealed(self) -> bool:
+        """Whether the description is as some Holdfast wrote it; every version seals it alike."""
+        try:
+            described = json.loads(self.description.read_bytes())
+            return bool(described.get("checksum") in (None, _checksum(described)))
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return False
+
+
+def _checksum(described: dict[str, Any]) -> str:
+    text = f"{described.get('format')!a} {described.get('workspace')!a}"
+    return digest_of(text.encode()).hex()[:16]
 
 
 def make_private_directory(fs: Filesystem, path: Path) -> None:

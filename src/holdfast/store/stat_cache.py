@@ -15,12 +15,14 @@ import apsw
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.store.faults import store_trouble
+from holdfast.store.setting_aside import set_aside
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
 
 _CHECKSUM_BYTES = 8
+_PAGE_BYTES = 4096
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
 _FORGET = "DELETE FROM directories WHERE path=? OR (path>? AND path<?)"
 _SCHEMA = """
@@ -97,6 +99,8 @@ class SqliteStatCache:
         self._db = self._open()
 
     def _discard_file(self) -> None:
+        if not self._is_ours():
+            set_aside(self._path.parent, "stat-cache", self._path)
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
@@ -106,6 +110,15 @@ class SqliteStatCache:
             self._start_anew()
         except apsw.Error as error:
             raise translate(error, self._path) from error
+
+    def _is_ours(self) -> bool:
+        """A file that was put here by mistake may be somebody's only copy."""
+        try:
+            with open(self._path, "rb") as file:
+                beginning = file.read(_PAGE_BYTES)
+        except OSError:
+            return True
+        return b"directories (path BLOB" in beginning or not beginning.strip(b"\0")
 
     def close(self) -> None:
         self._db.close()

@@ -66,6 +66,11 @@ class StoreLock:
         with contextlib.suppress(OSError):
             os.pwrite(self._fd, data, _DESCRIPTION_BYTES + place)
 
+    def note_afresh(self, data: bytes) -> None:
+        """Replace everything that was noted; only while held."""
+        os.ftruncate(self._fd, _DESCRIPTION_BYTES)
+        os.pwrite(self._fd, data, _DESCRIPTION_BYTES)
+
     def read_notes(self, size: int) -> bytes:
         """What the last holders noted, held or not; empty when there is no such file."""
         try:

@@ -11,7 +11,7 @@ from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
-from holdfast.domain.restore_plans import Kept, RestorePlan, plan_restore
+from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, plan_restore
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.listing import entry_at
 from holdfast.engine.scan.scanner import Scan
@@ -41,9 +41,19 @@ def make_plan(
             _require_known(load, path, scan.tree, target.tree)
     return replace(
         plan,
+        blocked=(*plan.blocked, *_lost(left_out_then, paths)),
         kept=(*plan.kept, *_unread(scan, plan, paths)),
         warnings=tuple(_warnings(load, scan, head, plan)),
     )
+
+
+def _lost(left_out: Iterable[Skipped], paths: tuple[bytes, ...]) -> Iterable[Blocked]:
+    """What the checkpoint had, and damage of the store took: nothing can bring it about."""
+    for skip in left_out:
+        if skip.reason is SkipReason.LOST and (
+            not paths or any(is_within(skip.path, path) for path in paths)
+        ):
+            yield Blocked(skip.path, skip.describe())
 
 
 def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable[Kept]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId
@@ -266,6 +266,12 @@ def _failure(error: BaseException) -> BaseException:
 
 def _blocked(plan: RestorePlan) -> RestoreConflict:
     first = plan.blocked[0]
+    if first.reason.startswith(SkipReason.LOST.value):
+        lost = ", ".join(to_text(b.path) or "what was left out" for b in plan.blocked[:5])
+        return RestoreConflict(
+            f"the checkpoint is damaged: {len(plan.blocked)} of its paths are lost ({lost})",
+            hint="restore everything else: --best-effort",
+        )
     more = f" (and {len(plan.blocked) - 1} more)" if len(plan.blocked) > 1 else ""
     return RestoreConflict(
         f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",

@@ -90,11 +90,13 @@ class Invocation:
         create: bool = False,
         exact: bool = False,
         passive: bool = False,
+        recover: bool = True,
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
     ) -> OpenWorkspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
-        `passive`: neither wait nor change anything. `new_store`: in place of one that is lost. A
+        `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
+        left as it is. `new_store`: in place of one that is lost. A
         store that is made with a `new_secret` is encrypted."""
         from holdfast.bootstrap import nearest_workspace, open_workspace
 
@@ -106,6 +108,7 @@ class Invocation:
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
+            recover=recover,
             new_store=new_store,
             new_secret=new_secret,
             ask_passphrase=self._ask_passphrase,

@@ -7,6 +7,7 @@ The operation log never forgets, so it tells which checkpoints there have to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import apsw
 
@@ -93,10 +94,18 @@ def log_is_unbroken(db: apsw.Connection) -> Iterator[str]:
     if count != newest:
         yield f"the operation log has {count} entries instead of {newest} (I7)"
     for table in ("checkpoints", "operations"):
-        ((used,),) = db.execute(f"SELECT coalesce(max(sequence), 0) FROM {table}").fetchall()
-        given = db.execute("SELECT seq FROM sqlite_sequence WHERE name=?", (table,)).fetchall()
-        if (given[0][0] if given else 0) < used or (given and given[0][0] > _LARGEST_SEQUENCE):
+        query = (
+            f"SELECT (SELECT coalesce(max(sequence), 0) FROM {table}),"
+            f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}')"
+        )
+        ((used, given),) = _numbers(db, query)
+        if not used <= given <= _LARGEST_SEQUENCE:
             yield f"the next sequence number of {table} is not known (I7)"
+
+
+def _numbers(db: apsw.Connection, query: str) -> list[tuple[int, ...]]:
+    rows: list[Any] = db.execute(query).fetchall()
+    return [tuple(int(number) for number in row) for row in rows]
 
 
 CHECKS: tuple[Callable[[apsw.Connection], Iterator[str]], ...] = (

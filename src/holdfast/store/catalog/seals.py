@@ -29,8 +29,9 @@ def seal_rows(db: apsw.Connection, table: str, where: str = "1", *values: Any) -
 
 def seal_settings(db: apsw.Connection) -> int:
     """Cover settings and facts as they are now; the number of changes so far."""
-    found = db.execute("SELECT changes FROM seals WHERE name=?", (_SETTINGS,)).fetchall()
-    changes = found[0][0] + 1 if found else 0
+    query = "SELECT changes FROM seals WHERE name=?"
+    found: list[Any] = db.execute(query, (_SETTINGS,)).fetchall()
+    changes = int(found[0][0]) + 1 if found else 0
     db.execute(
         "INSERT OR REPLACE INTO seals VALUES (?,?,?)",
         (_SETTINGS, changes, _settings_checksum(db, changes)),
@@ -40,7 +41,8 @@ def seal_settings(db: apsw.Connection) -> int:
 
 def unlogged_changes(db: apsw.Connection) -> int:
     """How many transactions left no operation; `ValueError` when settings were tampered with."""
-    found = db.execute("SELECT changes, checksum FROM seals WHERE name=?", (_SETTINGS,)).fetchall()
+    query = "SELECT changes, checksum FROM seals WHERE name=?"
+    found: list[Any] = db.execute(query, (_SETTINGS,)).fetchall()
     if not found or found[0][1] != _settings_checksum(db, found[0][0]):
         raise ValueError("settings or facts do not match their checksum")
     return int(found[0][0])
@@ -66,6 +68,6 @@ def settings_checksum(changes: int, settings: dict[str, str], facts: dict[str, s
 
 
 def _settings_checksum(db: apsw.Connection, changes: int) -> bytes:
-    settings: dict[str, str] = dict(db.execute("SELECT key, value FROM settings").fetchall())
-    facts: dict[str, str] = dict(db.execute("SELECT key, value FROM facts").fetchall())
-    return settings_checksum(changes, settings, facts)
+    settings: list[Any] = db.execute("SELECT key, value FROM settings").fetchall()
+    facts: list[Any] = db.execute("SELECT key, value FROM facts").fetchall()
+    return settings_checksum(changes, dict(settings), dict(facts))

@@ -8,7 +8,7 @@ import apsw
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -39,6 +39,7 @@ def _next_sequence(table: str) -> str:
     )
 
 
+_SESSION = f"SELECT {SEALED_COLUMNS['sessions']} FROM sessions WHERE id=?"
 _INSERT = {table: _insert(table) for table in SEALED_COLUMNS}
 _NEXT = {table: _next_sequence(table) for table in ("checkpoints", "operations")}
 
@@ -62,8 +63,13 @@ class SqliteTransaction:
         seal_rows(self._db, "sessions", "id=?", session_id)
 
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
-        self._db.execute("UPDATE sessions SET head=? WHERE id=?", (head, session_id))
-        seal_rows(self._db, "sessions", "id=?", session_id)
+        # Every save comes here: the row is read and written once, where `seal_rows` takes longer.
+        for row in self._db.execute(_SESSION, (session_id,)).fetchall():
+            changed = (*row[:5], head, row[6])
+            seal = checksum_of("sessions", changed)
+            self._db.execute(
+                "UPDATE sessions SET head=?, checksum=? WHERE id=?", (head, seal, session_id)
+            )
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         row = self._numbered("checkpoints", checkpoint_to_row(new))
@@ -115,6 +121,21 @@ class SqliteTransaction:
             f"UPDATE checkpoints SET {assignments} WHERE id=?", (*assigned.values(), changed.id)
         )
         seal_rows(self._db, "checkpoints", "id=?", changed.id)
+
+    def replace_tree(
+        self,
+        checkpoint_id: CheckpointId,
+        tree: Digest,
+        report: Digest,
+        *,
+        files: int,
+        size_bytes: int,
+    ) -> None:
+        self._db.execute(
+            "UPDATE checkpoints SET tree=?, report=?, files=?, size_bytes=?, partial=1 WHERE id=?",
+            (tree, report, files, size_bytes, checkpoint_id),
+        )
+        seal_rows(self._db, "checkpoints", "id=?", checkpoint_id)
 
     def add_operation(self, new: NewOperation) -> Operation:
         row = self._numbered("operations", operation_to_row(new))

@@ -9,16 +9,18 @@ is written again with those of its members that are needed.
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.store.objects.blocks import block_record, objects_in, open_block
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.index import Location
-from holdfast.store.objects.packs import PackAppender
+from holdfast.store.objects.packs import PACK_MAGIC, PackAppender
 from holdfast.store.objects.records import BadRecord, RecordFormat
 
 if TYPE_CHECKING:
@@ -30,14 +32,31 @@ Records: TypeAlias = dict[Location, list[Digest]]
 """Where records stand, and what of each is meant: one object, or members of a block."""
 
 
-def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
-    """Called with the store's lock held; returns the bytes given back."""
+def collect(
+    store: LocalObjectStore, needed: AbstractSet[Digest], limit_bytes: int | None = None
+) -> int:
+    """Called with the store's lock held; returns the bytes given back.
+
+    After about `limit_bytes` of packs it stops; called again it goes on. Nothing goes when the
+    index does not know something that is needed: then it cannot tell what is waste.
+    """
     needed = needed | _bases(store, needed)
     by_pack: defaultdict[int, Records] = defaultdict(dict)
+    located = 0
     for digest, place in store.index.locations():
         by_pack[place.pack].setdefault(place, []).append(digest)
+        located += digest in needed
+    if located < len(needed):
+        raise StoreDamaged(
+            f"nothing was collected: {len(needed) - located} needed objects are missing",
+            hint="run: holdfast check --data",
+        )
+    _remove_empty_packs(store)
+    known = store.index.pack_lengths()
     wasteful = []
     for number in store.packs.numbers():
+        if number not in known:
+            continue  # nobody knows yet what it holds
         kept: Records = {}
         live = 0
         for place, digests in by_pack[number].items():
@@ -51,7 +70,33 @@ def collect(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
         return 0
     # Before anything goes, and durably: whoever remembers digests must learn that some are gone.
     store.index.start_generation()
-    return sum(size - rewrite_pack(store, number, kept) for number, size, kept in wasteful)
+    freed = looked_at = 0
+    for number, size, kept in wasteful:
+        freed += size - rewrite_pack(store, number, kept)
+        looked_at += size
+        if limit_bytes is not None and looked_at >= limit_bytes:
+            break
+    return freed
+
+
+def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
+    """What objects take that nobody needs; how much of it is given back depends on the packs."""
+    needed = needed | _bases(store, needed)
+    records: defaultdict[Location, list[Digest]] = defaultdict(list)
+    for digest, place in store.index.locations():
+        records[place].append(digest)
+    return sum(
+        place.length * sum(digest not in needed for digest in digests) // len(digests)
+        for place, digests in records.items()
+    )
+
+
+def _remove_empty_packs(store: LocalObjectStore) -> None:
+    """Packs that were begun and abandoned before anything was in them."""
+    known = store.index.pack_lengths()
+    for number in store.packs.numbers():
+        if number not in known and store.packs.size_of(number) <= len(PACK_MAGIC):
+            store.packs.remove(number)
 
 
 def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
@@ -80,7 +125,7 @@ def rewrite_pack(store: LocalObjectStore, number: int, kept: Records) -> int:
     size = 0
     target = 0
     if kept:
-        target = store.packs.numbers()[-1] + 1
+        target = max((*store.packs.numbers(), *store.index.pack_lengths())) + 1
         appender = PackAppender(store.fs, store.packs, target, create=True)
         try:
             for place, digests in sorted(kept.items(), key=lambda item: item[0].offset):
@@ -94,6 +139,11 @@ def rewrite_pack(store: LocalObjectStore, number: int, kept: Records) -> int:
                 moved.extend((digest, new_place) for digest in digests)
             appender.sync()
             size = appender.end
+        except BaseException:
+            # Cut off in between: nothing names the new pack yet, and the old one is whole.
+            with contextlib.suppress(OSError):
+                store.packs.remove(target)
+            raise
         finally:
             appender.close()
     store.index.replace_pack(number, moved, (target, size) if kept else None)

@@ -6,6 +6,7 @@ The index is behind the packs at worst, and is caught up from them when a store 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
+from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
@@ -22,11 +23,13 @@ from holdfast.ports.progress import NoProgress, Progress
 from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import objects_in, open_block
 from holdfast.store.objects.compression import Codec, decompress
-from holdfast.store.objects.index import GONE, Location, PackIndex
+from holdfast.store.objects.index import GONE, Location, PackIndex, PackLength
 from holdfast.store.objects.packs import PACK_MAGIC, PackDirectory
 from holdfast.store.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.store.objects.writer import LocalObjectWriter
+from holdfast.store.setting_aside import identity_of, set_aside
 from holdfast.store.suspicion import Suspicion
+from holdfast.store.system import RandomIds
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import StoreKeys
@@ -43,24 +46,74 @@ class LocalObjectStore:
         directory: Path,
         keys: StoreKeys | None = None,
         suspicion: Suspicion | None = None,
+        *,
+        index: Path | None = None,
     ) -> None:
+        """`index` puts the index elsewhere, for somebody who must not touch the store's own."""
         self.fs = fs
         self._suspicion = suspicion
         records = None if keys is None else _sealed_records(keys)
         self.packs = PackDirectory(fs, directory / "packs", records, suspicion)
-        cipher = keys.cipher("index") if keys else None
-        self.index = PackIndex(directory / "index.db", cipher, suspicion)
+        self._index_path = index or directory / "index.db"
+        self._index_cipher = keys.cipher("index") if keys else None
+        self._index: PackIndex | None = None
         self.lock = threading.RLock()
+        with contextlib.suppress(IndexDamaged):  # it is made again under the store's lock
+            self.index  # noqa: B018
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._open_block: tuple[Digest | None, dict[Digest, bytes]] = (None, {})
+
+    @property
+    def index(self) -> PackIndex:
+        if self._index is None:
+            self._index = PackIndex(self._index_path, self._index_cipher, self._suspicion)
+            self._index_file = identity_of(self._index_path)
+        return self._index
 
     def catch_up(self) -> None:
         """Make the index say what the packs say; call under the store's lock.
 
         What packs hold beyond it is taken in. What it says of a pack that is gone is forgotten, so
-        that the next save stores such content again; the pack is taken in should it come back.
+        that the next save stores such content again; the pack is taken in should it come back. An
+        index that is damaged is set aside and made again.
         """
+        try:
+            self._catch_up()
+        except IndexDamaged:
+            self.rebuild_index()
+
+    def rebuild_index(self) -> None:
+        """Set the index aside and make it again from the packs; call under the store's lock."""
+        with self.lock, store_trouble("making the index again"):
+            self._close_index()
+            store = self._index_path.parent.parent
+            set_aside(store, "index", self._index_path)
+            # Never a number that was used before: whoever remembers digests has to ask again.
+            generation = int(RandomIds.new_id()[:7], 16)
+            self._index = PackIndex(
+                self._index_path,
+                self._index_cipher,
+                self._suspicion,
+                first_generation=generation,
+            )
+            self._index_file = identity_of(self._index_path)
+            self._catch_up()
+
+    def index_was_replaced(self) -> bool:
+        """Whether another process made the index again; it is opened anew then."""
+        with self.lock:
+            if self._index is None or identity_of(self._index_path) == self._index_file:
+                return False
+            self._close_index()
+            return True
+
+    def _close_index(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
+
+    def _catch_up(self) -> None:
         with self.lock, store_trouble("reading packs"):
             if missing := self._missing_packs():
                 self.index.start_generation()
@@ -79,25 +132,29 @@ class LocalObjectStore:
                         place = Location(number, offset, record.length, record.depth)
                         found.extend((digest, place) for digest in objects_in(record))
                         sound_until = sound_until if torn else end
-                self.index.add(found, [(number, sound_until)])
+                self.index.add(found, [(number, sound_until, self.packs.size_of(number))])
 
     def is_behind(self) -> bool:
         """Whether packs and index tell different stories."""
-        with self.lock, store_trouble("reading packs"):
-            return bool(self._grown_packs() or self._missing_packs())
+        try:
+            with self.lock, store_trouble("reading packs"):
+                return bool(self._grown_packs() or self._missing_packs())
+        except IndexDamaged:
+            return True
 
     def _missing_packs(self) -> set[int]:
         known = {n for n, length in self.index.pack_lengths().items() if length != GONE}
         return known - set(self.packs.numbers())
 
     def _grown_packs(self) -> list[tuple[int, int]]:
-        """Packs longer than the index says, each with the length that it knows."""
-        lengths = self.index.pack_lengths()
-        known = [(number, lengths.get(number, 0)) for number in self.packs.numbers()]
+        """Packs longer than when they were last looked at, each with the length that is known."""
+        known = self.index.packs()
+        unknown = PackLength(0, len(PACK_MAGIC))
+        found = [(number, known.get(number, unknown)) for number in self.packs.numbers()]
         return [
-            (number, length)
-            for number, length in known
-            if self.packs.size_of(number) > max(length, len(PACK_MAGIC))
+            (number, pack.length)
+            for number, pack in found
+            if self.packs.size_of(number) > max(pack.seen, len(PACK_MAGIC))
         ]
 
     def contains(self, digest: Digest) -> bool:
@@ -224,14 +281,20 @@ class LocalObjectStore:
         with self.lock:
             return self.index.content_bytes()
 
-    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+    def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
+        from holdfast.store.objects.collection import unneeded_bytes  # no save needs it
+
+        with self.lock:
+            return unneeded_bytes(self, needed)
+
+    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
         from holdfast.store.objects.collection import collect  # no save needs it
 
         if self._suspicion is not None:
             self._suspicion.refuse()
         with self.lock, store_trouble("giving space back"):
             try:
-                return collect(self, needed)
+                return collect(self, needed, limit_bytes)
             except BadRecord as error:
                 raise StoreDamaged(
                     f"nothing was collected: a record that is needed is damaged: {error}",
@@ -268,10 +331,39 @@ class LocalObjectStore:
         with self.lock:
             yield from check(self, data=data, progress=progress or NoProgress())
 
+    def unreadable(self) -> dict[Digest, str]:
+        """Every object that cannot be read any more, and why."""
+        from holdfast.store.objects.checking import unreadable
+
+        with self.lock:
+            return unreadable(self)
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """No longer say that these are held; only what cannot be read may be named here."""
+        with self.lock:
+            self.index.start_generation()
+            self.index.forget(digests)
+            self._cache.clear()
+            self._cached_bytes = 0
+
+    def mend_packs(self, occasion: str) -> int:
+        """Write packs with damaged stretches anew and set the old ones aside; how many."""
+        from holdfast.store.objects.mending import mend_packs  # late: hardly anybody repairs
+
+        with self.lock, store_trouble("mending packs"):
+            return mend_packs(self, self._index_path.parent.parent, occasion)
+
+    def damaged_packs(self) -> dict[int, str]:
+        """Packs that are not whole up to where they are known to be, and why."""
+        from holdfast.store.objects.checking import damaged_packs
+
+        with self.lock, store_trouble("reading packs"):
+            return damaged_packs(self)
+
     def close(self) -> None:
         with self.lock:
             self.packs.close()
-            self.index.close()
+            self._close_index()
 
 
 def _sealed_records(keys: StoreKeys) -> RecordFormat:

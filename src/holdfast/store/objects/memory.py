@@ -44,7 +44,10 @@ class MemoryObjectStore:
     def size_bytes(self) -> int:
         return sum(map(len, self._objects.values()))
 
-    def retain_only(self, needed: AbstractSet[Digest]) -> int:
+    def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
+        return sum(len(data) for digest, data in self._objects.items() if digest not in needed)
+
+    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
         gone = {digest: data for digest, data in self._objects.items() if digest not in needed}
         for digest in gone:
             del self._objects[digest]
@@ -59,6 +62,22 @@ class MemoryObjectStore:
 
     def generation(self) -> str:
         return str(self._generation)
+
+    def unreadable(self) -> dict[Digest, str]:
+        return {d: "it is damaged" for d, c in self._objects.items() if digest_of(c) != d}
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        for digest in digests:
+            del self._objects[digest]
+        self._generation += 1
+
+    @staticmethod
+    def damaged_packs() -> dict[int, str]:
+        return {}
+
+    @staticmethod
+    def mend_packs(occasion: str) -> int:
+        return 0
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         for digest, content in self._objects.items():

@@ -73,7 +73,7 @@ def _find_problems(invocation: Invocation) -> list[Problem]:
 
     problems: list[Problem] = []
     try:
-        with invocation.open() as opened, invocation.busy("checking") as progress:
+        with invocation.open(recover=False) as opened, invocation.busy("checking") as progress:
             vault, data = opened.engine.vault, invocation.options.data
             for problem in run_checks(vault, data=data, progress=progress):
                 problems.append(problem)

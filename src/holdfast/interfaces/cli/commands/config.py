@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting, UsageError
+from holdfast.domain.settings import parse_size
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
@@ -33,6 +34,7 @@ examples:
   $ holdfast config list
   $ holdfast config set include '[".env", "*.db"]'
   $ holdfast config set budget '"10 GB"'
+  $ holdfast config set retention.tool '{age = "3 days", most = 100}'
   $ holdfast config get budget"""
     parser.add_argument("words", nargs="*", metavar="ACTION", help="list, get, set or unset")
 
@@ -51,18 +53,30 @@ def run(invocation: Invocation) -> int:
             f"{'was' if len(words) < 2 else 'were'} given",
             hint=f"use: holdfast config {action}{forms[action]}; quote a VALUE with spaces",
         )
+    if action == "list":
+        return _print_all(invocation)
+    warning = None
     if action in ("set", "unset"):
-        _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
-    return _print_all(invocation) if action == "list" else _print_one(invocation, words[0])
+        warning = _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
+    return _print_one(invocation, words[0], warning)
 
 
 def _takes(action: str) -> str:
     return {0: "no argument", 1: "one argument", 2: "two arguments"}[_ACTIONS[action]]
 
 
-def _change(invocation: Invocation, key: str, value: Any) -> None:
+def _change(invocation: Invocation, key: str, value: Any) -> str | None:
+    """Store the value; what is worth knowing about it."""
     with invocation.open(create=value is not None) as opened:
         opened.engine.set_setting(key, value)
+        used_bytes = opened.store.size_bytes()
+    if key != "budget" or value is None or used_bytes <= parse_size(value):
+        return None
+    return (
+        f"the store already takes {size(used_bytes)}, more than this budget. The next checkpoint "
+        "first drops what the retention rules let go (holdfast cleanup --dry-run shows it) and is "
+        "refused if that is not enough; nothing is dropped now, and restores still work"
+    )
 
 
 def _parse(text: str) -> Any:
@@ -106,18 +120,23 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     return effective, {key: origins.get(key, "default") for key in effective}
 
 
-def _print_one(invocation: Invocation, key: str) -> int:
+def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> int:
     from holdfast.domain.settings import KEYS
 
+    key = key.partition(".")[0]
     if key not in KEYS:
         raise InvalidSetting(
             f"there is no setting {key!r}", hint=f"settings are: {', '.join(KEYS)}"
         )
     values, origins = _effective(invocation)
     if invocation.json:
-        invocation.emit({"key": key, "value": values[key], "origin": origins[key]})
+        value = _plain(key, values[key])
+        warnings = {} if warning is None else {"warnings": [warning]}
+        invocation.emit({"key": key, "value": value, "origin": origins[key]} | warnings)
     else:
-        invocation.terminal.line(_toml(values[key]))
+        invocation.terminal.line(_toml(_plain(key, values[key])))
+        if warning is not None:
+            invocation.terminal.warn(warning)
     return 0
 
 
@@ -128,7 +147,12 @@ def _print_all(invocation: Invocation) -> int:
     if invocation.json:
         invocation.emit(
             [
-                {"key": key, "value": value, "origin": origins[key], "help": HELP[key]}
+                {
+                    "key": key,
+                    "value": _plain(key, value),
+                    "origin": origins[key],
+                    "help": HELP[key],
+                }
                 for key, value in values.items()
             ]
         )
@@ -136,7 +160,7 @@ def _print_all(invocation: Invocation) -> int:
     terminal = invocation.terminal
     for key, value in values.items():
         words = f"  ({size(value)})" if key in _SIZES else ""
-        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(value))}"
+        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(_plain(key, value)))}"
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
         terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
@@ -159,8 +183,17 @@ def _print_files(invocation: Invocation) -> None:
         terminal.line(f"{label:<14} {visible(str(path))}{absent}")
 
 
+def _plain(key: str, value: Any) -> Any:
+    """A value as it is written in settings."""
+    if key == "retention":
+        return {str(kind): rule.to_plain() for kind, rule in value}
+    return value
+
+
 def _toml(value: Any) -> str:
     import json
 
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + "}"
     # JSON's texts, numbers and lists are TOML's as well.
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,0 +1,132 @@
+"""Which paths of which checkpoints cannot be restored any more.
+
+    per directory, once: its files whose content is gone + the losses of the directories below
+
+A directory that itself is gone stands for everything that was below it. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import IndexDamaged, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.paths import join
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One path; the root stands for the whole checkpoint."""
+
+    path: bytes
+    is_directory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedCheckpoint:
+    """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out."""
+
+    id: CheckpointId
+    losses: tuple[Loss, ...]
+    report_lost: bool
+
+    @property
+    def is_gone(self) -> bool:
+        return any(not loss.path for loss in self.losses)
+
+
+class LossFinder:
+    """Looks at each directory once; `unreadable` objects are as good as missing."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        unreadable: Collection[Digest] = (),
+        found: Mapping[Digest, bytes] | None = None,
+    ) -> None:
+        """`found` objects are somewhere else and will be here: they count as held."""
+        self._vault = vault
+        self._unreadable = unreadable
+        self._found = found or {}
+        self._known: dict[Digest, tuple[Loss, ...]] = {}
+        self.lost: set[Digest] = set()
+        """Objects that something names and nobody can read."""
+
+    def damage_of(self, checkpoint: Checkpoint) -> DamagedCheckpoint | None:
+        losses = self._below(checkpoint.tree)
+        report_lost = checkpoint.report is not None and not self._has(checkpoint.report)
+        if not losses and not report_lost:
+            return None
+        return DamagedCheckpoint(checkpoint.id, losses, report_lost)
+
+    @property
+    def trees(self) -> set[Digest]:
+        """Every directory that was looked at."""
+        return set(self._known)
+
+    def _below(self, digest: Digest) -> tuple[Loss, ...]:
+        known = self._known.get(digest)
+        if known is None:
+            known = self._known[digest] = tuple(self._look(digest))
+        return known
+
+    def _look(self, digest: Digest) -> list[Loss]:
+        if not self._has(digest):
+            return [Loss(b"", is_directory=True)]
+        try:
+            found = self._found.get(digest)
+            tree = self._vault.load_tree(digest) if found is None else decode_tree(found)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(digest)
+            return [Loss(b"", is_directory=True)]
+        losses = self._files(tree)
+        for entry in tree.directories:
+            for loss in self._below(entry.digest):
+                path = join(entry.name, loss.path) if loss.path else entry.name
+                losses.append(Loss(path, loss.is_directory))
+        return losses
+
+    def _files(self, tree: Tree) -> list[Loss]:
+        wanted = {entry.chunks or entry.digest for entry in tree.files}
+        gone = self._vault.objects.missing(wanted)
+        gone |= {digest for digest in wanted if digest in self._unreadable}
+        gone -= self._found.keys()
+        self.lost |= gone
+        return [
+            Loss(entry.name, is_directory=False)
+            for entry in tree.files
+            if (entry.chunks or entry.digest) in gone
+            or (entry.chunks is not None and not self._has_pieces(entry))
+        ]
+
+    def _has_pieces(self, entry: FileEntry) -> bool:
+        assert entry.chunks is not None
+        try:
+            listed = self._found.get(entry.chunks) or self._vault.objects.read(entry.chunks)
+            pieces = decode_chunk_list(listed)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(entry.chunks)
+            return False
+        gone = self._vault.objects.missing(piece.digest for piece in pieces)
+        gone |= {piece.digest for piece in pieces if piece.digest in self._unreadable}
+        gone -= self._found.keys()
+        self.lost |= gone
+        return not gone
+
+    def _has(self, digest: Digest) -> bool:
+        if digest in self._found:
+            return True
+        if digest in self._unreadable or not self._vault.objects.contains(digest):
+            self.lost.add(digest)
+            return False
+        return True

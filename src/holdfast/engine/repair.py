@@ -1,0 +1,288 @@
+"""Finding what is wrong with the content of a store, and putting it right as far as it can be.
+
+    find:  objects that cannot be read → paths of checkpoints that are lost by it → of these, what
+           the workspace still has → whole states that no checkpoint names any more
+    mend:  store again what the workspace has → drop what cannot be read → write damaged packs anew
+           → give unnamed states a checkpoint → let checkpoints name what is left of them
+
+Every step is durable by itself and found again if it is cut off, so a repair can be repeated at any
+time. Nothing is deleted: packs, rows and journals that go are set aside first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
+from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, to_text
+from holdfast.domain.repair_plans import DamagedState, UnnamedState
+from holdfast.domain.sessions import Session
+from holdfast.domain.trees import decode_tree
+from holdfast.engine.losses import DamagedCheckpoint, LossFinder
+from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.journal import decode_journal
+from holdfast.engine.restore.planning import read_report
+from holdfast.engine.save import add_report, capture_policy
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.objects import ObjectWriter, WriteTotals
+
+RECOVERED = SessionId("recovered")
+_TREE, _CHUNK_LIST = b"HFT1", b"HFC1"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFindings:
+    """What is wrong with content; `healable` are lost objects that the workspace still has."""
+
+    packs: tuple[tuple[int, str], ...]
+    lost: frozenset[Digest]
+    healable: frozenset[Digest]
+    damaged: tuple[DamagedCheckpoint, ...]
+    unnamed: tuple[UnnamedState, ...]
+    journal: str | None
+
+    @property
+    def damaged_states(self) -> tuple[DamagedState, ...]:
+        return tuple(DamagedState(d.id, () if d.is_gone else _lost_paths(d)) for d in self.damaged)
+
+
+def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
+    """Called with the store's lock held; changes nothing."""
+    unreadable = vault.objects.unreadable()
+    first = LossFinder(vault, unreadable)
+    checkpoints = list(vault.catalog.roots())
+    for checkpoint in checkpoints:
+        first.damage_of(checkpoint)
+    lost = frozenset(first.lost | unreadable.keys())
+    present = _in_workspace(vault, lost) if lost else {}
+    after = LossFinder(vault, unreadable, present)
+    damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
+    unnamed = _unnamed(vault, after.trees) if history_is_incomplete else ()
+    return ContentFindings(
+        tuple(sorted(vault.objects.damaged_packs().items())),
+        lost,
+        frozenset(present),
+        tuple(damaged),
+        tuple(unnamed),
+        journal_problem(vault),
+    )
+
+
+def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
+    """Called with the store's lock held, on a store that can be opened."""
+    _heal(vault, find(vault, history_is_incomplete=False))
+    unreadable = vault.objects.unreadable()
+    if unreadable:
+        vault.objects.forget(unreadable)
+    vault.objects.mend_packs(occasion)
+    if history_is_incomplete:
+        _name(vault, find(vault, history_is_incomplete=True).unnamed)
+    found = find(vault, history_is_incomplete=False)
+    if found.damaged:
+        _note_rows(vault, occasion, found.damaged)
+        for damage in found.damaged:
+            _mark(vault, damage)
+    if found.journal is not None:
+        _set_staging_aside(vault, occasion)
+        vault.access.set_journal_aside(occasion)
+
+
+def journal_problem(vault: Vault) -> str | None:
+    """Why an unfinished restore cannot be finished."""
+    data = vault.access.read_journal()
+    if data is None:
+        return None
+    try:
+        journal = decode_journal(data)
+        if vault.catalog.operation_with_token(journal.token) is not None:
+            return None
+        for wanted in (journal.target, journal.safety):
+            if vault.catalog.checkpoint(journal.session_id, wanted) is None:
+                return f"it names checkpoint {wanted}, which does not exist"
+    except StoreDamaged as error:
+        return error.message
+    return None
+
+
+class _Collecting:
+    """A writer that takes only what is wanted; into the store, or nowhere."""
+
+    def __init__(self, wanted: Collection[Digest], writer: ObjectWriter | None = None) -> None:
+        self._wanted = wanted
+        self._writer = writer
+        self.found: dict[Digest, bytes] = {}
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        if digest not in self._wanted:
+            return False
+        self.found[digest] = data if data.startswith((_TREE, _CHUNK_LIST)) else b""
+        return self._writer.add(digest, data) if self._writer is not None else False
+
+    def commit(self) -> WriteTotals:
+        return WriteTotals()
+
+    def abandon(self) -> None:
+        return None
+
+
+def _in_workspace(
+    vault: Vault, lost: Collection[Digest], writer: ObjectWriter | None = None
+) -> dict[Digest, bytes]:
+    """Lost objects that a look at every file of the workspace finds again."""
+    collecting = _Collecting(lost, writer)
+    try:
+        with vault.open_root() as root_fd:
+            Scanner(vault.fs, vault.objects, None).scan(
+                root_fd,
+                capture_policy(vault),
+                collecting,
+                generation="repair",
+                started_ns=vault.clock.now_ns(),
+            )
+    except (HoldfastError, OSError):
+        return collecting.found  # a workspace that is gone or closed heals nothing
+    return collecting.found
+
+
+def _heal(vault: Vault, found: ContentFindings) -> None:
+    if not found.healable:
+        return
+    held = [digest for digest in found.healable if vault.objects.contains(digest)]
+    vault.objects.forget(held)
+    writer = vault.objects.writer()
+    try:
+        _in_workspace(vault, found.healable, writer)
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
+    """Roots among the trees that nothing names: what a lost row stood for, or a killed save."""
+    trees: dict[Digest, UnnamedState] = {}
+    below: set[Digest] = set()
+    for digest in vault.objects.digests():
+        try:
+            data = vault.objects.read(digest)
+            tree = decode_tree(data) if data.startswith(_TREE) else None
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            continue
+        if tree is None:
+            continue
+        below.update(entry.digest for entry in tree.directories)
+        if digest not in named:
+            trees[digest] = UnnamedState(digest, tree.file_count)
+    return [state for digest, state in sorted(trees.items()) if digest not in below]
+
+
+def _name(vault: Vault, states: Collection[UnnamedState]) -> None:
+    """Checkpoints of their own for states that lost theirs, in a session of their own."""
+    for state in states:
+        tree = vault.load_tree(state.tree)
+        now_ns = vault.clock.now_ns()
+        session = vault.catalog.session(RECOVERED)
+        new = NewCheckpoint(
+            id=CheckpointId(vault.ids.new_id()),
+            session_id=RECOVERED,
+            parent=session.head if session is not None else None,
+            kind=Kind.MANUAL,
+            created_at_ns=now_ns,
+            tree=state.tree,
+            intent=SnapshotIntent(
+                "Recovered by repair: a state whose checkpoint is lost", tags=("recovered",)
+            ),
+            files=tree.file_count,
+            size_bytes=tree.size_bytes,
+            changed=ChangeCounts(),
+            partial=True,
+        )
+        with vault.catalog.transaction() as transaction:
+            if session is None:
+                transaction.add_session(Session(RECOVERED, now_ns))
+            transaction.add_checkpoint(new)
+            transaction.add_operation(
+                NewOperation(OperationKind.REPAIR, RECOVERED, now_ns, checkpoint=new.id)
+            )
+            transaction.set_head(RECOVERED, new.id)
+
+
+def _lost_paths(damage: DamagedCheckpoint) -> tuple[bytes, ...]:
+    paths = tuple(loss.path for loss in damage.losses)
+    return (*paths, b"") if damage.report_lost else paths
+
+
+def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoint]) -> None:
+    """The rows as they were: should the lost content turn up again, they say what it was."""
+    rows = []
+    lost = {damage.id: [to_text(path) for path in _lost_paths(damage)] for damage in damaged}
+    for checkpoint in vault.catalog.roots():
+        if checkpoint.id in lost:
+            row = asdict(checkpoint) | {"lost": lost[checkpoint.id]}
+            rows.append(json.loads(json.dumps(row, default=lambda b: b.hex())))
+    data = json.dumps({"checkpoints": rows}, indent=1).encode()
+    vault.access.keep_aside(occasion, "damaged-checkpoints.json", data)
+
+
+def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
+    checkpoint = next(c for c in vault.catalog.roots() if c.id == damage.id)
+    if damage.is_gone:
+        _drop(vault, checkpoint)
+        return
+    tree = checkpoint.tree
+    if damage.losses:
+        tree = amended_tree(vault, tree, {loss.path: None for loss in damage.losses})
+    left_out = [] if damage.report_lost else read_report(vault, checkpoint)
+    left_out += [Skipped(path, SkipReason.LOST) for path in _lost_paths(damage)]
+    writer = vault.objects.writer()
+    report = add_report(writer, left_out)
+    writer.commit()
+    left = vault.load_tree(tree)
+    with vault.catalog.transaction() as transaction:
+        transaction.replace_tree(
+            checkpoint.id, tree, report, files=left.file_count, size_bytes=left.size_bytes
+        )
+
+
+def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
+    session = vault.catalog.session(checkpoint.session_id)
+    with vault.catalog.transaction() as transaction:
+        if session is not None and session.head == checkpoint.id:
+            transaction.set_head(session.id, checkpoint.parent)
+        transaction.remove_checkpoint(checkpoint.id)
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.LOST,
+                checkpoint.session_id,
+                vault.clock.now_ns(),
+                checkpoint=checkpoint.id,
+            )
+        )
+
+
+def _set_staging_aside(vault: Vault, occasion: str) -> None:
+    """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
+    copy of something."""
+    own = os.path.join(os.fsencode(vault.workspace), MARKER_DIRECTORY)
+    try:
+        names = sorted(n for n in os.listdir(own) if n.startswith(STAGING_PREFIX))
+    except OSError:
+        return
+    if not names:
+        return
+    place = os.fsencode(vault.access.aside(occasion))
+    for name in names:
+        source, target = os.path.join(own, name), os.path.join(place, name)
+        shutil.move(os.fsdecode(source), os.fsdecode(target))

@@ -1,0 +1,88 @@
+"""`holdfast repair`: make a damaged store sound again, keeping everything that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import BOLD, GREEN, RED, visible
+from holdfast.interfaces.cli.wording import count
+
+if TYPE_CHECKING:
+    from holdfast.upkeep import RepairOutcome
+
+_IN_PART = 3
+_NEEDS_YES = 5
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast repair [--yes]"
+    parser.description = """\
+Find out what is wrong with the store and print what would be done about it; with --yes, do it.
+Everything sound is kept. Content that is lost and still lies in the workspace is stored again from
+there. Nothing is deleted: damaged files, rows and journals are moved to the directory set-aside of
+the store. A checkpoint that lost some files stays, and restores the others with --best-effort. The
+exit status is 0 when nothing is lost, 3 when the repair is done and something is lost (it is
+listed), 5 when there is something to do and --yes was not given."""
+    parser.epilog = """\
+examples:
+  $ holdfast repair
+  $ holdfast repair --yes"""
+    parser.add_argument("-y", "--yes", action="store_true", help="carry the plan out")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.upkeep import repair_workspace
+
+    invocation.at_most(0)
+    with invocation.busy("repairing"):
+        outcome = repair_workspace(_workspace(invocation.directory), act=invocation.options.yes)
+    status = _status(outcome)
+    if invocation.json:
+        steps = [
+            {"type": s.type.value, "subject": s.subject, "why": s.why, "lost": list(s.lost)}
+            for s in outcome.plan.steps
+        ]
+        lost = list(outcome.plan.lost)
+        invocation.emit({"ok": status == 0, "done": outcome.done, "steps": steps, "lost": lost})
+        return status
+    _show(invocation, outcome)
+    return status
+
+
+def _status(outcome: RepairOutcome) -> int:
+    if not outcome.plan.steps:
+        return 0
+    if not outcome.done:
+        return _NEEDS_YES
+    return _IN_PART if outcome.plan.lost else 0
+
+
+def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
+    terminal = invocation.terminal
+    if not outcome.plan.steps:
+        terminal.line(f"{terminal.paint('✓', GREEN)} The store is sound: nothing to repair")
+        return
+    for step in outcome.plan.steps:
+        label = terminal.paint(step.type.value, BOLD)
+        terminal.line(f"{label} {visible(step.subject)}: {visible(step.why)}")
+        for loss in step.lost:
+            terminal.line(f"    {terminal.paint('lost', RED)} {visible(loss)}")
+    steps = count(len(outcome.plan.steps), "step")
+    if outcome.done:
+        terminal.line(f"{terminal.paint('✓', GREEN)} Repaired: {steps}")
+    else:
+        terminal.line(f"{steps}; nothing was changed. Carry them out: holdfast repair --yes")
+
+
+def _workspace(start: Path) -> Path:
+    """The nearest directory that has a store, readable or not."""
+    from holdfast.bootstrap import store_of
+
+    directory = start.expanduser().resolve()
+    for candidate in (directory, *directory.parents):
+        if store_of(candidate) is not None:
+            return candidate
+    return directory

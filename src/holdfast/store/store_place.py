@@ -1,0 +1,186 @@
+"""A store as a directory: its lock, its journal, its size, and room for what is set aside.
+
+Needs none of the databases, so that it also serves a store that cannot be opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import WorkspaceId
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.atomic_write import atomic_write, sync_directory
+from holdfast.store.faults import store_trouble
+from holdfast.store.layout import StoreLayout
+from holdfast.store.setting_aside import make_place, set_aside
+from holdfast.store.store_lock import StoreLock
+from holdfast.store.suspicion import Suspicion
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
+
+
+class StorePlace:
+    """See `holdfast.ports.store_access.StoreAccess` for the contract of each member."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        lock: StoreLock,
+        suspicion: Suspicion,
+        note_cipher: Cipher | None = None,
+    ) -> None:
+        self._fs = fs
+        self._layout = layout
+        self._workspace = workspace
+        self._lock = lock
+        self._suspicion = suspicion
+        self._note_cipher = note_cipher
+        self.lock_timeout_s = 30.0
+
+    @contextmanager
+    def exclusive(self, *, wait: bool = True) -> Iterator[None]:
+        with self._lock.hold(self.lock_timeout_s if wait else 0.0):
+            yield
+
+    @property
+    def directory(self) -> Path:
+        return self._layout.directory
+
+    @property
+    def workspace_id(self) -> WorkspaceId:
+        return WorkspaceId(self._layout.directory.name)
+
+    def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
+        """Half-written files of `atomic_write`, and the workbench of a repair that was killed."""
+        removed = []
+        for path in (*self._layout.directory.glob(".*.new"), self._layout.directory / "repairing"):
+            try:
+                if path.lstat().st_mtime_ns >= older_than_ns:
+                    continue
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+            except FileNotFoundError:
+                continue
+            removed.append(path.name)
+        return tuple(removed)
+
+    def problems(self) -> Iterator[str]:
+        try:
+            self._layout.read_description()
+        except StoreDamaged as error:
+            yield error.message
+
+    def read_journal(self) -> bytes | None:
+        return self._read(self._layout.journal)
+
+    def write_journal(self, data: bytes) -> None:
+        self._write(self._layout.journal, data)
+
+    def remove_journal(self) -> None:
+        self._remove(self._layout.journal)
+
+    def read_note(self) -> bytes | None:
+        return self._read(self._layout.unlocked)
+
+    def write_note(self, data: bytes) -> None:
+        self._write(self._layout.unlocked, data)
+
+    def remove_note(self) -> None:
+        self._remove(self._layout.unlocked)
+
+    def read_purge_note(self) -> bytes | None:
+        return self._read(self._layout.purge_note)
+
+    def write_purge_note(self, data: bytes) -> None:
+        self._write(self._layout.purge_note, data)
+
+    def remove_purge_note(self) -> None:
+        self._remove(self._layout.purge_note)
+        with store_trouble("finishing a removal"):
+            sync_directory(self._fs, os.fsencode(self._layout.directory))
+
+    def _read(self, path: Path) -> bytes | None:
+        """One of the small files that say what is under way; they name paths and digests, so in
+        an encrypted store each is sealed, with its own name as the context."""
+        with store_trouble(f"reading its {path.name}"):
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                return None
+        if self._note_cipher is None:
+            return data
+        from holdfast.store.encryption.cipher import NotAuthentic
+
+        try:
+            return self._note_cipher.open(data, path.name.encode())
+        except NotAuthentic:
+            return b""  # whoever decodes it says that it cannot be used
+
+    def _write(self, path: Path, data: bytes) -> None:
+        if self._note_cipher is not None:
+            data = self._note_cipher.seal(data, path.name.encode())
+        with store_trouble(f"writing its {path.name}"), self._suspicion.syncing(path):
+            atomic_write(self._fs, os.fsencode(path), data)
+
+    def _remove(self, path: Path) -> None:
+        with store_trouble(f"removing its {path.name}"), contextlib.suppress(FileNotFoundError):
+            self._fs.unlink(os.fsencode(path))
+
+    def erase_leftovers(self) -> None:
+        with store_trouble("removing temporary files"):
+            for path in self._layout.directory.glob(".*.new"):
+                self._fs.unlink(os.fsencode(path))
+            sync_directory(self._fs, os.fsencode(self._layout.directory))
+
+    def files(self) -> Iterator[Path]:
+        for directory, _, names in os.walk(self._layout.directory):
+            yield from (Path(directory, name) for name in sorted(names))
+
+    def keep_aside(self, occasion: str, name: str, data: bytes) -> None:
+        with store_trouble("setting something aside"):
+            atomic_write(self._fs, os.fsencode(self.aside(occasion) / name), data)
+
+    def set_journal_aside(self, occasion: str) -> None:
+        with store_trouble("setting the journal aside"):
+            set_aside(self._layout.directory, occasion, self._layout.journal)
+
+    def aside(self, occasion: str) -> Path:
+        return make_place(self._layout.directory, occasion)
+
+    def size_bytes(self) -> int:
+        return _size_below(self._layout.directory)
+
+    def free_bytes(self) -> int:
+        return self._fs.free_bytes(os.fsencode(self._layout.directory))
+
+    def path_inside_workspace(self) -> bytes | None:
+        try:
+            return os.fsencode(self._layout.home.relative_to(self._workspace))
+        except ValueError:
+            return None
+
+
+def _size_below(directory: Path) -> int:
+    total = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    total += _size_below(Path(entry.path))
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                continue  # a log file that SQLite has just removed
+    return total

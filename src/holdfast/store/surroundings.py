@@ -1,0 +1,309 @@
+"""What can be wrong around a store, one function per thing; each tells the cure. Nothing changes.
+
+`EXAMINATIONS` is the list; a further thing to look at is a further function in it. A function gets
+the `Surroundings` and yields one `Symptom` per thing it looked at, also when that is as it should
+be, so that a person sees what was looked at.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import apsw
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
+from holdfast.store.layout import StoreLayout
+from holdfast.store.setting_aside import SET_ASIDE
+
+_OTHERS = 0o077
+_LOW_DISK_BYTES = 1 << 30
+_NO_DISK_BYTES = 64 << 20
+_FEW_WATCHES = 65_536
+_LONG_HELD_NS = 600 * 1_000_000_000
+_SLACK_NS = 120 * 1_000_000_000
+_YEAR_2020_NS = 1_577_836_800 * 1_000_000_000
+_SOUND_SQLITE = (3, 51, 3)
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
+_FLEETING = ("tmpfs", "ramfs")
+_LAYERED = ("overlay", "aufs", "fuse.unionfs")
+
+
+class Gravity(StrEnum):
+    FINE = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One thing that was looked at; `cure` tells what to do about it."""
+
+    subject: str
+    gravity: Gravity
+    finding: str
+    cure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where to look. Without a store only the rest is looked at."""
+
+    home: Path
+    workspace: Path
+    layout: StoreLayout | None
+    now_ns: int
+    newest_checkpoint_ns: int | None
+    opening_error: HoldfastError | None = None
+
+
+def examine(around: Surroundings) -> list[Symptom]:
+    return [symptom for look in EXAMINATIONS for symptom in look(around)]
+
+
+def opening(around: Surroundings) -> Iterator[Symptom]:
+    error = around.opening_error
+    if error is not None:
+        yield Symptom("store", Gravity.PROBLEM, error.message, error.hint)
+    elif around.layout is None:
+        yield Symptom("store", Gravity.FINE, "this workspace has none yet")
+    else:
+        yield Symptom("store", Gravity.FINE, f"{around.layout.directory} opens")
+
+
+def permissions(around: Surroundings) -> Iterator[Symptom]:
+    """Private, ours, and writable: the home of all stores and everything in this one."""
+    if not around.home.exists():
+        yield Symptom("home", Gravity.FINE, f"{around.home} is made with the first checkpoint")
+        return
+    found: list[Symptom] = []
+    paths = [around.home]
+    if around.layout is not None:
+        paths += [around.layout.directory, *sorted(around.layout.directory.rglob("*"))]
+    for path in paths:
+        found += _permissions_of(path)
+    yield from found
+    if not found:
+        yield Symptom("permissions", Gravity.FINE, f"{len(paths)} paths are private and yours")
+
+
+def _permissions_of(path: Path) -> Iterator[Symptom]:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if status.st_uid != os.geteuid():
+        finding = f"{path} belongs to another user (uid {status.st_uid})"
+        yield Symptom("ownership", Gravity.PROBLEM, finding, f"sudo chown -R $USER {path}")
+    elif status.st_mode & _OTHERS:
+        wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
+        finding = f"{path} is open to other users ({stat.S_IMODE(status.st_mode):o})"
+        yield Symptom("permissions", Gravity.WARNING, finding, f"chmod {wanted} {path}")
+    elif not os.access(path, os.R_OK | os.W_OK):
+        finding = f"{path} cannot be read and written"
+        yield Symptom("permissions", Gravity.PROBLEM, finding, f"chmod u+rwX {path}")
+
+
+def free_disk(around: Surroundings) -> Iterator[Symptom]:
+    place = _existing(around.home)
+    free = os.statvfs(place)
+    free_bytes = free.f_bavail * free.f_frsize
+    finding = f"{free_bytes // 1_000_000:,} MB free on the disk of {place}"
+    if free_bytes < _NO_DISK_BYTES:
+        cure = "free some space, or set HOLDFAST_HOME to another disk"
+        yield Symptom("disk", Gravity.PROBLEM, finding + ": checkpoints are refused", cure)
+    elif free_bytes < _LOW_DISK_BYTES:
+        yield Symptom("disk", Gravity.WARNING, finding, "free some space: holdfast cleanup")
+    else:
+        yield Symptom("disk", Gravity.FINE, finding)
+
+
+def file_systems(around: Surroundings) -> Iterator[Symptom]:
+    for subject, path in (("store", around.home), ("workspace", around.workspace)):
+        kind = _file_system_of(_existing(path))
+        if kind is None:
+            continue
+        finding = f"the {subject} is on {kind}"
+        if subject == "store" and kind in _NETWORK:
+            cure = "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"
+            yield Symptom("file system", Gravity.WARNING, finding, cure)
+        elif kind in _NETWORK:
+            cure = "edits within one tick of the server's clock may be missed"
+            yield Symptom("file system", Gravity.WARNING, finding, cure)
+        elif subject == "store" and kind in _FLEETING:
+            cure = "set HOLDFAST_HOME to a disk: this one is empty after a restart"
+            yield Symptom("file system", Gravity.WARNING, finding, cure)
+        elif subject == "store" and kind in _LAYERED:
+            cure = "a container's own layer goes with it: set HOLDFAST_HOME to a volume"
+            yield Symptom("file system", Gravity.WARNING, finding, cure)
+        else:
+            yield Symptom("file system", Gravity.FINE, finding)
+
+
+def inotify_limits(around: Surroundings) -> Iterator[Symptom]:
+    for name, few in (("max_user_watches", _FEW_WATCHES), ("max_user_instances", 128)):
+        try:
+            limit = int(Path("/proc/sys/fs/inotify", name).read_text("ascii"))
+        except (OSError, ValueError):
+            continue
+        finding = f"{name} is {limit}"
+        if limit < few:
+            cure = f"sudo sysctl fs.inotify.{name}={few}"
+            yield Symptom("inotify", Gravity.WARNING, finding, cure)
+        else:
+            yield Symptom("inotify", Gravity.FINE, finding)
+
+
+def sqlite(around: Surroundings) -> Iterator[Symptom]:
+    version = apsw.sqlite_lib_version()
+    numbers = tuple(int(part) for part in version.split("."))
+    safe = "THREADSAFE=1" in apsw.compile_options
+    finding = f"SQLite {version} (apsw {apsw.apsw_version()}), thread safe: {safe}"
+    if numbers < _SOUND_SQLITE or not safe:
+        cure = "install the locked version of apsw: this one can damage a log that is reset"
+        yield Symptom("sqlite", Gravity.PROBLEM, finding, cure)
+    else:
+        yield Symptom("sqlite", Gravity.FINE, finding)
+
+
+def lock(around: Surroundings) -> Iterator[Symptom]:
+    """A lock ends with its process, so one that is held has a holder who lives."""
+    if around.layout is None or not around.layout.lock.exists():
+        return
+    fd = os.open(around.layout.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield Symptom("lock", Gravity.FINE, "nobody holds the store")
+    except BlockingIOError:
+        yield _held(os.pread(fd, 256, 0), around.now_ns)
+    finally:
+        os.close(fd)
+
+
+def _held(description: bytes, now_ns: int) -> Symptom:
+    try:
+        holder = json.loads(description)
+        since_ns = now_ns - int(holder["since_ns"])
+        who = f"process {int(holder['pid'])} ({holder['purpose']}) holds the store"
+        finding = f"{who} for {since_ns / 1e9:.0f} s"
+    except (ValueError, KeyError, TypeError):
+        return Symptom("lock", Gravity.WARNING, "a process holds the store", "wait for it")
+    if since_ns < _LONG_HELD_NS:
+        return Symptom("lock", Gravity.FINE, finding)
+    return Symptom("lock", Gravity.WARNING, finding, f"if it hangs: kill {holder['pid']}")
+
+
+def leftovers(around: Surroundings) -> Iterator[Symptom]:
+    """What interrupted operations left behind."""
+    own = Path(os.fsdecode(os.fsencode(around.workspace) + b"/" + MARKER_DIRECTORY))
+    staging = sorted(own.glob(os.fsdecode(STAGING_PREFIX) + "*")) if own.is_dir() else []
+    found: list[Symptom] = []
+    if around.layout is not None:
+        directory = around.layout.directory
+        if around.layout.journal.exists() or staging:
+            finding = "a restore was interrupted, or is running"
+            cure = "any command finishes it: holdfast status"
+            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
+        if (directory / "repair").exists():
+            finding = "a repair was interrupted"
+            cure = "finish it: holdfast repair --yes"
+            found.append(Symptom("leftovers", Gravity.PROBLEM, finding, cure))
+        temporary = [*directory.glob(".*.new"), *directory.glob("repairing")]
+        if temporary:
+            names = ", ".join(path.name for path in temporary)
+            finding = f"temporary files of a killed process: {names}"
+            found.append(Symptom("leftovers", Gravity.WARNING, finding, "holdfast cleanup"))
+        if (directory / SET_ASIDE).is_dir():
+            finding = f"a repair set something aside in {directory / SET_ASIDE}"
+            cure = "look at it, then delete it: it counts towards the budget"
+            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
+    yield from found
+    if not found:
+        yield Symptom("leftovers", Gravity.FINE, "no interrupted operation left anything")
+
+
+def marker(around: Surroundings) -> Iterator[Symptom]:
+    """Whether workspace and store still mean each other."""
+    if around.layout is None:
+        return
+    try:
+        described: Path = around.layout.read_description()["workspace"]
+    except HoldfastError:
+        return  # said by `opening`
+    if described == around.workspace:
+        yield Symptom("marker", Gravity.FINE, "workspace and store belong together")
+    elif described.exists():
+        finding = f"the store belongs to {described}: this workspace is a copy of it"
+        cure = "make a checkpoint here: the copy gets a store of its own"
+        yield Symptom("marker", Gravity.WARNING, finding, cure)
+    else:
+        finding = f"the workspace was moved here from {described}"
+        yield Symptom("marker", Gravity.FINE, finding + "; the next command notes it")
+
+
+def git(around: Surroundings) -> Iterator[Symptom]:
+    found = shutil.which("git")
+    if found is None:
+        cure = "install git if you want ignore rules and diffs compared with it; nothing needs it"
+        yield Symptom("git", Gravity.FINE, "git is not installed", cure)
+    else:
+        yield Symptom("git", Gravity.FINE, f"{found}")
+
+
+def clock(around: Surroundings) -> Iterator[Symptom]:
+    newest = around.newest_checkpoint_ns
+    cure = "set the clock; order never depends on it, ages and retention do"
+    if around.now_ns < _YEAR_2020_NS:
+        yield Symptom("clock", Gravity.WARNING, "the clock says it is before 2020", cure)
+    elif newest is not None and newest > around.now_ns + _SLACK_NS:
+        ahead_s = (newest - around.now_ns) // 1_000_000_000
+        finding = f"the newest checkpoint is {ahead_s:,} s in the future"
+        yield Symptom("clock", Gravity.WARNING, finding, cure)
+    else:
+        yield Symptom("clock", Gravity.FINE, "the clock agrees with the checkpoints")
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _file_system_of(path: Path) -> str | None:
+    """The type of the file system with the longest mount point above the path."""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    real = os.path.realpath(path)
+    best, kind = "", None
+    for line in lines:
+        _, point, found, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, found
+    return kind
+
+
+EXAMINATIONS: tuple[Callable[[Surroundings], Iterator[Symptom]], ...] = (
+    opening,
+    permissions,
+    free_disk,
+    file_systems,
+    inotify_limits,
+    sqlite,
+    lock,
+    leftovers,
+    marker,
+    git,
+    clock,
+)

@@ -1,0 +1,97 @@
+"""`holdfast cleanup`: what goes and why, before and after."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
+from tests.interfaces.cli.command_line import CommandLine
+from tests.support.hostile_trees import fill, noise
+
+pytestmark = pytest.mark.requirement("ST-2", "CL-1")
+
+
+def save_tools(cli: CommandLine, number: int) -> list[str]:
+    made: list[str] = []
+    with open_workspace(cli.workspace, create=True) as opened:
+        for n in range(number):
+            fill(cli.workspace / "large", noise(200_000, n))
+            outcome = opened.engine.save(SessionId("s"), make_intent(f"{n}"), kind=Kind.TOOL)
+            made.append(outcome.checkpoint.id)
+    return made
+
+
+def test_a_dry_run_tells_each_decision_and_changes_nothing(cli: CommandLine) -> None:
+    made = save_tools(cli, 5)
+    cli.json("config", "set", "retention.tool", "{most = 2}")
+    plan = cli.json("cleanup", "--dry-run")
+    verdicts = {one["id"]: (one["keep"], one["reason"]) for one in plan["decisions"]}
+    assert [verdicts[one][0] for one in made] == [True, False, False, True, True]
+    assert verdicts[made[0]][1] == "protected: the first of its session"
+    assert verdicts[made[1]][1] == "2 newer tool checkpoints are kept"
+    assert verdicts[made[4]][1] == "protected: HEAD of its session"
+    assert plan["unneeded_bytes"] > 390_000
+    assert len(cli.json("log", "--session", "s")) == 5
+    assert "Would drop 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
+
+
+def test_what_the_rules_let_go_is_gone_and_its_space_is_free(cli: CommandLine) -> None:
+    made = save_tools(cli, 5)
+    cli.json("config", "set", "retention.tool", "{most = 2}")
+    done = cli.json("cleanup")
+    assert (done["dropped"], done["kept"]) == (2, 3)
+    assert done["freed_bytes"] > 390_000
+    kept = [one["id"] for one in cli.json("log", "--session", "s")]
+    assert kept == [made[4], made[3], made[0]]
+    assert cli.json("check", "--data")["ok"]
+    again = cli.json("cleanup")
+    assert (again["dropped"], again["freed_bytes"]) == (0, 0)
+    assert "Dropped 0 checkpoints, kept 3; 0 B freed" in cli("cleanup").out
+
+
+def test_what_a_killed_process_left_is_cleared_away_after_a_while(cli: CommandLine) -> None:
+    import os
+
+    cli.save()
+    store = Path(cli.json("init")["store"])
+    for name, age_s in ((".journal.new", 7200), (".store.json.new", 0)):
+        (store / name).write_bytes(b"half")
+        seen = (store / name).stat().st_mtime - age_s
+        os.utime(store / name, (seen, seen))
+    assert cli.json("cleanup")["debris"] == [".journal.new"]
+    assert not (store / ".journal.new").exists()
+    assert (store / ".store.json.new").exists()
+
+
+@pytest.mark.requirement("ST-3")
+def test_rules_that_make_no_sense_are_refused_when_set_and_when_read(cli: CommandLine) -> None:
+    cli.save()
+    answer = cli("config", "set", "retention.tool", '{age = "-1 day"}', "--json")
+    assert (answer.status, answer.error["code"]) == (2, "invalid_setting")
+    project = cli.workspace / ".holdfast" / "config.toml"
+    project.write_text('[retention]\ntol = "forever"\n')
+    answer = cli("cleanup", "--json")
+    assert (answer.status, answer.error["code"]) == (2, "invalid_setting")
+    assert "no kind 'tol'" in answer.error["message"]
+    assert str(project) in answer.error["message"]
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_budget_below_the_present_size_says_what_will_happen(cli: CommandLine) -> None:
+    cli.save()
+    answer = cli("config", "set", "budget", "10000")
+    assert answer.status == 0
+    assert "already takes" in answer.err
+    assert "holdfast cleanup --dry-run" in answer.err
+    (warning,) = cli.json("config", "set", "budget", "10000")["warnings"]
+    assert "already takes" in warning
+    assert json.loads(cli("config", "get", "budget", "--json").out)["value"] == 10_000
+    refused = cli("checkpoint", "does not fit", "--json")
+    assert (refused.status, refused.error["code"]) == (7, "budget_reached")
+    assert cli("config", "set", "budget", '"1 GB"').err == ""
