@@ -1,4 +1,4 @@
-"""The script for bash; it needs no other package."""
+"""The script for bash, 3.2 or later; it needs no other package."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ _holdfast_list() {
         [[ $1 == paths && (-e ${line%/} || -L ${line%/}) ]] && continue
         [[ $line == "$cur"* ]] && COMPREPLY+=("$line")
     done < <("${COMP_WORDS[0]}" "${where[@]}" completion "$1" -- "$cur" 2>/dev/null)
+}
+
+# The candidates of another program, one a line. (There is a builtin for it, but not in bash 3.2.)
+_holdfast_take() {
+    local line
+    while IFS= read -r line; do
+        COMPREPLY+=("$line")
+    done
 }
 
 # The kind of the value of an option, or nothing if it takes none.
@@ -70,7 +78,7 @@ _holdfast() {
     if [[ -n $option ]]; then
         kind=$(_holdfast_value "$verb" "$option")
     elif [[ -z $dashes && $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(_holdfast_options "$verb")" -- "$cur")
+        _holdfast_take < <(compgen -W "$(_holdfast_options "$verb")" -- "$cur")
         return
     elif [[ -z $verb ]]; then
         kind=verb
@@ -78,16 +86,16 @@ _holdfast() {
         kind=$(_holdfast_word "$verb" "$count" "$dashes")
     fi
     case $kind in
-        verb) mapfile -t COMPREPLY < <(compgen -W '@VERBS@' -- "$cur") ;;
-        action) mapfile -t COMPREPLY < <(compgen -W '@ACTIONS@' -- "$cur") ;;
-        setting) mapfile -t COMPREPLY < <(compgen -W '@SETTINGS@' -- "$cur") ;;
-        shell) mapfile -t COMPREPLY < <(compgen -W '@SHELLS@' -- "$cur") ;;
+        verb) _holdfast_take < <(compgen -W '@VERBS@' -- "$cur") ;;
+        action) _holdfast_take < <(compgen -W '@ACTIONS@' -- "$cur") ;;
+        setting) _holdfast_take < <(compgen -W '@SETTINGS@' -- "$cur") ;;
+        shell) _holdfast_take < <(compgen -W '@SHELLS@' -- "$cur") ;;
         directory)
             compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+            _holdfast_take < <(compgen -d -- "$cur") ;;
         paths)
             compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            _holdfast_take < <(compgen -f -- "$cur")
             _holdfast_list paths
             if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
                 compopt -o nospace 2>/dev/null
