@@ -105,9 +105,11 @@ def test_bash_completes_in_the_workspace_and_session_of_the_command_line(
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
+    (other / "only-there").touch()
     run("-C", str(other), "checkpoint", "elsewhere", "--name", "elsewhere")
     cli.save("x", "--name", "mine", "--session", "two")
     assert bash.offers("-C", str(other), "restore", "else") == ["elsewhere"]
+    assert bash.offers("-C", str(other), "restore", "HEAD", "") == ["only-there"]
     assert bash.offers("--session", "two", "show", "mi") == ["mine"]
     assert bash.offers("restore", "mi") == []
 

@@ -17,8 +17,8 @@ _holdfast_list() {
     local line
     while IFS= read -r line; do
         line=${line%%$'\t'*}
-        # Paths that are on the disk bash knows by itself.
-        [[ $1 == paths && (-e ${line%/} || -L ${line%/}) ]] && continue
+        # Paths that are on the disk bash knows by itself, unless -C says where they are.
+        [[ $1 == paths && -n $here && (-e ${line%/} || -L ${line%/}) ]] && continue
         [[ $line == "$cur"* ]] && COMPREPLY+=("$line")
     done < <("${COMP_WORDS[0]}" "${where[@]}" completion "$1" -- "$cur" 2>/dev/null)
 }
@@ -52,7 +52,7 @@ _holdfast_options() {
 }
 
 _holdfast() {
-    local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' dashes='' kind='' word='' count=0 i
+    local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' dashes='' kind='' word='' here=1 count=0 i
     local -a where=()
     COMPREPLY=()
     [[ $cur == '=' ]] && cur=''
@@ -60,7 +60,7 @@ _holdfast() {
         word=${COMP_WORDS[i]}
         if [[ -n $option ]]; then
             [[ $word == '=' ]] && continue
-            [[ $option == -C ]] && where+=(-C "${word/#\~/$HOME}")
+            [[ $option == -C ]] && where+=(-C "${word/#\~/$HOME}") && here=''
             [[ $option == --session ]] && where+=(--session "$word")
             option=''
         elif [[ -n $dashes ]]; then
@@ -95,7 +95,7 @@ _holdfast() {
             _holdfast_take < <(compgen -d -- "$cur") ;;
         paths)
             compopt -o filenames 2>/dev/null
-            _holdfast_take < <(compgen -f -- "$cur")
+            [[ -n $here ]] && _holdfast_take < <(compgen -f -- "$cur")
             _holdfast_list paths
             if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
                 compopt -o nospace 2>/dev/null

@@ -93,7 +93,9 @@ _holdfast() {
             local above=${(Q)PREFIX%${PREFIX##*/}}
             local -a gone=()
             for word in $found; do [[ -e $word || -L ${word%/} ]] || gone+=($word); done
-            if (( $#gone )); then
+            if [[ -n ${where[(r)-C]} ]]; then
+                compadd -f -S '' -p "$above" -- ${found#$above}
+            elif (( $#gone )); then
                 # One list with what is on the disk: two would hide each other's common beginning.
                 found=(${above}*(N-/))
                 gone+=(${^found}/ ${above}*(N^-/))
