@@ -38,6 +38,17 @@ def test_status_lists_everything_that_is_left_out_with_the_reason(cli: CommandLi
     assert "  .env: ignored (.gitignore:1: .env)\n" in cli("status", "--skipped").out
 
 
+@pytest.mark.requirement("CP-12", "CL-2")
+def test_a_file_that_is_too_large_is_listed_with_a_size_that_people_read(cli: CommandLine) -> None:
+    cli.json("config", "set", "max_file_size", "1000")
+    (cli.workspace / "large").write_bytes(bytes(1_234_567))
+    cli.save()
+    shown = cli("status", "--skipped").out
+    assert "  large: larger than max_file_size (1.2 MB)\n" in shown
+    listed = cli.json("status", "--skipped")["skipped"]
+    assert [skip["detail"] for skip in listed if skip["path"] == "large"] == ["1234567 bytes"]
+
+
 def test_status_stores_nothing(cli: CommandLine) -> None:
     cli.save()
     (cli.workspace / "new").write_text("new")

@@ -10,7 +10,6 @@ from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
-from holdfast.domain.sizes import size_words
 from holdfast.engine.scan.directory_state import (
     MANY_NAMES,
     SPARSE,
@@ -226,7 +225,7 @@ class Survey:
         if meter is not None:
             meter.passed(1)
         if status.st_size > policy.max_file_size and not self._is_wanted(name):
-            return self._skip(name, SkipReason.TOO_LARGE, size_words(status.st_size))
+            return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
         known = self._known_rows.get(name)

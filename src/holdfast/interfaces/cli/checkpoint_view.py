@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
@@ -19,7 +20,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened
+from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened, size
 
 SURE, FAIRLY_SURE = 0.9, 0.7
 _LONGEST_REASON = 160
@@ -87,7 +88,15 @@ def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str 
         if skip.reason is SkipReason.OWN_DATA:
             continue
         path = terminal.path(skip.path)
-        terminal.line(f"{indent}{path}: {terminal.paint(visible(skip.describe()), DIM)}")
+        terminal.line(f"{indent}{path}: {terminal.paint(visible(_why(skip)), DIM)}")
+
+
+def _why(skip: Skipped) -> str:
+    """As the checkpoint has it, with sizes as people say them."""
+    number, _, unit = skip.detail.partition(" ")
+    if skip.reason is SkipReason.TOO_LARGE and unit == "bytes" and number.isdigit():
+        return replace(skip, detail=size(int(number))).describe()
+    return skip.describe()
 
 
 def files_words(checkpoint: Checkpoint) -> str:
