@@ -149,7 +149,11 @@ _EXAMPLES = {
     "budget": '"10 GB"',
     "lock_timeout": "30",
     "setuid": '"restore" or "drop"',
+    "max_manual_checkpoints": "50, or 0 for no limit",
+    "max_automatic_per_hour": "30, or 0 for no limit",
     "defaults": '"on" or "off"',
+    "key_file": '"~/keys/shop.key"',
+    "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 
 

@@ -84,13 +84,17 @@ def check_reachability(
                 yield Problem("I1", subject, "the list of what was left out is missing")
             for loss in damage.losses[:_MOST_PATHS]:
                 what = "directory" if loss.is_directory else "content of"
-                yield Problem("I1", subject, f"{what} {to_text(loss.path)!r} is lost")
+                yield Problem("I1", subject, f"{what} {_place(loss.path)} is lost")
             if len(damage.losses) > _MOST_PATHS:
                 yield Problem("I1", subject, f"{len(damage.losses) - _MOST_PATHS} more are lost")
     except IndexDamaged as error:
         yield Problem("index", "index.db", error.message)
     except StoreDamaged as error:
         yield Problem("I3", "catalog", error.message)
+
+
+def _place(path: bytes) -> str:
+    return to_text(path) or "at the top"
 
 
 def check_journal(vault: Vault) -> Iterator[Problem]:

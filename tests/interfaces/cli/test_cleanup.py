@@ -33,9 +33,9 @@ def test_a_dry_run_tells_each_decision_and_changes_nothing(cli: CommandLine) -> 
     plan = cli.json("cleanup", "--dry-run")
     verdicts = {one["id"]: (one["keep"], one["reason"]) for one in plan["decisions"]}
     assert [verdicts[one][0] for one in made] == [True, False, False, True, True]
-    assert verdicts[made[0]][1] == "protected: the first of its session"
+    assert verdicts[made[0]][1] == "protected: it is the initial checkpoint of its session"
     assert verdicts[made[1]][1] == "2 newer tool checkpoints are kept"
-    assert verdicts[made[4]][1] == "protected: HEAD of its session"
+    assert verdicts[made[4]][1] == "protected: the session stands on it (HEAD)"
     assert plan["unneeded_bytes"] > 390_000
     assert len(cli.json("log", "--session", "s")) == 5
     assert "Would drop 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.requirement("RL-1")
 FIRST, SECOND, THIRD = (incompressible(name, 3000) for name in ("first", "second", "third"))
 
 
-@pytest.mark.parametrize("table", ["objects", "packs"])
+@pytest.mark.parametrize("table", ["places", "packs"])
 def test_an_index_that_got_only_one_of_its_tables_is_completed(tmp_path: Path, table: str) -> None:
     fill(tmp_path, [FIRST])
     index = connect(tmp_path / "index.db", synchronous="FULL")
