@@ -122,7 +122,7 @@ def test_a_recovery_killed_at_random_calls(
     campaign.run(Scenario(1, "kill-recovery", title), case, slice_cases=12)
 
 
-@pytest.mark.torture_share(6)
+@pytest.mark.torture_share(8)
 @pytest.mark.requirement("RL-2")
 def test_larger_work_killed_at_random_instants(
     campaign: Campaign, server: KillServer, quick_disk: Path
