@@ -26,6 +26,7 @@ from holdfast.store.identity import WorkspaceIdentity
 from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
+from holdfast.store.own_files import require_own_place
 from holdfast.store.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def open_workspace(
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
     directory = require_project(workspace, home, force=force)
+    require_own_place(home)
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
     with store_trouble("being looked for"):
@@ -243,6 +245,7 @@ def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = No
     A directory above that is no project (someone once insisted on their home) is passed over.
     """
     home = holdfast_home(os.environ if environment is None else environment)
+    require_own_place(home)
     identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
     try:
         directory = start.expanduser().resolve(strict=True)
@@ -280,6 +283,7 @@ def _make_home(fs: LocalFilesystem, home: Path) -> None:
             f"the store's directory {home} cannot be made: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",
         ) from None
+    return identity.find_or_create(directory)
 
 
 def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
@@ -376,10 +380,13 @@ def _read_toml(path: Path, link_flags: int) -> dict[str, Any]:
             f"{path} cannot be read: {error.strerror}",
             hint="it has to be a file of its own that you may read, not a link",
         ) from None
-    with os.fdopen(fd, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise InvalidSetting(f"{path} is not a file", hint="remove it")
-        data = file.read(_LARGEST_SETTINGS_BYTES)
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            data = file.read(_LARGEST_SETTINGS_BYTES)
+    finally:
+        os.close(fd)
     import tomllib  # imported late: most workspaces have no settings file
 
     try:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
-from holdfast.domain.errors import WorkspaceRefused
+from holdfast.domain.errors import RestoreFailed, WorkspaceRefused
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe
 from tests.support.watched_filesystem import Call, WatchedFilesystem, once
 
 pytestmark = pytest.mark.requirement("RL-7")
+SOMEBODY = 12345
 
 
 @pytest.fixture
@@ -96,3 +98,53 @@ def test_a_workspace_that_became_a_link_is_refused(workspace: Path, tmp_path: Pa
         with pytest.raises(WorkspaceRefused, match="cannot be opened"):
             session.checkpoint("through the link")
     assert describe(tmp_path / "outside", mtimes=True) == before
+
+
+def _give_away(path: Path) -> int:
+    """To another user where that is possible; the owner it then has."""
+    if os.geteuid() == 0:
+        os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+    return path.lstat().st_uid
+
+
+@pytest.mark.requirement("CP-11")
+def test_what_root_restores_stays_with_its_owner(workspace: Path) -> None:
+    """Files and directories: of what they replace, or of the directory that receives them."""
+    fill(workspace / "replaced", b"first")
+    fill(workspace / "deleted", b"first")
+    fill(workspace / "dir/deeper/file", b"first")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        shutil.rmtree(workspace / "dir")
+        (workspace / "deleted").unlink()
+        fill(workspace / "replaced", b"second")
+        owner = _give_away(workspace)
+        assert _give_away(workspace / "replaced") == owner
+        session.restore(first)
+    for name in ("replaced", "deleted", "dir", "dir/deeper", "dir/deeper/file"):
+        assert (workspace / name).stat().st_uid == owner, name
+
+
+@pytest.mark.requirement("CP-11")
+@pytest.mark.parametrize("changed", ["content", "mode"])
+def test_what_runs_with_its_owners_rights_is_given_to_nobody_who_did_not_own_it(
+    workspace: Path, changed: str
+) -> None:
+    """A user's program with a set-user-id bit, exchanged by that user for a file of root's."""
+    program = fill(workspace / "bin/program", b"anything")
+    program.chmod(0o4755)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        if changed == "content":
+            fill(program, b"root's")
+        program.chmod(0o755)
+        owner = _give_away(workspace / "bin")
+        is_someone_elses = owner != program.stat().st_uid
+        if changed == "mode" and is_someone_elses:
+            with pytest.raises(RestoreFailed, match="rights of another user"):
+                session.restore(first)
+            assert program.stat().st_mode & 0o7777 == 0o755
+        else:
+            session.restore(first)
+            assert program.stat().st_mode & 0o7777 == 0o4755
+            assert program.stat().st_uid == owner

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import NewerStore, StoreMissing
+from holdfast.domain.errors import NewerStore, StoreMissing, WorkspaceRefused
 from holdfast.store.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.store.layout import StoreLayout
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -313,3 +313,46 @@ def test_a_newer_store_is_not_touched_by_finding_it(
     with pytest.raises(NewerStore):
         identity.find_or_create(workspace)
     assert picture(tmp_path) == before
+
+
+@pytest.mark.requirement("ST-6")
+def test_the_workspaces_own_directory_is_not_open_to_everybody(
+    identity: WorkspaceIdentity, workspace: Path
+) -> None:
+    previous = os.umask(0)
+    try:
+        identity.find_or_create(workspace)
+    finally:
+        os.umask(previous)
+    assert (workspace / ".holdfast").stat().st_mode & 0o7777 == 0o775
+
+
+def test_a_directory_that_root_makes_in_a_workspace_belongs_to_its_owner(
+    identity: WorkspaceIdentity, workspace: Path
+) -> None:
+    owner = 12345 if os.geteuid() == 0 else os.geteuid()
+    os.chown(workspace, owner, -1)
+    identity.find_or_create(workspace)
+    assert (workspace / ".holdfast").stat().st_uid == owner
+
+
+@pytest.mark.parametrize("name", ["stores", "by-path"])
+def test_a_file_in_the_place_of_a_directory_of_ours_is_named(
+    identity: WorkspaceIdentity, workspace: Path, home: Path, name: str
+) -> None:
+    (home / name).write_bytes(b"in the way")
+    with pytest.raises(WorkspaceRefused, match=name) as refused:
+        identity.find_or_create(workspace)
+    assert refused.value.hint
+    assert (home / name).read_bytes() == b"in the way"
+
+
+def test_a_directory_in_the_place_of_a_workspaces_record_is_named(
+    identity: WorkspaceIdentity, workspace: Path, home: Path
+) -> None:
+    identity.find_or_create(workspace)
+    (record,) = (home / "by-path").iterdir()
+    record.unlink()
+    record.mkdir()
+    with pytest.raises(WorkspaceRefused, match=record.name):
+        identity.find_or_create(workspace)

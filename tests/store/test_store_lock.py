@@ -240,3 +240,18 @@ def test_the_lock_file_is_private_and_never_followed_elsewhere(tmp_path: Path) -
     with pytest.raises(StoreDamaged), make_lock(tmp_path / "link").hold(0):
         raise AssertionError
     assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
+@pytest.mark.requirement("ST-6")
+def test_a_lock_that_is_a_second_name_of_another_file_leaves_that_file_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "precious").write_bytes(b"precious")
+    os.link(tmp_path / "precious", tmp_path / "lock")
+    with (
+        make_lock(tmp_path / "lock").hold(0),
+        pytest.raises(Busy),
+        make_lock(tmp_path / "lock").hold(0),
+    ):
+        raise AssertionError
+    assert (tmp_path / "precious").read_bytes() == b"precious"

@@ -9,7 +9,6 @@ read through handles, never through a link, and only a little of it.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -20,13 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import StoreDamaged, StoreMissing
+from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused
 from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import MARKER_DIRECTORY
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write, atomic_write_in
 from holdfast.store.layout import StoreLayout, make_private_directory
+from holdfast.store.own_files import read_own_file
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
 
@@ -37,6 +37,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MARKER_BYTES = 4096
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISDIR)
+_MARKER_DIRECTORY_MODE = 0o775
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -104,7 +105,7 @@ class WorkspaceIdentity:
         layout = self.find(workspace, or_missing=or_missing)
         if layout is None:
             make_private_directory(self._fs, self._home)
-            with self._lock.hold(_LOCK_TIMEOUT_S):
+            with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
                 # Another process may have been quicker.
                 layout = self.find(workspace, or_missing=or_missing)
                 if layout is None:
@@ -126,7 +127,7 @@ class WorkspaceIdentity:
         if self._is_tied(workspace, layout):
             return
         identifier = WorkspaceId(layout.directory.name)
-        with self._lock.hold(_LOCK_TIMEOUT_S):
+        with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
             if layout.read_description()["workspace"] != workspace:
                 layout.describe(self._fs, workspace)
             if self._read_path_record(workspace) != identifier:
@@ -162,9 +163,9 @@ class WorkspaceIdentity:
 
     def _read_path_record(self, workspace: Path) -> WorkspaceId | None:
         try:
-            text = self._path_record(workspace).read_text("ascii")
+            text = read_own_file(self._path_record(workspace)).decode("ascii")
         except OSError as error:
-            if error.errno not in _NOT_THERE:
+            if error.errno not in (*_NOT_THERE, errno.EINVAL):
                 raise
             return None
         except ValueError:
@@ -204,14 +205,39 @@ class WorkspaceIdentity:
         """A workspace that cannot be written to is found by its path alone."""
         data = json.dumps({"id": identifier}).encode()
         try:
-            with contextlib.suppress(FileExistsError):
-                self._fs.mkdir(os.fsencode(workspace) + b"/" + MARKER_DIRECTORY)
+            self._make_marker_directory(workspace)
             with self._marker_directory(workspace) as directory:
                 if b".gitignore" not in self._fs.list_names(directory):
                     atomic_write_in(self._fs, directory, b".gitignore", _SELF_IGNORING, mode=0o644)
                 atomic_write_in(self._fs, directory, MARKER_NAME.encode(), data, mode=0o644)
         except OSError:
             return
+
+    def _make_marker_directory(self, workspace: Path) -> None:
+        """Staged content lies in it, so not everybody may exchange what is there, whatever the
+        umask. Made by root, it belongs to whoever the workspace does, who has to use it too."""
+        path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
+        try:
+            self._fs.mkdir(path, _MARKER_DIRECTORY_MODE)
+        except FileExistsError:
+            return
+        if self._fs.may_chown():
+            owner = self._fs.stat(os.fsencode(workspace))
+            with self._marker_directory(workspace) as directory:
+                self._fs.fchown(directory, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def _nothing_in_the_way() -> Iterator[None]:
+    """Where a file or directory of ours belongs, something of another kind may stand."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        where = os.fsdecode(error.filename2 or error.filename or b"?")
+        raise WorkspaceRefused(
+            f"something stands in the place of the store's {where}: {error.strerror}",
+            hint="move it away, or set HOLDFAST_HOME to another directory",
+        ) from None
 
 
 def _refuse_half_a_store(layout: StoreLayout) -> None:

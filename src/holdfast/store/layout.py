@@ -31,6 +31,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
+from holdfast.store.own_files import read_own_file
 
 FORMAT = 2
 """The newest that this version knows. A store without encryption is of the first still, so that
@@ -123,7 +124,7 @@ class StoreLayout:
         """Refuses a store of another format or another owner without touching anything."""
         status = self.require_own()
         try:
-            described = json.loads(self.description.read_bytes())
+            described = json.loads(read_own_file(self.description))
             version = described["format"]
             if type(version) is not int or version < 1:
                 raise ValueError("no format")

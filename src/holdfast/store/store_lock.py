@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,8 +95,9 @@ class StoreLock:
                         raise self._busy(fd, timeout_s) from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-            with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
-                os.pwrite(fd, self._description(), 0)
+            if _is_ours_alone(fd):
+                with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
+                    os.pwrite(fd, self._description(), 0)
         except BaseException:
             os.close(fd)
             raise
@@ -121,3 +123,9 @@ class StoreLock:
         except (ValueError, KeyError, TypeError):
             who, hint = "another process", "wait for it to finish"
         return Busy(f"{who} has held the store for longer than {timeout_s:g} s", hint=hint)
+
+
+def _is_ours_alone(fd: int) -> bool:
+    """Whether writing here changes nothing else: a second name may be that of any file."""
+    status = os.fstat(fd)
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1

@@ -19,6 +19,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write, sync_directory
 from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
+from holdfast.store.own_files import read_own_file
 from holdfast.store.setting_aside import make_place, set_aside
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.suspicion import Suspicion
@@ -116,7 +117,7 @@ class StorePlace:
         an encrypted store each is sealed, with its own name as the context."""
         with store_trouble(f"reading its {path.name}"):
             try:
-                data = path.read_bytes()
+                data = read_own_file(path)
             except FileNotFoundError:
                 return None
         if self._note_cipher is None:

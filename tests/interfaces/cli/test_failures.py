@@ -344,3 +344,28 @@ def test_started_without_any_standard_stream_it_still_works_and_harms_nothing(
         assert done.returncode == 0
     assert [one["reasoning"] for one in cli.json("log")] == ["two", "one"]
     assert cli.json("check", "--data")["ok"] is True
+
+
+@pytest.mark.requirement("CL-3", "ST-6")
+@pytest.mark.parametrize("what", ["", "stores/{store}"])
+@pytest.mark.parametrize(
+    "command",
+    ["status", "log", "checkpoint why", "restore HEAD --yes", "check", "stats", "config list"],
+)
+def test_a_store_of_another_user_is_refused_by_every_command(
+    cli: CommandLine,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    command: str,
+) -> None:
+    cli.save()
+    (store,) = (holdfast_home / "stores").iterdir()
+    if os.geteuid() == 0:
+        os.chown(holdfast_home / what.format(store=store.name), 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    answer = cli("--json", *command.split())
+    assert answer.status == 5
+    assert "belongs to another user (uid " in answer.error["message"]
+    assert "HOLDFAST_HOME" in answer.error["hint"]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.domain.entries import MODE_MASK, DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.entries import MODE_MASK, SETID_BITS, DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
@@ -31,6 +32,8 @@ from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, TransferProgress
+
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class StepFailed(Exception):
@@ -137,11 +140,12 @@ class Executor:
 
     def _owner(self, dir_fd: int, step: Step, *, replaces: bool) -> tuple[int, int] | None:
         """When root restores someone's files they stay theirs: of the file that is replaced, or
-        of the directory that receives them."""
+        of the directory that receives them. What runs with the rights of its owner is only ever
+        given to the latter: anyone who may write there can put another's file in its place."""
         if not self._fs.may_chown():
             return None
         status = self._fs.fstat(dir_fd)
-        if replaces:
+        if replaces and not _runs_as_owner(step):
             with contextlib.suppress(OSError):
                 name = basename(step.path)
                 status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
@@ -285,8 +289,26 @@ class Executor:
         self._change_mode(step.path, step.after.mode, was=step.before.mode)
 
     def _change_mode(self, path: bytes, mode: int, *, was: int) -> None:
-        self._set_mode(path, mode & self._setid_mask)
+        mode &= self._setid_mask
+        if mode & SETID_BITS and self._fs.may_chown():
+            self._let_run_as_owner(path, mode)
+        else:
+            self._set_mode(path, mode)
         self.done.undo.append(lambda: self._set_mode(path, was))
+
+    def _let_run_as_owner(self, path: bytes, mode: int) -> None:
+        """As in `_owner`: not with the rights of anyone but the directory's owner. Looked at and
+        changed through one handle, because the name may stand for another file in between."""
+        dir_fd = self._handles.open(parent(path))
+        fd = self._fs.open(basename(path), _FILE_FLAGS, dir_fd=dir_fd)
+        try:
+            file, directory = self._fs.fstat(fd), self._fs.fstat(dir_fd)
+            if (file.st_uid, file.st_gid) != (directory.st_uid, directory.st_gid):
+                why = "it would run with the rights of another user than its directory's"
+                raise PermissionError(errno.EPERM, why, path)
+            self._fs.fchmod(fd, mode)
+        finally:
+            self._fs.close(fd)
 
     def _set_mode(self, path: bytes, mode: int) -> None:
         dir_fd = self._handles.open(parent(path))
@@ -347,6 +369,10 @@ class Executor:
             self.done.undo.pop()()
         self.make_durable()
         self._handles.set_modes(self._handles.original_modes)
+
+
+def _runs_as_owner(step: Step) -> bool:
+    return isinstance(step.after, FileEntry) and bool(step.after.mode & SETID_BITS)
 
 
 def _slot(number: int) -> bytes:

@@ -119,7 +119,7 @@ class PackDirectory:
 
     def _descriptor(self, number: int) -> int:
         if number not in self._open:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             self._open[number] = self._fs.open(self.path(number), flags)
         return self._open[number]
 
