@@ -7,8 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
 from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged
 from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.objects.packs import PACK_MAGIC
 from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
@@ -83,3 +87,25 @@ def test_a_collection_killed_at_any_call_loses_nothing_that_is_needed(tmp_path: 
                     assert store.read(digest_of(data)) == data
                 assert list(store.check(data=True)) == []
     assert number > 5
+
+
+def test_nothing_is_collected_when_something_needed_is_not_known(tmp_path: Path) -> None:
+    fill(tmp_path, CONTENTS)
+    before = [path.read_bytes() for path in packs(tmp_path)]
+    with opened(tmp_path) as store, pytest.raises(StoreDamaged, match="missing"):
+        store.retain_only({digest_of(NEEDED[0]), digest_of(b"never stored")})
+    assert [path.read_bytes() for path in packs(tmp_path)] == before
+
+
+def test_a_limited_collection_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    for number in range(4):
+        fill(tmp_path, [incompressible(f"{number} {n}", 5000) for n in range(3)])
+        with opened(tmp_path) as store:
+            (tmp_path / "packs" / f"{number + 2:08d}.pack").write_bytes(PACK_MAGIC)
+            store.catch_up()
+    with opened(tmp_path) as store:
+        rounds = []
+        while freed := store.retain_only(set(), limit_bytes=1):
+            rounds.append(freed)
+        assert len(rounds) == 4
+        assert store.count() == 0
