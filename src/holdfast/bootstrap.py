@@ -283,7 +283,6 @@ def _make_home(fs: LocalFilesystem, home: Path) -> None:
             f"the store's directory {home} cannot be made: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",
         ) from None
-    return identity.find_or_create(directory)
 
 
 def require_project(workspace: Path, home: Path, *, force: bool) -> Path:

@@ -86,18 +86,10 @@ class LocalStore(StorePlace):
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0):
-            present = identity_of(self._layout.catalog)
-            if present is None:
-                raise _lost(self._layout.catalog)
-            if present != self._catalog_file:
-                raise Refused(
-                    "the store was repaired while this process had it open",
-                    hint="open it again: run the command, or restart the program",
-                )
-            if self._entered == 0 and self._suspicion.is_noted():
-                self._read_back()
-            if self.objects.index_was_replaced():
-                self._ready = False
+            if self._entered == 0:
+                self._require_same_files()
+                if self._suspicion.is_noted():
+                    self._read_back()
             if not self._ready:
                 if self.unlocked is not None:
                     from holdfast.store.encryption.unlocking import mend_key_slots
@@ -117,6 +109,19 @@ class LocalStore(StorePlace):
         from holdfast.store.reading_back import read_back  # imported late: hardly ever needed
 
         read_back(self._fs, self._layout, self.objects, self._suspicion)
+
+    def _require_same_files(self) -> None:
+        """Another process may have exchanged what this one has open."""
+        present = identity_of(self._layout.catalog)
+        if present is None:
+            raise _lost(self._layout.catalog)
+        if present != self._catalog_file:
+            raise Refused(
+                "the store was repaired while this process had it open",
+                hint="open it again: run the command, or restart the program",
+            )
+        if self.objects.index_was_replaced():
+            self._ready = False
 
     def make_ready(self) -> None:
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""

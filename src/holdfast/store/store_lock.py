@@ -62,6 +62,11 @@ class StoreLock:
         finally:
             self._thread_lock.release()
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether the holder held it already when it last took it."""
+        return self._depth > 1
+
     def note(self, place: int, data: bytes) -> None:
         """Leave a note for later holders; only while held. On a full disk there is none."""
         with contextlib.suppress(OSError):

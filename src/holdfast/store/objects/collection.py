@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,10 +41,11 @@ def collect(
     After about `limit_bytes` of packs it stops; called again it goes on. Nothing goes when the
     index does not know something that is needed: then it cannot tell what is waste.
     """
-    needed = needed | _bases(store, needed)
+    placed = dict(store.index.locations())
+    needed = needed | _bases(store, needed, placed)
     by_pack: defaultdict[int, Records] = defaultdict(dict)
     located = 0
-    for digest, place in store.index.locations():
+    for digest, place in placed.items():
         by_pack[place.pack].setdefault(place, []).append(digest)
         located += digest in needed
     if located < len(needed):
@@ -81,9 +83,10 @@ def collect(
 
 def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     """What objects take that nobody needs; how much of it is given back depends on the packs."""
-    needed = needed | _bases(store, needed)
+    placed = dict(store.index.locations())
+    needed = needed | _bases(store, needed, placed)
     records: defaultdict[Location, list[Digest]] = defaultdict(list)
-    for digest, place in store.index.locations():
+    for digest, place in placed.items():
         records[place].append(digest)
     return sum(
         place.length * sum(digest not in needed for digest in digests) // len(digests)
@@ -99,23 +102,23 @@ def _remove_empty_packs(store: LocalObjectStore) -> None:
             store.packs.remove(number)
 
 
-def _bases(store: LocalObjectStore, needed: AbstractSet[Digest]) -> set[Digest]:
+def _bases(
+    store: LocalObjectStore, needed: AbstractSet[Digest], placed: Mapping[Digest, Location]
+) -> set[Digest]:
     """Every base, and base of a base, of a needed record."""
     bases: set[Digest] = set()
-    pending = [(digest, place) for digest, place in store.index.locations() if digest in needed]
+    pending = [place for digest, place in placed.items() if digest in needed and place.depth]
     while pending:
-        _, place = pending.pop()
-        if place.depth == 0:
-            continue
+        place = pending.pop()
         base = store.packs.records.decode(
             store.packs.read(place.pack, place.offset, place.length)
         ).base
         if base is None or base in bases:
             continue
         bases.add(base)
-        found = store.index.find(base)
-        if found is not None and base not in needed:
-            pending.append((base, found))
+        found = placed.get(base)
+        if found is not None and found.depth and base not in needed:
+            pending.append(found)
     return bases
 
 
