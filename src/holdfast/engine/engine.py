@@ -295,6 +295,7 @@ class Engine:
                 if step == 0:
                     return CleanupOutcome(tuple(decided), freed, debris)
                 freed += step
+                self.vault.access.let_others_in()
                 progress.advance("bytes freed", freed, None)
         except StoreDamaged as error:
             warning = f"no more space was freed: {error.message}"

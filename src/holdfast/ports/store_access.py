@@ -77,6 +77,10 @@ class StoreAccess(Protocol):
         """A fresh directory for what is taken out of the way."""
         ...
 
+    def let_others_in(self) -> None:
+        """Wait, without the lock, as long as somebody who wants it may need to take it."""
+        ...
+
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
         """Remove temporary files of killed processes that are older than that; their names."""
         ...

@@ -62,6 +62,10 @@ class StoreLock:
         finally:
             self._thread_lock.release()
 
+    def let_others_in(self) -> None:
+        """Those who wait look again after `_LONGEST_WAIT_S` at the latest."""
+        self._pause.wait(2 * _LONGEST_WAIT_S)
+
     @property
     def is_nested(self) -> bool:
         """Whether the holder held it already when it last took it."""

@@ -61,6 +61,9 @@ class StorePlace:
     def workspace_id(self) -> WorkspaceId:
         return WorkspaceId(self._layout.directory.name)
 
+    def let_others_in(self) -> None:
+        self._lock.let_others_in()
+
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
         """Half-written files of `atomic_write`, and the workbench of a repair that was killed."""
         removed = []
