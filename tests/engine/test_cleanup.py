@@ -53,9 +53,8 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
     while not finished:
         number += rng.randrange(1, 4) + number // 2
         with composed(workspace) as opened:
-            for _ in range(4):
-                saved += 1
-                newest = save(opened.engine, workspace, saved)
+            saved += 4
+            newest = [save(opened.engine, workspace, n) for n in range(saved - 3, saved + 1)][-1]
             state = describe(workspace)
         fs = FaultyFilesystem(LocalFilesystem(), {number: Kill()})
         try:

@@ -68,7 +68,6 @@ class LocalStore(StorePlace):
             keys.cipher("journal") if keys else None,
         )
         self._ready = False
-        self._entered = 0
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
             self._require_catalog()
             self.catalog = SqliteCatalog(
@@ -86,7 +85,7 @@ class LocalStore(StorePlace):
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0):
-            if self._entered == 0:
+            if not self._lock.is_nested:
                 self._require_same_files()
                 if self._suspicion.is_noted():
                     self._read_back()
@@ -99,11 +98,7 @@ class LocalStore(StorePlace):
                 self.catalog.migrate()
                 self.objects.catch_up()
                 self._ready = True
-            self._entered += 1
-            try:
-                yield
-            finally:
-                self._entered -= 1
+            yield
 
     def _read_back(self) -> None:
         from holdfast.store.reading_back import read_back  # imported late: hardly ever needed
