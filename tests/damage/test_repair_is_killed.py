@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.upkeep import repair_workspace
 from tests.damage.campaign import problems, restorable
 from tests.damage.test_damage_campaign import small_edit
 from tests.damage.victims import Victim, make_victim
