@@ -68,10 +68,10 @@ def test_a_path_record_that_cannot_be_read_just_now_does_not_make_a_second_store
 ) -> None:
     (workspace / ".holdfast/workspace.json").unlink()
 
-    def read_text(path: Path, *_: object) -> str:
+    def read_own_file(path: Path) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr("holdfast.store.identity.read_own_file", read_own_file)
     with pytest.raises(StoreDamaged, match="looked for"):
         open_workspace(workspace, create=True)
     assert len(list((holdfast_home / "stores").iterdir())) == 1

@@ -63,6 +63,7 @@ def test_a_save_into_another_store_leaves_a_running_restore_its_staging(
     home = {"HOLDFAST_HOME": str(tmp_path / "another-home")}
 
     def save_elsewhere() -> None:
+        open_workspace(workspace, create=True, new_store=True).close()
         with SessionCheckpointer(workspace, "mine") as session:
             session.checkpoint("meanwhile")
 

@@ -67,6 +67,7 @@ FACILITIES = {
 # The edge: module or package, and what it may use.
 EDGES = {
     "bootstrap.py": {"environment"},
+    "upkeep.py": {"environment"},
     "interfaces/cli": {"environment", "terminal", "clock"},
     "store/system.py": {"clock", "randomness"},
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from blake3 import blake3
@@ -19,6 +19,7 @@ else:
     from backports import zstd
 
 _MAGIC = b"HFPACK1\n"
+_BLOCK = 3
 _RECORD = struct.Struct("<2sBBIII32s")
 
 
@@ -47,10 +48,33 @@ def unpacked(store: Path) -> dict[bytes, bytes]:
             magic, codec, _, size, stored, _, digest = _RECORD.unpack_from(data, position)
             assert magic == b"HF", f"{pack.name}: no record at {position}"
             position += _RECORD.size
-            records[digest] = (codec, size, data[position : position + stored])
+            body = data[position : position + stored]
             position += stored
+            if codec == _BLOCK:
+                assert blake3(body[5 : 5 + 36 * _count(body)]).digest() == digest
+                for member, content in _members(body, size):
+                    records[member] = (0, len(content), content)
+            else:
+                records[digest] = (codec, size, body)
         assert position == len(data)
     return {digest: _content(records, digest) for digest in records}
+
+
+def _count(body: bytes) -> int:
+    return int.from_bytes(body[1:5], "little")
+
+
+def _members(body: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Codec, count, a digest and a size for each member, then the contents of all in one run."""
+    behind = 5 + 36 * _count(body)
+    contents = unpack(body[0], body[behind:], b"")
+    assert len(contents) == size
+    start = 0
+    for at in range(5, behind, 36):
+        length = int.from_bytes(body[at + 32 : at + 36], "little")
+        yield body[at : at + 32], contents[start : start + length]
+        start += length
+    assert start == size
 
 
 def _content(records: dict[bytes, tuple[int, int, bytes]], digest: bytes) -> bytes:

@@ -286,11 +286,11 @@ class _Planted:
 
 
 def test_what_is_planted_in_our_place_is_worked_around_or_named(
-    campaign: Campaign, quick_path: Path
+    campaign: Campaign, quick_disk: Path
 ) -> None:
     def case(case: Case) -> None:
         plant = _PLANTS[case.number % len(_PLANTS)]
-        held = _Planted(quick_path / "place")
+        held = _Planted(quick_disk / "place")
         path = held.path(plant)
         plant.put(path, held.precious)
         with _in_time():
@@ -325,7 +325,7 @@ _HOMES = ("home", "home with a store", "link", "stores", "world-writable")
 
 
 def test_a_place_for_stores_that_is_not_our_own_is_refused_or_closed(
-    campaign: Campaign, quick_path: Path
+    campaign: Campaign, quick_disk: Path
 ) -> None:
     manner = ""
 
@@ -334,7 +334,7 @@ def test_a_place_for_stores_that_is_not_our_own_is_refused_or_closed(
         rng = case.rng()
         kind = _HOMES[case.number % len(_HOMES)]
         with pytest.MonkeyPatch.context() as patch, _mask(rng.choice((0, 0o022))):
-            manner = _try_home(quick_path / "place", kind, rng, patch) or manner
+            manner = _try_home(quick_disk / "place", kind, rng, patch) or manner
         campaign.note = manner
 
     campaign.run(

@@ -21,7 +21,7 @@ import pytest
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import list_files
-from tests.support.composition import Composed, composed
+from tests.support.composition import Composed, composed, configure
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.disks import kind_of, memory_disk
 from tests.torture.restless_writer import MANNERS, SIZE, never_was, writing
@@ -184,6 +184,7 @@ def test_a_rewrite_of_the_same_size_in_the_same_tick_is_never_missed(
             remove_tree(project)
             for name in names:
                 write(project / name, b"%08d" % 0)
+            configure(project, max_manual_checkpoints=0)
         with composed(project) as opened:
             for turn in range(4):
                 rewriter = _Rewriter(project, rng)

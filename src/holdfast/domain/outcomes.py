@@ -32,11 +32,13 @@ class SaveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOutcome:
-    """A checkpoint that is gone from history, and the space that gave back."""
+    """A checkpoint that is gone from history, and the space that gave back. `waiting`: there was
+    little to give back, and it waits for the next cleanup."""
 
     checkpoint: CheckpointId
     freed_bytes: int
     warnings: tuple[str, ...] = ()
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class Engine:
                 transaction.remove_checkpoint(checkpoint.id)
             try:
                 if not is_worth_collecting(self.vault, checkpoint, near):
-                    return DeleteOutcome(checkpoint.id, 0)
+                    return DeleteOutcome(checkpoint.id, 0, waiting=True)
                 return DeleteOutcome(checkpoint.id, collect(self.vault))
             except StoreDamaged as error:
                 return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))

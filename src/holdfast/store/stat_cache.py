@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
 
 _CHECKSUM_BYTES = 8
-_PAGE_BYTES = 4096
+_BEGINNING_BYTES = 32768
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
 _FORGET = "DELETE FROM directories WHERE path=? OR (path>? AND path<?)"
 _SCHEMA = """
@@ -101,23 +101,31 @@ class SqliteStatCache:
     def _discard_file(self) -> None:
         if not self._is_ours():
             set_aside(self._path.parent, "stat-cache", self._path)
+        self._unlink()
+
+    def _unlink(self) -> None:
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
 
     def erase(self) -> None:
+        """Unlike a file that cannot be used, the one that was in use is certainly ours."""
         try:
-            self._start_anew()
+            self._db.close()
+            self._unlink()
+            self._db = self._open()
         except apsw.Error as error:
             raise translate(error, self._path) from error
 
     def _is_ours(self) -> bool:
         """A file that was put here by mistake may be somebody's only copy."""
-        try:
-            with open(self._path, "rb") as file:
-                beginning = file.read(_PAGE_BYTES)
-        except OSError:
-            return True
+        beginning = b""
+        for suffix in ("", "-wal"):  # of a new file, all may still be in the log
+            with (
+                contextlib.suppress(OSError),
+                open(self._path.with_name(self._path.name + suffix), "rb") as file,
+            ):
+                beginning += file.read(_BEGINNING_BYTES)
         return b"directories (path BLOB" in beginning or not beginning.strip(b"\0")
 
     def close(self) -> None:

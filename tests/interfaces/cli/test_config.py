@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.settings import KEYS
+from holdfast.domain.settings import KEYS, USER_ONLY
 from tests.interfaces.cli.command_line import CommandLine
 
 
@@ -89,7 +89,7 @@ def test_a_wrong_setting_says_what_is_wrong_and_changes_nothing(
 
 
 @pytest.mark.requirement("CL-3")
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", sorted({*KEYS} - USER_ONLY))
 def test_a_value_that_a_setting_cannot_take_is_told_with_one_that_it_can(
     cli: CommandLine, key: str
 ) -> None:

@@ -20,8 +20,6 @@ from holdfast.store.objects.index import GONE
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
-_TELL_EVERY = 256
-
 
 def check(store: LocalObjectStore, *, data: bool, progress: Progress) -> Iterator[ObjectProblem]:
     """Called with the object store's own lock held."""
@@ -78,8 +76,7 @@ def damaged_packs(store: LocalObjectStore, progress: Progress | None = None) -> 
 def _check_objects(store: LocalObjectStore, progress: Progress) -> Iterator[ObjectProblem]:
     count = store.index.count()
     for number, (digest, _) in enumerate(store.index.locations()):
-        if number % _TELL_EVERY == 0:
-            progress.advance("checking objects", number, count)
+        progress.advance("checking objects", number, count)
         try:
             store.read(digest)
         except IndexDamaged:

@@ -52,15 +52,19 @@ def run(invocation: Invocation) -> int:
                 "deleted": found.id,
                 "name": found.name,
                 "freed_bytes": outcome.freed_bytes,
+                "waiting": outcome.waiting,
                 "warnings": list(outcome.warnings),
             }
         )
         return 0
-    freed = size(outcome.freed_bytes)
     mark = terminal.paint("✓", GREEN)
     terminal.line(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")
-    shared = "" if outcome.freed_bytes else "; other checkpoints share its content"
-    terminal.line(terminal.paint(f"  {freed} freed{shared}", DIM))
+    freed = f"{size(outcome.freed_bytes)} freed"
+    if outcome.waiting:
+        freed = "what little space it took is given back by the next: holdfast cleanup"
+    elif not outcome.freed_bytes:
+        freed += "; other checkpoints share its content"
+    terminal.line(terminal.paint(f"  {freed}", DIM))
     for warning in outcome.warnings:
         terminal.warn(warning)
     return 0

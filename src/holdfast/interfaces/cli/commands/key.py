@@ -29,7 +29,9 @@ examples:
   $ holdfast key add --key-file ~/keys/second.key
   $ holdfast key change
   $ holdfast key remove 5be1f02a"""
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list, add, change or remove")
+    parser.add_argument(
+        "words", nargs="*", metavar="KEY ACTION", help="list, add, change or remove"
+    )
     add_new_key_options(parser)
 
 

@@ -125,6 +125,8 @@ def _word(verb: Verb, number: int, kind: Kind) -> Iterator[str]:
         yield f"{begin} -k -a '(__holdfast_list checkpoints)'"
     elif kind is Kind.ACTION:
         yield f"{begin} -a 'list get set unset'"
+    elif kind is Kind.KEY_ACTION:
+        yield f"{begin} -a 'list add change remove'"
     elif kind is Kind.SETTING:
         for key, said in HELP.items():
             yield f"{begin} -a {key} -d {_text(said)}"

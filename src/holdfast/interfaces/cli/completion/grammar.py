@@ -28,6 +28,7 @@ class Kind(StrEnum):
     PATH = "paths"
     DIRECTORY = "directory"
     ACTION = "action"
+    KEY_ACTION = "key-action"
     SETTING = "setting"
     SHELL = "shell"
 
@@ -40,6 +41,10 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),
     "ACTION": (Kind.ACTION, Kind.SETTING),
     "SHELL": (Kind.SHELL,),
+    "FILE": (Kind.PATH,),
+    "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
+    "PATH|REF": (Kind.PATH,),
+    "KEY ACTION": (Kind.KEY_ACTION,),
 }
 # Behind `--` a difference has paths; elsewhere words mean the same there.
 BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}

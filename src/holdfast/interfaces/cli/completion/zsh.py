@@ -80,6 +80,7 @@ _holdfast() {
         action)
             found=('list:every setting' 'get:one setting' 'set:change it' 'unset:take it back')
             _describe action found ;;
+        key-action) compadd list add change remove ;;
         setting)
             found=(
 @SETTINGS@
