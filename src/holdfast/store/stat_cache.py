@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _CHECKSUM_BYTES = 8
 _BEGINNING_BYTES = 32768
+_TABLES_AT = slice(103, 105)
+"""Where an SQLite file counts what stands on its first page: the tables and indexes it has."""
+
+_OUR_TABLE = b"directories (path BLOB"
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
 _FORGET = "DELETE FROM directories WHERE path=? OR (path>? AND path<?)"
 _SCHEMA = """
@@ -119,14 +123,16 @@ class SqliteStatCache:
 
     def _is_ours(self) -> bool:
         """A file that was put here by mistake may be somebody's only copy."""
-        beginning = b""
+        beginning = {}
         for suffix in ("", "-wal"):  # of a new file, all may still be in the log
             with (
                 contextlib.suppress(OSError),
                 open(self._path.with_name(self._path.name + suffix), "rb") as file,
             ):
-                beginning += file.read(_BEGINNING_BYTES)
-        return b"directories (path BLOB" in beginning or not beginning.strip(b"\0")
+                beginning[suffix] = file.read(_BEGINNING_BYTES)
+        database = beginning.get("", b"")
+        holds_nothing = not database.strip(b"\0") or not any(database[_TABLES_AT])
+        return holds_nothing or any(_OUR_TABLE in found for found in beginning.values())
 
     def close(self) -> None:
         self._db.close()

@@ -21,6 +21,7 @@ from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import store_trouble
+from holdfast.store.own_files import read_own_file
 
 _FIRST_WAIT_S = 0.001
 _LONGEST_WAIT_S = 0.05
@@ -84,8 +85,7 @@ class StoreLock:
     def read_notes(self, size: int) -> bytes:
         """What the last holders noted, held or not; empty when there is no such file."""
         try:
-            with open(self._path, "rb") as file:
-                return file.read(_DESCRIPTION_BYTES + size)[_DESCRIPTION_BYTES:]
+            return read_own_file(self._path)[_DESCRIPTION_BYTES : _DESCRIPTION_BYTES + size]
         except OSError:
             return b""
 

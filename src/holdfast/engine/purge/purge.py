@@ -106,6 +106,10 @@ def _record(vault: Vault, plan: PurgePlan) -> None:
             )
         for checkpoint in plan.removed:
             transaction.remove_checkpoint(checkpoint.id)
+            gone = NewOperation(
+                OperationKind.PURGE, checkpoint.session_id, now_ns, checkpoint=checkpoint.id
+            )
+            transaction.add_operation(gone)
 
 
 def _erase(vault: Vault) -> int:

@@ -64,10 +64,10 @@ def checkpoints_have_operations(db: apsw.Connection) -> Iterator[str]:
 def logged_checkpoints_exist(db: apsw.Connection) -> Iterator[str]:
     lost = (
         "SELECT DISTINCT o.checkpoint FROM operations o WHERE o.checkpoint IS NOT NULL"
-        " AND o.kind NOT IN ('delete', 'prune', 'lost')"
+        " AND o.kind NOT IN ('delete', 'prune', 'purge', 'lost')"
         " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.id=o.checkpoint)"
         " AND NOT EXISTS (SELECT 1 FROM operations g WHERE g.checkpoint=o.checkpoint"
-        " AND g.kind IN ('delete', 'prune', 'lost'))"
+        " AND g.kind IN ('delete', 'prune', 'purge', 'lost'))"
     )
     for (checkpoint_id,) in db.execute(lost):
         yield f"checkpoint {checkpoint_id} was made and never dropped, but is gone (I3)"
