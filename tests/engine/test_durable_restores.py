@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError
-from tests.support.composition import composed
+from tests.support.composition import SESSION, composed
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
@@ -74,3 +75,32 @@ def test_a_recovery_whose_sync_fails_is_not_taken_for_done(tmp_path: Path) -> No
             opened.engine.recover()
         assert opened.store.read_journal() is not None
     assert story.recover() in (story.old, story.new)
+
+
+def test_a_journal_that_a_power_cut_brought_back_is_tidied_away(tmp_path: Path) -> None:
+    """Its restore was recorded, and its target deleted since."""
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"one")
+    journals: list[bytes] = []
+    with composed(workspace) as opened:
+        first = opened.save()
+        fill(workspace / "file", b"two")
+        opened.save()
+        write = opened.store.write_journal
+
+        def keep(data: bytes) -> None:
+            journals.append(data)
+            write(data)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(opened.store, "write_journal", keep)
+            opened.restore(first.id)
+        for checkpoint in opened.store.catalog.history(SESSION, records=True):
+            if checkpoint.kind is not Kind.SAFETY:
+                opened.engine.delete(SESSION, checkpoint)
+        opened.store.write_journal(journals[-1])
+    with composed(workspace) as opened:
+        opened.engine.recover()
+        assert opened.store.read_journal() is None
+        assert (workspace / "file").read_bytes() == b"one"
+        opened.save()

@@ -61,10 +61,13 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
 
 
 def _is_in(vault: Vault, journal: Journal) -> Callable[[bytes], bool]:
-    """Whether the restore that was finished, or taken back, has set a path's mode itself."""
+    """Whether the restore that was finished, or taken back, has set a path's mode itself. Its
+    checkpoint may be gone since, when a power cut brought an old journal back."""
     goal = journal.safety if journal.backwards else journal.target
-    tree = _checkpoint(vault, journal.session_id, goal).tree
-    return lambda path: entry_at(vault.load_tree, tree, path) is not None
+    checkpoint = vault.catalog.checkpoint(journal.session_id, goal)
+    if checkpoint is None:
+        return lambda path: False
+    return lambda path: entry_at(vault.load_tree, checkpoint.tree, path) is not None
 
 
 def _finish(
