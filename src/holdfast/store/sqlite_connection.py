@@ -121,11 +121,23 @@ def translate(error: apsw.Error, path: Path) -> Exception:
     if isinstance(error, apsw.FullError):
         return NoSpace(f"no space left for the store's {path.name}", hint="free some disk space")
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-        return Busy(f"the store's {path.name} is in use", hint="try again")
+        return _busy(path)
     if isinstance(error, apsw.IOError):
         return StoreDamaged(f"reading or writing the store's {path.name} failed: {error}")
     if isinstance(error, (apsw.ConstraintError, apsw.MisuseError, apsw.ThreadingViolationError)):
         return error  # a mistake of ours, not of the disk
     return StoreDamaged(
         f"the database {path.name} of the store cannot be used: {error}", hint="run: holdfast check"
+    )
+
+
+def _busy(path: Path) -> Busy:
+    from holdfast.store.lock_holders import holder_of  # no save needs it
+
+    holder = holder_of(path)
+    if holder is None:
+        return Busy(f"the store's {path.name} is in use", hint="try again")
+    return Busy(
+        f"process {holder} keeps the store's {path.name} in use",
+        hint=f"wait for it, or end it if it hangs: kill {holder}",
     )
