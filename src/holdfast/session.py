@@ -30,7 +30,7 @@ from holdfast.engine.listing import list_files
 from holdfast.engine.references import standing_on
 
 if TYPE_CHECKING:
-    from holdfast.domain.outcomes import PurgeOutcome
+    from holdfast.domain.purges import PurgeOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
 

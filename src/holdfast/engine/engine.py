@@ -30,7 +30,8 @@ from holdfast.ports.progress import Progress
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
-    from holdfast.domain.outcomes import DeleteOutcome, PurgeOutcome, RestoreOutcome, SaveOutcome
+    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+    from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore_plans import RestorePlan
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest

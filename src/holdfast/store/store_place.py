@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +65,8 @@ class StorePlace:
 
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
         """Half-written files of `atomic_write`, and the workbench of a repair that was killed."""
+        import shutil  # late: it brings half a dozen modules, and saves do not need it
+
         removed = []
         for path in (*self._layout.directory.glob(".*.new"), self._layout.directory / "repairing"):
             try:

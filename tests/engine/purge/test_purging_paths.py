@@ -13,7 +13,7 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import Busy, NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
-from holdfast.domain.outcomes import Trace
+from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import Digest
-from holdfast.domain.outcomes import PurgeProof, Trace
+from holdfast.domain.purges import PurgeProof, Trace
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.vault import Vault
 

@@ -22,7 +22,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import PurgeOutcome
+from holdfast.domain.purges import PurgeOutcome
 from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge

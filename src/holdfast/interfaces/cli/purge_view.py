@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.terminal import GREEN, RED, Terminal, visible, visi
 from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
 
 if TYPE_CHECKING:
-    from holdfast.domain.outcomes import PurgeOutcome, PurgeProof
+    from holdfast.domain.purges import PurgeOutcome, PurgeProof
     from holdfast.engine.purge.planning import PurgePlan
     from holdfast.interfaces.cli.invocation import Invocation
 
