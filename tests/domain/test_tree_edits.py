@@ -90,3 +90,14 @@ def test_a_new_mode_changes_the_mode_alone(data: st.DataObject, model: Model, mo
     node = model[path]
     assert not isinstance(node, Symlink)
     assert store.model(digest) == {**model, path: replace(node, mode=mode)}
+
+
+@given(model=models(), path=paths, mode=st.sampled_from([0o700, 0o640]))
+def test_a_new_mode_of_what_is_not_there_changes_nothing(
+    model: Model, path: bytes, mode: int
+) -> None:
+    """It was there a moment ago: others use the workspace, too."""
+    if isinstance(model.get(path, Symlink(b"x")), Symlink):
+        store = TreeStore()
+        root = store.add(model)
+        assert replace_entries(store.load, root, {path: NewMode(mode)})[0] == root

@@ -1,10 +1,10 @@
-"""A process that turns directories into links out of the workspace, and back, until told to end.
+"""A process that turns a directory into a link out of the workspace, and back, until told to end.
 
-    python -m tests.torture.racer OUTSIDE SPARE DIRECTORY...
+    python -m tests.torture.racer OUTSIDE SPARE DIRECTORY
 
 Two ways by turns: directory and link trade places at once (renameat2), and in four renames between
 which nothing, or the other, stands there. Says `ready`, goes on until its input ends, then puts the
-directories back and prints how often a link came to stand in a directory's place.
+directory back and prints how often a link came to stand in its place.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Racer:
 
 
 @contextmanager
-def racing(outside: Path, spare: Path, *directories: Path) -> Iterator[Racer]:
+def racing(outside: Path, spare: Path, directory: Path) -> Iterator[Racer]:
     command = [sys.executable, "-m", "tests.torture.racer"]
     process = subprocess.Popen(
-        [*command, *map(str, (outside, spare, *directories))],
+        [*command, str(outside), str(spare), str(directory)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -106,19 +106,14 @@ class _Swapper:
 
 
 def main() -> None:
-    outside, spare, *directories = map(Path, sys.argv[1:])
-    swappers = [
-        _Swapper(directory, spare / str(number), outside)
-        for number, directory in enumerate(directories)
-    ]
+    outside, spare, directory = map(Path, sys.argv[1:])
+    swapper = _Swapper(directory, spare / "link", outside)
     print("ready", flush=True)
     while not select.select([0], [], [], 0)[0]:
         for _ in range(_SWAPS_A_LOOK):
-            for swapper in swappers:
-                swapper.swap()
-    for swapper in swappers:
-        swapper.end()
-    print(sum(swapper.swaps for swapper in swappers), flush=True)
+            swapper.swap()
+    swapper.end()
+    print(swapper.swaps, flush=True)
 
 
 if __name__ == "__main__":

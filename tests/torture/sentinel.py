@@ -102,13 +102,16 @@ def _changed_by(call: Call) -> Iterable[bytes]:
 
 
 def _place(path: bytes, dir_fd: int | None, *, follows: bool = False) -> bytes:
-    """Where the kernel would look now: links in the directory part are followed, as it does."""
-    whole = path if dir_fd is None else os.path.join(_of_handle(dir_fd), path)
-    if follows:
-        return os.path.realpath(whole)
-    directory, name = os.path.split(whole)
-    return os.path.join(os.path.realpath(directory), name)
+    """Where the kernel would look now: links in the directory part are followed, as it does. The
+    path of a handle has none, whatever has come to stand there since."""
+    directory, name = os.path.split(path)
+    if dir_fd is not None:
+        directory = os.path.join(_of_handle(dir_fd), directory) if directory else _of_handle(dir_fd)
+    if dir_fd is None or os.path.dirname(path):
+        directory = os.path.realpath(directory)
+    whole = os.path.join(directory, name)
+    return os.path.realpath(whole) if follows else whole
 
 
 def _of_handle(fd: int) -> bytes:
-    return os.readlink(b"/proc/self/fd/%d" % fd).removesuffix(b" (deleted)")
+    return os.readlink(b"/proc/self/fd/%d" % fd)

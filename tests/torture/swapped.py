@@ -72,12 +72,17 @@ class Swap:
     def do(self) -> bool:
         if not self._directory.is_dir() or self._directory.is_symlink() or self._aside.exists():
             return False
+        # An undo may have brought back a link from an earlier swap: nothing is swapped behind it.
+        if self._directory.resolve() != self._directory:
+            return False
         self._directory.rename(self._aside)
         self._directory.symlink_to(self._outside)
         return True
 
     def take_back(self) -> None:
         """Whatever came of it meanwhile: the directory that was there stands there again."""
+        if self._directory.parent.resolve() != self._directory.parent:
+            return
         if self._directory.is_symlink():
             self._directory.unlink()
         if not self._aside.exists():

@@ -100,8 +100,9 @@ def test_restores_beside_a_process_that_swaps_links_in(
         spare.mkdir()
         sentinel = Sentinel(place.outside)
         try:
+            # One of them: behind a link in place of the other it would itself work outside.
             directories = (place.project / "sub/deep", place.project / "sub")
-            with racing(place.outside, spare, *rng.sample(directories, rng.randint(1, 2))) as racer:
+            with racing(place.outside, spare, rng.choice(directories)) as racer:
                 for _ in range(batch):
                     with contextlib.suppress(HoldfastError):
                         held.opened.restore(

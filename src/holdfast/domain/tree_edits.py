@@ -18,7 +18,7 @@ _NEW_DIRECTORY_MODE = 0o755
 
 @dataclass(frozen=True, slots=True)
 class NewMode:
-    """The same file or directory with another mode."""
+    """The same file or directory with another mode; nothing, where there is none by now."""
 
     mode: int
 
@@ -57,16 +57,17 @@ def _edit(
             entries[name] = replace(entry, name=name)
     for name, deeper in below.items():
         old = entries.get(name)
-        if not isinstance(old, DirectoryEntry) and all(e is None for e in deeper.values()):
+        adds = any(e is not None and not isinstance(e, NewMode) for e in deeper.values())
+        if not isinstance(old, DirectoryEntry) and not adds:
             continue
         subtree = load(old.digest) if isinstance(old, DirectoryEntry) else EMPTY_TREE
         digest, edited = _edit(load, subtree, deeper, encoded)
         mode = old.mode if isinstance(old, DirectoryEntry) else _NEW_DIRECTORY_MODE
         entries[name] = DirectoryEntry(name, mode, digest, edited.file_count, edited.size_bytes)
     for name, mode in new_modes.items():
-        known = entries[name]
-        assert not isinstance(known, SymlinkEntry)
-        entries[name] = replace(known, mode=mode)
+        known = entries.get(name)
+        if isinstance(known, (FileEntry, DirectoryEntry)):
+            entries[name] = replace(known, mode=mode)
     ordered = [entries[name] for name in sorted(entries)]
     result = Tree(
         tuple(e for e in ordered if isinstance(e, FileEntry)),
