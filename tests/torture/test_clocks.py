@@ -90,14 +90,14 @@ def _resolved(opened: Composed, reference: str) -> str | None:
 
 
 def test_work_under_clocks_that_jump(
-    campaign: Campaign, quick_path: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Campaign, quick_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = quick_path / "project"
-    monkeypatch.setenv("HOLDFAST_HOME", str(quick_path / "home"))
+    project = quick_disk / "project"
+    monkeypatch.setenv("HOLDFAST_HOME", str(quick_disk / "home"))
 
     def case(case: Case) -> None:
         rng = case.rng()
-        remove_tree(quick_path / "home")
+        remove_tree(quick_disk / "home")
         remove_tree(project)
         write(project / "file", b"")
         clock = SteppedClock(time.time_ns())
@@ -203,10 +203,10 @@ def _from_central_europe(local: datetime) -> datetime:
 
 
 def test_references_by_local_time_around_the_changes_of_the_clock(
-    campaign: Campaign, quick_path: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Campaign, quick_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = quick_path / "project"
-    monkeypatch.setenv("HOLDFAST_HOME", str(quick_path / "home"))
+    project = quick_disk / "project"
+    monkeypatch.setenv("HOLDFAST_HOME", str(quick_disk / "home"))
     write(project / "file", b"")
     clock = SteppedClock(0)
     model = _Model()
@@ -234,11 +234,11 @@ def _any_time_ns(rng: random.Random) -> int:
 
 @pytest.mark.requirement("RB-9")
 def test_files_with_times_of_any_age(
-    campaign: Campaign, quick_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Campaign, quick_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def case(case: Case) -> None:
         rng = case.rng()
-        root = (quick_path, tmp_path)[case.number % 2]
+        root = (quick_disk, tmp_path)[case.number % 2]
         monkeypatch.setenv("HOLDFAST_HOME", str(root / "home"))
         project = root / "project"
         for path in (root / "home", project):

@@ -124,12 +124,12 @@ def _rounds(campaign: Campaign, scenario: Scenario, root: Path, count: int, slic
         campaign.run(scenario, case, slice_cases=slice_)
 
 
-def test_two_processes_share_one_store(campaign: Campaign, quick_path: Path) -> None:
+def test_two_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
     title = "rounds of 2 processes that save, restore, delete, prune and collect at once"
-    _rounds(campaign, Scenario(5, "crowd-of-2", title), quick_path, 2, 12)
+    _rounds(campaign, Scenario(5, "crowd-of-2", title), quick_disk, 2, 12)
 
 
 @pytest.mark.torture_share(3)
-def test_twenty_processes_share_one_store(campaign: Campaign, quick_path: Path) -> None:
+def test_twenty_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
     title = "rounds of 20 processes that save, restore, delete, prune and collect at once"
-    _rounds(campaign, Scenario(5, "crowd-of-20", title), quick_path, 20, 5)
+    _rounds(campaign, Scenario(5, "crowd-of-20", title), quick_disk, 20, 5)

@@ -42,9 +42,9 @@ def _scene(root: Path) -> tuple[Scene, str, str]:
 
 
 def test_a_frozen_holder_of_the_lock_is_named_and_goes_on(
-    campaign: Campaign, quick_path: Path
+    campaign: Campaign, quick_disk: Path
 ) -> None:
-    scene, good, spare = _scene(quick_path)
+    scene, good, spare = _scene(quick_disk)
     longest = dict.fromkeys(("save", "restore", "delete"), _FIRST_GUESS_CALLS)
     counts = {"held": 0, "free": 0}
 

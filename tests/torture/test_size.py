@@ -1,0 +1,139 @@
+"""Part 10: size. Many files, wide and deep directories, large files; memory stays where it is.
+
+A slice does the same with a hundredth of everything. Each case is a process of its own, because
+the most memory that a process ever had cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.torture.campaign import Campaign, Case, Scenario
+from tests.torture.scenes import remove_tree
+
+pytestmark = pytest.mark.requirement("PF-5", "RL-6")
+
+_MB = 1_000_000
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What is made, what changes in it, and what may be used: memory, and new bytes stored."""
+
+    name: str
+    make: Callable[[Path, int], None]
+    change: str
+    memory_bytes: int
+    second_bytes: int
+
+
+def _many_files(workspace: Path, share: int) -> None:
+    for number in range(1_000_000 // share):
+        directory = workspace / f"d{number // 10_000}" / f"e{number // 100 % 100}"
+        if number % 100 == 0:
+            directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"f{number}").write_bytes(b"%d\n" % number)
+
+
+def _wide(workspace: Path, share: int) -> None:
+    for number in range(200_000 // share):
+        (workspace / f"file{number}").write_bytes(b"%d\n" % number)
+
+
+def _deep(workspace: Path, share: int) -> None:
+    fd = os.open(workspace, os.O_RDONLY)
+    for _ in range(500):
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    file = os.open("file", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=fd)
+    os.write(file, b"deep")
+    os.close(file)
+    os.close(fd)
+
+
+def _sparse(workspace: Path, share: int) -> None:
+    with (workspace / "large").open("wb") as file:
+        for at in range(64):
+            file.seek(at * 150 * _MB // share)
+            file.write(_random(at, 4096))
+        file.truncate(10_000 * _MB // share)
+
+
+def _real(workspace: Path, share: int) -> None:
+    with (workspace / "large").open("wb") as file:
+        for number in range(2_000 * _MB // share // _BLOCK + 1):
+            file.write(_random(number, _BLOCK))
+
+
+def _random(seed: int, size: int) -> bytes:
+    return hashlib.shake_128(b"%d" % seed).digest(size)
+
+
+_EDIT = """
+import os
+file = os.open(workspace / "large", os.O_RDWR)
+os.pwrite(file, b"!", os.fstat(file).st_size // 2)
+"""
+_APPEND = "(workspace / 'large').open('ab').write(b'some more')"
+_INSERT = """
+import shutil
+with (workspace / "large").open("rb") as old, (workspace / "new").open("wb") as new:
+    new.write(b"at the front")
+    shutil.copyfileobj(old, new, 1 << 20)
+(workspace / "new").replace(workspace / "large")
+"""
+_ONE_FILE = "next(p for p in workspace.rglob('f*') if p.is_file()).write_bytes(b'changed')"
+_SHAPES = (
+    _Shape("1,000,000 files", _many_files, _ONE_FILE, 400 * _MB, 200_000),
+    _Shape("200,000 files in one directory", _wide, _ONE_FILE, 400 * _MB, 40 * _MB),
+    _Shape(
+        "500 directories deep", _deep, "(workspace / 'top').write_bytes(b'new')", 50 * _MB, 200_000
+    ),
+    _Shape("a sparse file of 10 GB, one byte edited", _sparse, _EDIT, 300 * _MB, 12 * _MB),
+    _Shape("a file of 2 GB, one byte edited", _real, _EDIT, 300 * _MB, 4 * _MB),
+    _Shape("a file of 2 GB, appended to", _real, _APPEND, 300 * _MB, 4 * _MB),
+    _Shape("a file of 2 GB, with an insertion at the front", _real, _INSERT, 300 * _MB, 4 * _MB),
+)
+
+
+def test_what_is_large_is_saved_and_restored_in_little_memory(
+    campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "large"
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    most: list[str] = []
+
+    def case(case: Case) -> None:
+        shape = _SHAPES[case.number]
+        remove_tree(workspace)
+        remove_tree(tmp_path / "home")
+        workspace.mkdir()
+        shape.make(workspace, 100 if campaign.is_slice else 1)
+        command = [sys.executable, "-m", "tests.torture.size_child", str(workspace), shape.change]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["problems"] == []
+        assert told["memory"] < shape.memory_bytes, told
+        assert told["second"] < shape.second_bytes, told
+        most.append(f"{shape.name}: {told['memory'] / _MB:.0f} MB")
+        campaign.note = "; ".join(most)
+
+    title = "save, change, save, restore and check of something large; memory and new bytes bounded"
+    shapes = len(_SHAPES)
+    campaign.run(
+        Scenario(10, "size", title), case, slice_cases=shapes, space=shapes, most_cases=shapes
+    )
