@@ -85,6 +85,7 @@ def test_a_first_save_killed_at_every_call(
     _at_every_call(campaign, scenario, first_save(quick_disk), server)
 
 
+@pytest.mark.torture_share(2)
 @pytest.mark.requirement("RL-2")
 def test_a_small_restore_killed_at_every_call(
     campaign: Campaign, server: KillServer, quick_disk: Path
