@@ -135,10 +135,11 @@ def _act(opened: Composed, project: Path, model: _Model, rng: random.Random, ste
     elif what < 0.75:
         chosen = rng.choice(model.made)
         before = describe(project)
-        opened.restore(chosen.id)
+        done = opened.restore(chosen.id)
         assert differences(describe(project), model.states[chosen.id]) == []
         _prune(opened, model)
-        opened.undo()
+        if done.recorded:  # else there was nothing to do, and is nothing to undo
+            opened.undo()
         assert differences(describe(project), before) == []
     elif what < 0.9:
         with contextlib.suppress(NothingToUndo):
