@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -61,6 +62,25 @@ def problems(workspace: Path) -> list[str]:
             return [problem.problem for problem in found]
     except StoreDamaged as error:
         return [error.message]
+
+
+@pytest.mark.requirement("RL-3")
+@pytest.mark.parametrize("name", ["catalog.db", "objects/index.db", "."])
+def test_after_a_failed_sync_its_databases_are_read_back_with_their_keys(
+    workspace: Path, holdfast_home: Path, name: str
+) -> None:
+    with SessionCheckpointer(workspace, "session") as session:
+        fill(workspace / "file", b"first")
+        first = session.checkpoint("one")
+    (store,) = (holdfast_home / "stores").iterdir()
+    (store / "suspect").write_text(json.dumps([name]))
+    with SessionCheckpointer(workspace, "session") as session:
+        fill(workspace / "file", b"second")
+        session.checkpoint("two")
+        session.restore(first)
+    assert not (store / "suspect").exists()
+    assert (workspace / "file").read_bytes() == b"first"
+    assert problems(workspace) == []
 
 
 def test_nothing_that_was_saved_can_be_read_in_any_file(

@@ -103,7 +103,8 @@ class LocalStore(StorePlace):
     def _read_back(self) -> None:
         from holdfast.store.reading_back import read_back  # imported late: hardly ever needed
 
-        read_back(self._fs, self._layout, self.objects, self._suspicion)
+        keys = None if self.unlocked is None else self.unlocked.keys
+        read_back(self._fs, self._layout, self.objects, self._suspicion, keys)
 
     def _require_same_files(self) -> None:
         """Another process may have exchanged what this one has open."""

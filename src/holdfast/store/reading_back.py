@@ -26,23 +26,29 @@ from holdfast.store.suspicion import suspect
 if TYPE_CHECKING:
     from holdfast.domain.ids import Digest
     from holdfast.ports.filesystem import Filesystem
+    from holdfast.store.encryption.cipher import Cipher, StoreKeys
     from holdfast.store.layout import StoreLayout
     from holdfast.store.objects.local import LocalObjectStore
     from holdfast.store.suspicion import Suspicion
 
 
 def read_back(
-    fs: Filesystem, layout: StoreLayout, objects: LocalObjectStore, suspicion: Suspicion
+    fs: Filesystem,
+    layout: StoreLayout,
+    objects: LocalObjectStore,
+    suspicion: Suspicion,
+    keys: StoreKeys | None = None,
 ) -> None:
     """Called with the store's lock held; returns when nothing is suspect any more, else raises."""
+    databases = {"catalog": layout.catalog, "index": layout.objects / "index.db"}
     subjects = suspicion.subjects()
     everything = "." in subjects
     try:
         for path in (layout.directory, layout.objects, layout.objects / "packs"):
             sync_directory(fs, os.fsencode(path))
-        for path in (layout.catalog, layout.objects / "index.db"):
+        for purpose, path in databases.items():
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
-                _read_back_database(fs, path)
+                _read_back_database(fs, path, keys.cipher(purpose) if keys else None)
         for number in objects.packs.numbers():
             path = Path(os.fsdecode(objects.packs.path(number)))
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
@@ -86,17 +92,17 @@ def _read_back_pack(fs: Filesystem, objects: LocalObjectStore, number: int, path
             objects.index.replace_pack(number, sound, (number, known))
 
 
-def _read_back_database(fs: Filesystem, path: Path) -> None:
+def _read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> None:
     """A connection of its own: those in use have pages in memory that were never read back."""
     _drop_cached(fs, path)
     try:
-        connection = connect(path, synchronous="FULL")
+        connection = connect(path, synchronous="FULL", cipher=cipher)
         try:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         finally:
             connection.close()
         _drop_cached(fs, path)
-        connection = connect(path, synchronous="FULL")
+        connection = connect(path, synchronous="FULL", cipher=cipher)
         try:
             problems = connection.execute("PRAGMA integrity_check(1)").fetchall()
         finally:
