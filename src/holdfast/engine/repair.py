@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
@@ -59,18 +59,24 @@ class ContentFindings:
 def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
     """Called with the store's lock held; changes nothing."""
     unreadable = vault.objects.unreadable()
-    first = LossFinder(vault, unreadable)
     checkpoints = list(vault.catalog.roots())
-    for checkpoint in checkpoints:
-        first.damage_of(checkpoint)
-    lost = frozenset(first.lost | unreadable.keys())
-    present = _in_workspace(vault, lost) if lost else {}
-    after = LossFinder(vault, unreadable, present)
-    damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
+    lost = set(unreadable)
+    found: dict[Digest, bytes] | None = None
+    present: dict[Digest, bytes] = {}
+    while True:
+        after = LossFinder(vault, unreadable, present)
+        damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
+        lost |= after.lost
+        if found is None:
+            found = _in_workspace(vault, _Unheld(vault, unreadable)) if lost else {}
+        if len(present) == len(lost & found.keys()):
+            break
+        # A directory or a list of chunks that is there again names more that may be lost.
+        present = {digest: found[digest] for digest in lost & found.keys()}
     unnamed = _unnamed(vault, after.trees) if history_is_incomplete else ()
     return ContentFindings(
         tuple(sorted(vault.objects.damaged_packs().items())),
-        lost,
+        frozenset(lost),
         frozenset(present),
         tuple(damaged),
         tuple(unnamed),
@@ -114,10 +120,22 @@ def journal_problem(vault: Vault) -> str | None:
     return None
 
 
+class _Unheld:
+    """Every object that the store cannot give."""
+
+    def __init__(self, vault: Vault, unreadable: Collection[Digest]) -> None:
+        self._vault = vault
+        self._unreadable = unreadable
+
+    def __contains__(self, digest: object) -> bool:
+        assert isinstance(digest, bytes)
+        return digest in self._unreadable or not self._vault.objects.contains(Digest(digest))
+
+
 class _Collecting:
     """A writer that takes only what is wanted; into the store, or nowhere."""
 
-    def __init__(self, wanted: Collection[Digest], writer: ObjectWriter | None = None) -> None:
+    def __init__(self, wanted: Container[Digest], writer: ObjectWriter | None = None) -> None:
         self._wanted = wanted
         self._writer = writer
         self.found: dict[Digest, bytes] = {}
@@ -136,19 +154,20 @@ class _Collecting:
 
 
 def _in_workspace(
-    vault: Vault, lost: Collection[Digest], writer: ObjectWriter | None = None
+    vault: Vault, lost: Container[Digest], writer: ObjectWriter | None = None
 ) -> dict[Digest, bytes]:
     """Lost objects that a look at every file of the workspace finds again."""
     collecting = _Collecting(lost, writer)
     try:
         with vault.open_root() as root_fd:
-            Scanner(vault.fs, vault.objects, None).scan(
+            scan = Scanner(vault.fs, vault.objects, None).scan(
                 root_fd,
                 capture_policy(vault),
                 collecting,
                 generation="repair",
                 started_ns=vault.clock.now_ns(),
             )
+        add_report(collecting, scan.skipped)  # often the same as it was then
     except (HoldfastError, OSError):
         return collecting.found  # a workspace that is gone or closed heals nothing
     return collecting.found

@@ -61,6 +61,23 @@ def test_lost_content_that_the_workspace_still_has_is_healed_from_there(cli: Com
     assert (cli.workspace / "precious").read_bytes() == noise(50_000)
 
 
+def test_what_a_healed_directory_names_is_healed_from_the_workspace_too(cli: CommandLine) -> None:
+    fill(cli.workspace / "small", b"small")
+    fill(cli.workspace / "below" / "deep" / "other", b"other")
+    cli.save()
+    store = store_of(cli)
+    (pack,) = (store / "objects" / "packs").iterdir()
+    pack.unlink()
+    answer = cli("repair", "--yes", "--json")
+    assert (answer.status, answer.json["lost"]) == (0, [])
+    assert cli.json("check", "--data")["ok"]
+    fill(cli.workspace / "small", b"changed")
+    (cli.workspace / "below" / "deep" / "other").unlink()
+    cli.json("restore", "HEAD", "--yes")
+    assert (cli.workspace / "small").read_bytes() == b"small"
+    assert (cli.workspace / "below" / "deep" / "other").read_bytes() == b"other"
+
+
 def test_a_damaged_checkpoint_restores_what_is_sound_and_names_what_is_lost(
     cli: CommandLine,
 ) -> None:
