@@ -145,3 +145,20 @@ def test_a_journal_that_cannot_be_read_is_set_aside_with_its_staging(cli: Comman
     assert [path.read_bytes() for path in found] == [b"perhaps the only copy"]
     assert next((store / "set-aside").rglob("journal")).read_bytes() == b"half a journal"
     assert not staging.exists()
+
+
+@pytest.mark.requirement("RL-4")
+def test_a_pack_that_is_cut_short_after_a_repair_is_noticed_by_the_quick_check(
+    cli: CommandLine,
+) -> None:
+    fill(cli.workspace / "lost", noise(50_000))
+    cli.save()
+    fill(cli.workspace / "kept", noise(60_000)[50_000:])
+    cli.save()
+    pack = store_of(cli) / "objects" / "packs" / "00000001.pack"
+    hurt(pack, pack.read_bytes().index(noise(50_000)[:1000]))
+    (cli.workspace / "lost").unlink()
+    assert cli("repair", "--yes").status == 3
+    assert cli("check").status == 0
+    pack.write_bytes(pack.read_bytes()[:-1])
+    assert cli("check").status == 6

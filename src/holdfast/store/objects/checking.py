@@ -40,7 +40,9 @@ def _check_index(store: LocalObjectStore) -> Iterator[ObjectProblem]:
 
 def _check_lengths(store: LocalObjectStore) -> Iterator[ObjectProblem]:
     present = set(store.packs.numbers())
-    for number, length in sorted(store.index.pack_lengths().items()):
+    ends = store.index.ends()  # behind damage a pack is not known to be whole, but it holds objects
+    for number, whole in sorted(store.index.pack_lengths().items()):
+        length = whole if whole == GONE else max(whole, ends.get(number, 0))
         if number not in present and length != GONE:
             yield ObjectProblem(f"pack {number}", "the file is missing", "I1")
         elif number in present and store.packs.size_of(number) < length:

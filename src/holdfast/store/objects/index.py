@@ -191,6 +191,10 @@ class PackIndex:
     def pack_lengths(self) -> dict[int, int]:
         return {number: known.length for number, known in self.packs().items()}
 
+    def ends(self) -> dict[int, int]:
+        """Where the last object of each pack ends."""
+        return dict(self._rows("SELECT pack, max(offset + length) FROM places GROUP BY pack"))
+
     def packs(self) -> dict[int, PackLength]:
         rows = self._rows("SELECT number, length, seen, checksum FROM packs")
         for row in rows:
