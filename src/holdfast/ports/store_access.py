@@ -47,6 +47,11 @@ class StoreAccess(Protocol):
         """Durable when it returns."""
         ...
 
+    @property
+    def directory(self) -> Path:
+        """Where everything of the store lies."""
+        ...
+
     def erase_leftovers(self) -> None:
         """Take away temporary files of killed writers; every removal so far is then durable."""
         ...

@@ -241,7 +241,19 @@ def test_a_trace_in_a_file_that_nobody_knows_is_reported(
     (store / "aside/old.pack.damaged").write_bytes(b"x" * 5_000_000 + SECRETS[0] + b"y" * 100)
     with SessionCheckpointer(workspace, "one") as session:
         outcome = session.purge_paths("config/.env")
-    assert {trace.file for trace in outcome.proof.traces} == {"old.pack.damaged"}
+    assert {trace.file for trace in outcome.proof.traces} == {"aside/old.pack.damaged"}
+
+
+def test_bytes_in_a_pack_that_was_set_aside_are_a_trace(
+    workspace: Path, history: list[str]
+) -> None:
+    aside = _store(workspace) / "set-aside" / "20260101T000000Z"
+    aside.mkdir(parents=True)
+    (aside / "00000001.pack").write_bytes(b"damaged " + SECRETS[0] + b" record")
+    with SessionCheckpointer(workspace, "one") as session:
+        outcome = session.purge_paths("config/.env")
+    name = "set-aside/20260101T000000Z/00000001.pack"
+    assert {trace.file for trace in outcome.proof.traces} == {name}
 
 
 def test_leftovers_of_killed_writers_go_too(workspace: Path, history: list[str]) -> None:

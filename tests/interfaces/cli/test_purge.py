@@ -104,6 +104,18 @@ def test_traces_that_are_left_are_listed_and_the_status_is_three(
     assert "something was found" in answer.out
 
 
+@pytest.mark.requirement("ST-5", "CL-3")
+def test_traces_in_what_was_set_aside_are_named_with_the_way_out(
+    cli: CommandLine, store: Path
+) -> None:
+    (store / "set-aside" / "index").mkdir(parents=True)
+    (store / "set-aside" / "index" / "index.db").write_text(f"API_KEY={SECRET}\n")
+    answer = cli("purge", ".env", "--yes")
+    assert answer.status == 3
+    assert "left in set-aside/index/index.db" in answer.out
+    assert "delete its directory set-aside" in answer.err
+
+
 @pytest.mark.requirement("ST-5")
 def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_next(
     cli: CommandLine, store: Path

@@ -32,6 +32,9 @@ _SEARCH_WORK_BYTES = 8 << 30
 _FEWEST_DIGESTS = 64
 _MOST_DIGESTS = 20_000
 
+_PACKS = Path("objects", "packs")
+"""Packs that a repair set aside are none of these: nobody has taken out of them what goes."""
+
 T = TypeVar("T")
 
 
@@ -74,7 +77,8 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
     elsewhere: set[Digest] = set()
     searched_bytes = 0
     for path in files:
-        in_pack = path.suffix == ".pack"
+        name = path.relative_to(vault.access.directory)
+        in_pack = name.parent == _PACKS
         for block in _blocks(path):
             searched_bytes += len(block)
             found = [one for one in sought if one.needle in block]
@@ -83,7 +87,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
                     found.append(one)
                 elif one.content is not None:
                     elsewhere.add(one.content)
-            traces |= dict.fromkeys(Trace(path.name, one.what) for one in found)
+            traces |= dict.fromkeys(Trace(name.as_posix(), one.what) for one in found)
     return PurgeProof(
         files=len(files),
         searched_bytes=searched_bytes,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PARTIAL = 3
 _TITLE_LENGTH = 60
+_SET_ASIDE = "set-aside/"
 
 
 def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
@@ -107,6 +108,11 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     terminal.line(f"  searched {looked}, for {wanted}: {found}")
     for trace in proof.traces:
         terminal.line(f"  left in {visible(trace.file)}: {visible(trace.what)}")
+    if any(trace.file.startswith(_SET_ASIDE) for trace in proof.traces):
+        terminal.warn(
+            "what was set aside from the store is not rewritten: delete its directory set-aside "
+            "when you need nothing of it, and purge again"
+        )
     for path in proof.elsewhere:
         terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
 
