@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap import gather_settings, holdfast_home, open_workspace, store_of
-from holdfast.domain.errors import HoldfastError, NotFound, Refused
+from holdfast.domain.errors import HoldfastError, NotFound, Refused, StoreDamaged
 from holdfast.domain.settings import Settings, make_settings
 from holdfast.engine.vault import Vault
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -44,14 +44,16 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
         raise NotFound(f"{directory} has no store", hint="name the workspace: -C DIR")
     fs, clock = LocalFilesystem(), SystemClock()
     layout.require_own()
-    if layout.keys.exists() or layout.keys_copy.exists():
-        raise Refused(
-            "an encrypted store cannot be repaired",
-            hint="its index and keys are mended when it is opened; what else is wrong: "
-            "holdfast check --data",
-        )
-    mender = StoreMender(fs, layout, directory, clock)
     occasion = f"{datetime.fromtimestamp(clock.now_ns() / 1e9, tz=UTC):%Y%m%dT%H%M%SZ}"
+    if layout.keys.exists() or layout.keys_copy.exists():
+        try:
+            return _repair_content(directory, occasion, act=act)
+        except StoreDamaged as error:
+            raise StoreDamaged(
+                f"of an encrypted store only the content can be repaired: {error.message}",
+                hint="take the damaged file from a backup",
+            ) from error
+    mender = StoreMender(fs, layout, directory, clock)
     with mender.exclusive(), mender.examine() as bench:
         losses = bench.catalog_losses
         incomplete = losses is not None and losses.history_is_incomplete
@@ -88,6 +90,43 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
         vault = opened.engine.vault
         with vault.access.exclusive():
             mend(vault, occasion, history_is_incomplete=incomplete)
+    return RepairOutcome(plan, done=True)
+
+
+def _repair_content(workspace: Path, occasion: str, *, act: bool) -> RepairOutcome:
+    """Of an encrypted store only the content: its index and keys are mended when it is opened, and
+    without a sound catalog it does not open."""
+    from holdfast.domain.repair_plans import Findings, plan_repair
+    from holdfast.engine.repair import find, mend
+
+    with open_workspace(workspace, create=False, force=True, recover=False) as opened:
+        vault = opened.engine.vault
+        with vault.access.exclusive():
+            if (problem := next(vault.catalog.check(), None)) is not None:
+                raise StoreDamaged(problem)
+            content = find(vault, history_is_incomplete=False)
+            if content.journal is not None:
+                raise Refused(
+                    "the journal of an encrypted store cannot be repaired: " + content.journal,
+                    hint="what was staged lies in the directory .holdfast of the workspace",
+                )
+            plan = plan_repair(
+                Findings(
+                    False,
+                    None,
+                    None,
+                    None,
+                    content.packs,
+                    len(content.lost),
+                    len(content.healable),
+                    content.damaged_states,
+                    content.unnamed,
+                    None,
+                )
+            )
+            if not act or not plan.steps:
+                return RepairOutcome(plan, done=False)
+            mend(vault, occasion, history_is_incomplete=False)
     return RepairOutcome(plan, done=True)
 
 

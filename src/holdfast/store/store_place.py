@@ -154,6 +154,8 @@ class StorePlace:
             yield from (Path(directory, name) for name in sorted(names))
 
     def keep_aside(self, occasion: str, name: str, data: bytes) -> None:
+        if self._note_cipher is not None:
+            data = self._note_cipher.seal(data, name.encode())
         with store_trouble("setting something aside"):
             atomic_write(self._fs, os.fsencode(self.aside(occasion) / name), data)
 

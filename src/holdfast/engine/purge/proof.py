@@ -79,6 +79,8 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
     for path in files:
         name = path.relative_to(vault.access.directory)
         in_pack = name.parent == _PACKS
+        if path.suffix == ".pack" and not in_pack:
+            traces[Trace(name.as_posix(), "a pack that is out of use, and may hold it")] = None
         for block in _blocks(path):
             searched_bytes += len(block)
             found = [one for one in sought if one.needle in block]
