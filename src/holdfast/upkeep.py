@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import gather_settings, holdfast_home, open_workspace, store_of
+from holdfast.bootstrap import (
+    gather_settings,
+    holdfast_home,
+    nearest_workspace,
+    open_workspace,
+    store_of,
+)
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, StoreDamaged
 from holdfast.domain.settings import Settings, make_settings
 from holdfast.engine.vault import Vault
@@ -41,6 +47,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     directory = workspace.expanduser().resolve()
     layout = store_of(directory)
     if layout is None:
+        nearest_workspace(directory)  # says so if there was a store, and it is out of reach
         raise NotFound(f"{directory} has no store", hint="name the workspace: -C DIR")
     fs, clock = LocalFilesystem(), SystemClock()
     layout.require_own()

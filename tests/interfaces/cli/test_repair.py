@@ -162,3 +162,12 @@ def test_a_pack_that_is_cut_short_after_a_repair_is_noticed_by_the_quick_check(
     assert cli("check").status == 0
     pack.write_bytes(pack.read_bytes()[:-1])
     assert cli("check").status == 6
+
+
+def test_a_store_that_is_out_of_reach_is_told_as_by_every_command(cli: CommandLine) -> None:
+    cli.save()
+    store = store_of(cli)
+    store.rename(store.with_name("elsewhere"))
+    answers = [cli(*command) for command in (("repair", "--yes"), ("log",))]
+    assert [answer.status for answer in answers] == [6, 6]
+    assert answers[0].err == answers[1].err
