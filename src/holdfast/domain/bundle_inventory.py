@@ -12,12 +12,13 @@ up the digest of the whole; the caller does that with `whole_files`, which has t
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from enum import IntEnum
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.entries import FileEntry
-from holdfast.domain.ids import Digest
+from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, from_text, to_text
 from holdfast.domain.trees import Tree, decode_tree
 
@@ -48,6 +49,9 @@ class Inventory:
 
     def __len__(self) -> int:
         return len(self._facts)
+
+    def digests(self) -> Iterator[Digest]:
+        return (Digest(key[-DIGEST_BYTES:]) for key in self._facts)
 
     def place_of(self, role: Role, digest: Digest) -> int | None:
         """Where an object that has come stands; None when it has not."""

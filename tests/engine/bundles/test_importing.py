@@ -125,6 +125,21 @@ def test_a_session_of_the_same_name_that_is_another_one_is_refused_by_name(
     assert said.renamed == 0
 
 
+@pytest.mark.requirement("RL-4")
+def test_content_that_is_damaged_here_is_taken_from_the_bundle(
+    workspace: Path, bundle: Path, holdfast_home: Path
+) -> None:
+    for pack in (holdfast_home / "stores").glob("*/objects/packs/*.pack"):
+        data = bytearray(pack.read_bytes())
+        data[8:] = bytes(byte ^ 1 for byte in data[8:])
+        pack.write_bytes(data)
+    SessionCheckpointer.import_bundle(workspace, bundle, as_session="copy")
+    for name, content in (("first", b"one"), ("second", b"two")):
+        with SessionCheckpointer.load(workspace, "copy") as copy:
+            copy.restore(name)
+        assert (workspace / "file").read_bytes() == content
+
+
 def test_a_second_copy_under_another_name_gets_ids_of_its_own_once(
     workspace: Path, bundle: Path
 ) -> None:

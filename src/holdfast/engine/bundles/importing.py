@@ -15,8 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.domain.bundle_rows import Origin
-from holdfast.domain.errors import BudgetReached, ForeignBundle, NoSpace
-from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
+from holdfast.domain.errors import (
+    BudgetReached,
+    ForeignBundle,
+    IndexDamaged,
+    NoSpace,
+    StoreDamaged,
+)
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
 from holdfast.engine.bundles.verifying import (
@@ -77,6 +83,7 @@ def import_bundle(
             plan = place(vault, bundle, request.as_session)
             stored_bytes = 0
             if plan.rows and not request.dry_run:
+                _forget_damaged(vault, bundle)
                 stored_bytes = _store_objects(vault, bundle, progress)
                 _record(vault, plan)
         return ImportOutcome(
@@ -124,6 +131,21 @@ def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) ->
         f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
         hint="if that is what you want, import it with --foreign",
     )
+
+
+def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
+    """What the store holds and cannot give any more is taken from the bundle."""
+    damaged: set[Digest] = set()
+    for digest in bundle.digests():
+        try:
+            if vault.objects.contains(digest):
+                vault.objects.read(digest)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            damaged.add(digest)
+    if damaged:
+        vault.objects.forget(damaged)
 
 
 def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:

@@ -82,6 +82,10 @@ class VerifiedBundle:
         """Oldest first; decoded anew each time, because all of them at once can be large."""
         return map(decode_checkpoint, self._rows)
 
+    def digests(self) -> Iterator[Digest]:
+        """Of every object, in no order."""
+        return self._inventory.digests()
+
     def objects(self) -> Iterator[BundledObject]:
         """Every object again. A file that changed since it was verified is refused."""
         decoder = ObjectDecoder(self._reader, self._inventory.place_of)
