@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import RestoreConflict
+from holdfast.domain.errors import RestoreConflict, StoreDamaged
 from tests.support.composition import configure
-from tests.support.hostile_trees import fill, git
+from tests.support.hostile_trees import fill, git, noise
 from tests.support.tree_hash import debris, describe, differences
 
 pytestmark = pytest.mark.requirement("RB-4")
@@ -243,3 +243,28 @@ def test_settings_of_the_project_file_protect_ignored_files(workspace: Path) -> 
         session.restore(first)
     assert (workspace / ".env").read_bytes() == b"secret"
     assert (workspace / "local/app.db").read_bytes() == b"rows"
+
+
+@pytest.mark.requirement("RB-3", "RL-4")
+def test_content_that_the_store_has_lost_is_left_out_and_named_by_a_restore_that_does_what_it_can(
+    workspace: Path,
+) -> None:
+    fill(workspace / "lost", noise(40_000, 1))
+    fill(workspace / "sound", b"sound at first")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        (pack,) = (session.save() / "objects/packs").iterdir()
+        data = bytearray(pack.read_bytes())
+        at = data.index(noise(40_000, 1)[5_000:5_100])
+        data[at] ^= 1
+        pack.write_bytes(data)
+        fill(workspace / "lost", b"later")
+        fill(workspace / "sound", b"later")
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(StoreDamaged):
+            session.restore(first)
+        assert (workspace / "sound").read_bytes() == b"later"
+        outcome = session.restore_checkpoint(first, best_effort=True)
+        assert [problem.path for problem in outcome.skipped] == [b"lost"]
+        assert (workspace / "sound").read_bytes() == b"sound at first"
+        assert (workspace / "lost").read_bytes() == b"later"

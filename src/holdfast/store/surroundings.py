@@ -212,6 +212,15 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
             finding = "a restore was interrupted, or is running"
             cure = "any command finishes it: holdfast status"
             found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
+        if around.layout.suspect.exists():
+            finding = "a sync failed: the store is read back before it takes anything again"
+            cure = "any checkpoint tries it; if it does not get through, look at the disk"
+            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
+        if around.layout.purge_note.exists():
+            finding = "a purge was interrupted"
+            found.append(
+                Symptom("leftovers", Gravity.PROBLEM, finding, "finish it: holdfast purge")
+            )
         if (directory / "repair").exists():
             finding = "a repair was interrupted"
             cure = "finish it: holdfast repair --yes"

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
-from holdfast.domain.errors import Busy, NotFound, Refused, UsageError
+from holdfast.domain.errors import Busy, NotFound, Refused, StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
@@ -262,6 +262,23 @@ def test_leftovers_of_killed_writers_go_too(workspace: Path, history: list[str])
     with SessionCheckpointer(workspace, "one") as session:
         assert session.purge_paths("config/.env").proof.traces == ()
     assert places_of(store, WORDS) == []
+
+
+@pytest.mark.requirement("ST-5", "RL-4")
+def test_a_damaged_store_is_refused_before_anything_changes(
+    workspace: Path, history: list[str]
+) -> None:
+    (pack,) = (_store(workspace) / "objects/packs").iterdir()
+    data = bytearray(pack.read_bytes())
+    data[100] ^= 1
+    pack.write_bytes(data)
+    with SessionCheckpointer(workspace, "one") as session:
+        before = session.summaries()
+        with pytest.raises(StoreDamaged, match="nothing was purged") as refused:
+            session.purge_paths("config/.env")
+        assert refused.value.hint == "mend it first: holdfast repair"
+        assert session.summaries() == before
+    assert not (_store(workspace) / "purge").exists()
 
 
 def test_a_path_that_no_checkpoint_has_is_not_found(workspace: Path, history: list[str]) -> None:

@@ -95,3 +95,16 @@ def test_a_budget_below_the_present_size_says_what_will_happen(cli: CommandLine)
     refused = cli("checkpoint", "does not fit", "--json")
     assert (refused.status, refused.error["code"]) == (7, "budget_reached")
     assert cli("config", "set", "budget", '"1 GB"').err == ""
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_cleanup_that_stops_at_damage_says_that_it_is_done_in_part(cli: CommandLine) -> None:
+    save_tools(cli, 5)
+    cli.json("config", "set", "retention.tool", "{most = 2}")
+    for pack in (Path(cli.json("init")["store"]) / "objects/packs").iterdir():
+        data = bytearray(pack.read_bytes())
+        data[-40] ^= 1
+        pack.write_bytes(data)
+    answer = cli("cleanup", "--json")
+    assert answer.status == 3
+    assert "no more space was freed" in answer.json["warnings"][0]

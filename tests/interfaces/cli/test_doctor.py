@@ -68,7 +68,11 @@ def test_leftovers_of_interrupted_work_are_named(cli: CommandLine) -> None:
     store = Path(cli.json("init")["store"])
     (store / ".journal.new").write_bytes(b"")
     (store / "set-aside").mkdir()
+    (store / "suspect").write_text('["index.db"]')
+    (store / "purge").write_bytes(b"")
     cures = [one["cure"] for one in findings(cli, "leftovers")]
+    assert "finish it: holdfast purge" in cures
+    assert any("disk" in cure for cure in cures)
     assert "holdfast cleanup" in cures
     assert any("budget" in cure for cure in cures)
 

@@ -36,6 +36,7 @@ _VERSION = 1
 def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     """Called with the store's lock held."""
     finished = finish_purge(vault)
+    _require_sound_packs(vault)
     try:
         plan = plan_purge(vault, request)
     except NotFound:
@@ -59,6 +60,16 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         proof=search(vault, samples, plan.gone),
         still_in_workspace=still_in_workspace(vault, plan.paths),
     )
+
+
+def _require_sound_packs(vault: Vault) -> None:
+    """Packs are going to be written anew: better to find out before the first row changes."""
+    if damaged := vault.objects.damaged_packs():
+        number, problem = next(iter(damaged.items()))
+        raise StoreDamaged(
+            f"nothing was purged: pack {number} of the store is damaged: {problem}",
+            hint="mend it first: holdfast repair",
+        )
 
 
 def finish_purge(vault: Vault) -> PurgeOutcome | None:

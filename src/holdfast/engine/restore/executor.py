@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, DirectoryEntry, FileEntry, SymlinkEntry
+from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
@@ -102,6 +103,10 @@ class Executor:
                 self._stage_one(number, step, planned)
             except OSError as error:
                 self._fail(number, step.path, error)
+            except (ObjectMissing, ObjectDamaged) as error:
+                if not self._best_effort:
+                    raise
+                self._leave_out(number, step.path, error.message)
             written_bytes += step.size_bytes
             self.progress.transferred(written_bytes)
         self.progress.advance("syncing", 0, None)
@@ -168,8 +173,11 @@ class Executor:
     def _fail(self, number: int, path: bytes, error: OSError) -> None:
         if not self._best_effort:
             raise StepFailed(path, _reason(error), disk_full=error.errno in FULL)
+        self._leave_out(number, path, _reason(error))
+
+    def _leave_out(self, number: int, path: bytes, reason: str) -> None:
         self._unusable.add(number)
-        self.done.problems.append(PathProblem(path, _reason(error)))
+        self.done.problems.append(PathProblem(path, reason))
 
     def _apply_one(self, number: int, step: Step) -> None:
         if step.type is StepType.CHMOD:

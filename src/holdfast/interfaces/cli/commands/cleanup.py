@@ -13,6 +13,8 @@ from holdfast.interfaces.cli.wording import count, size
 if TYPE_CHECKING:
     from holdfast.domain.retention import Decision
 
+_DONE_IN_PART = 3
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast cleanup [--dry-run]"
@@ -69,7 +71,7 @@ def _answer(
                 "warnings": list(warnings),
             }
         )
-        return 0
+        return _DONE_IN_PART if warnings else 0
     _show(invocation, decisions)
     dropped = count(sum(not decision.keep for decision in decisions), "checkpoint")
     kept = sum(decision.keep for decision in decisions)
@@ -82,7 +84,7 @@ def _answer(
         invocation.terminal.line(f"Removed what a killed process left: {visible(name)}")
     for warning in warnings:
         invocation.terminal.warn(warning)
-    return 0
+    return _DONE_IN_PART if warnings else 0
 
 
 def _as_json(decision: Decision) -> dict[str, Any]:
