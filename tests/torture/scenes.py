@@ -33,6 +33,14 @@ def opened(project: Path, home: Path, *, create: bool = False) -> OpenWorkspace:
     return open_workspace(project, create=create, environment={"HOLDFAST_HOME": str(home)})
 
 
+def allow_any_number(project: Path) -> None:
+    """A campaign saves more often by hand than a person may; the project's own file says so."""
+    settings = project / ".holdfast/config.toml"
+    settings.parent.mkdir(0o700, parents=True, exist_ok=True)
+    settings.touch(0o600)
+    settings.write_text("max_manual_checkpoints = 0\n")
+
+
 def save_outcome(work: OpenWorkspace, reasoning: str = "why") -> SaveOutcome:
     return work.engine.save(SESSION, make_intent(reasoning))
 

@@ -20,12 +20,15 @@ from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
 
 _SESSION = SessionId("s")
+_STATUS = Path("/proc/self/status")
 
 
 def _peak_bytes() -> int:
-    """Linux counts in KiB, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    """The most memory this process had; `ru_maxrss` would count that of its parent as well."""
+    if _STATUS.exists():
+        lines = _STATUS.read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, on macOS
 
 
 def main() -> None:
@@ -40,10 +43,14 @@ def main() -> None:
         first = engine.save(_SESSION, make_intent("first"))
         exec(change, {"workspace": workspace})
         second = engine.save(_SESSION, make_intent("second"))
+        saved = _peak_bytes() - before
         engine.restore(engine.restore_request(_SESSION, first.checkpoint.id))
+        restored = _peak_bytes() - before
         problems = list(run_checks(engine.vault, data=True, progress=NoProgress()))
         told = {
             "memory": _peak_bytes() - before,
+            "saved": saved,
+            "restored": restored,
             "files": first.checkpoint.files,
             "first": first.bytes_stored,
             "second": second.bytes_stored,

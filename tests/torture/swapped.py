@@ -13,7 +13,7 @@ from holdfast.domain.errors import HoldfastError
 from tests.support.composition import Composed, composed
 from tests.support.tree_hash import debris, describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
-from tests.torture.scenes import remove_tree, write
+from tests.torture.scenes import allow_any_number, remove_tree, write
 from tests.torture.sentinel import Sentinel, Trace
 
 RENEWED_AFTER = 200
@@ -99,6 +99,7 @@ class SwappedWorkspace:
     def __init__(self, place: Place) -> None:
         self._place = place
         place.build()
+        allow_any_number(place.project)
         self.trace = Trace(place.project, place.root / "project.aside", place.root / "home")
         self._at = 0
         self._until = 0

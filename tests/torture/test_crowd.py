@@ -28,7 +28,7 @@ from tests.torture.crowd import (
     own_part,
     session_of,
 )
-from tests.torture.scenes import opened, remove_tree, write
+from tests.torture.scenes import allow_any_number, opened, remove_tree, write
 
 pytestmark = pytest.mark.requirement("RL-8", "CP-8")
 
@@ -90,6 +90,7 @@ def _store(root: Path, count: int) -> Iterator[_Store]:
     remove_tree(root)
     project, home = root / "project", root / "home"
     write(project / "shared/file", b"everybody's")
+    allow_any_number(project)
     opened(project, home, create=True).close()
     with Crowd(project, home, count) as crowd:
         store = _Store(root, crowd, count)

@@ -27,7 +27,7 @@ from tests.support.tree_hash import describe, differences
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.neighbour import NOBODY, Neighbour, neighbour
-from tests.torture.scenes import opened, remove_tree, restore, save, write
+from tests.torture.scenes import allow_any_number, opened, remove_tree, restore, save, write
 
 pytestmark = pytest.mark.requirement("ST-6")
 
@@ -77,6 +77,7 @@ class _Overlooked:
             remove_tree(street / name)
         write(street / "project/file", b"secret", 0o600)
         write(street / "project/dir/file", b"secret", 0o600)
+        allow_any_number(street / "project")
         self._watch = WatchedFilesystem(after=self._after)
         self._stack = contextlib.ExitStack()
         self.opened: Composed = self._stack.enter_context(

@@ -21,11 +21,11 @@ import pytest
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import list_files
-from tests.support.composition import Composed, composed, configure
+from tests.support.composition import Composed, composed
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.disks import kind_of, memory_disk
 from tests.torture.restless_writer import MANNERS, SIZE, never_was, writing
-from tests.torture.scenes import remove_tree, write
+from tests.torture.scenes import allow_any_number, remove_tree, write
 
 pytestmark = pytest.mark.requirement("RL-5")
 
@@ -67,6 +67,7 @@ class _Watched:
         remove_tree(home)
         project = root / "project"
         write(project / "file", b"a" * SIZE)
+        allow_any_number(project)
         self._stack.enter_context(writing(project / "file", manner, seed))
         self.opened = self._stack.enter_context(composed(project))
 
@@ -184,7 +185,7 @@ def test_a_rewrite_of_the_same_size_in_the_same_tick_is_never_missed(
             remove_tree(project)
             for name in names:
                 write(project / name, b"%08d" % 0)
-            configure(project, max_manual_checkpoints=0)
+            allow_any_number(project)
         with composed(project) as opened:
             for turn in range(4):
                 rewriter = _Rewriter(project, rng)

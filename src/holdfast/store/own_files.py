@@ -18,14 +18,14 @@ _WRITABLE_BY_OTHERS = 0o022
 _ROOT = 0
 
 
-def read_own_file(path: Path) -> bytes:
-    """All bytes of a regular file; `OSError` for anything else."""
+def read_own_file(path: Path, most_bytes: int = -1) -> bytes:
+    """The bytes of a regular file, all or the first ones; `OSError` for anything else."""
     fd = os.open(path, _FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read()
+            return file.read(most_bytes)
     finally:
         os.close(fd)
 

@@ -15,6 +15,7 @@ import apsw
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.store.faults import store_trouble
+from holdfast.store.own_files import read_own_file
 from holdfast.store.setting_aside import set_aside
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
@@ -124,12 +125,13 @@ class SqliteStatCache:
     def _is_ours(self) -> bool:
         """A file that was put here by mistake may be somebody's only copy."""
         beginning = {}
-        for suffix in ("", "-wal"):  # of a new file, all may still be in the log
-            with (
-                contextlib.suppress(OSError),
-                open(self._path.with_name(self._path.name + suffix), "rb") as file,
-            ):
-                beginning[suffix] = file.read(_BEGINNING_BYTES)
+        try:
+            for suffix in ("", "-wal"):  # of a new file, all may still be in the log
+                with contextlib.suppress(FileNotFoundError):
+                    path = self._path.with_name(self._path.name + suffix)
+                    beginning[suffix] = read_own_file(path, _BEGINNING_BYTES)
+        except OSError:
+            return False  # a pipe, a link: whatever it is, we did not make it
         database = beginning.get("", b"")
         holds_nothing = not database.strip(b"\0") or not any(database[_TABLES_AT])
         return holds_nothing or any(_OUR_TABLE in found for found in beginning.values())

@@ -133,9 +133,14 @@ class PackIndex:
             yield Digest(digest)
 
     def locations(self) -> Iterator[tuple[Digest, Location]]:
-        """In the order in which packs are best read."""
-        for row in self._rows(f"{_PLACE} ORDER BY pack, offset"):
-            yield Digest(row[0]), _location(*row)
+        """In the order in which packs are best read; one at a time, for there may be millions."""
+        try:
+            for row in self._db.execute(f"{_PLACE} ORDER BY pack, offset"):
+                yield Digest(row[0]), _location(*row)
+        except UnicodeDecodeError:
+            raise _nonsense() from None
+        except apsw.Error as error:
+            raise _translate(error, self._path) from error
 
     def replace_pack(
         self,
