@@ -13,7 +13,7 @@ import contextlib
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,7 @@ from tests.torture.scenes import (
     remove_tree,
     restore,
     save,
+    stored_state,
     wreck_small,
     write,
 )
@@ -108,9 +109,7 @@ class Recording:
     def restore(self, work: OpenWorkspace, rng: random.Random) -> None:
         target = rng.choice(list(self.known))
         self.mark(describe(self.project), self.known[target])
-        begun = len(self.marks) - 1
-        if not restore(work, target).recorded:  # it had nothing to do: nothing undoes it either
-            self.marks[begun] = replace(self.marks[begun], trees=self.marks[begun].trees[:1])
+        restore(work, target)
         self.mark(self.known[target])
 
     def undo(self, work: OpenWorkspace) -> None:
@@ -121,12 +120,9 @@ class Recording:
         checkpoint = work.engine.vault.catalog.checkpoint(SESSION, request.target.id)
         assert checkpoint is not None
         before = describe(self.project)
-        self.mark(before, *self._trees_before_last_restore())
+        self.mark(before, stored_state(work.engine.vault, checkpoint))
         work.engine.restore(request)
         self.mark(describe(self.project))
-
-    def _trees_before_last_restore(self) -> tuple[State, ...]:
-        return next(mark.trees[:1] for mark in reversed(self.marks[:-1]) if len(mark.trees) == 2)
 
     def delete(self, work: OpenWorkspace, rng: random.Random) -> None:
         gone = rng.choice(list(self.known))

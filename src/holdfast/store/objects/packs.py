@@ -139,10 +139,14 @@ class PackDirectory:
 
     def begin_again(self, number: int) -> None:
         """Write the first bytes, the same in every pack, which a power cut can take from a new one
-        while it leaves later ones."""
+        while it leaves later ones. A file that begins otherwise, or has a second name, is not one
+        of ours and is left alone."""
+        if self.read(number, 0, len(PACK_MAGIC)).strip(b"\0"):
+            return
         fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            write_all(self._fs, fd, self.records.pack_magic)
+            if self._fs.fstat(fd).st_nlink == 1:
+                write_all(self._fs, fd, self.records.pack_magic)
         finally:
             self._fs.close(fd)
 
