@@ -85,7 +85,7 @@ def test_nearing_the_budget_is_said_with_every_save(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("first")
         used = _used(session)
-    configure(workspace, budget=used + 400_000)
+    configure(workspace, budget=used + 480_000)
     with SessionCheckpointer(workspace, "s") as session:
         assert session.save_checkpoint("far from it").warnings == () or used > 1_600_000
         fill(workspace / "large", noise(350_000))

@@ -95,13 +95,20 @@ def test_a_store_inside_the_workspace_knows_where_it_is(
         assert store.path_inside_workspace() is None
 
 
-@pytest.mark.parametrize("part", ["catalog.db", "objects/index.db", "stat-cache.db"])
+@pytest.mark.parametrize("part", ["catalog.db", "objects/index.db"])
 def test_a_part_that_cannot_be_opened_is_trouble_of_the_store(
     layout: StoreLayout, part: str
 ) -> None:
     (layout.directory / part).mkdir()
     with pytest.raises(StoreDamaged), opened(layout):
         raise AssertionError
+
+
+def test_what_stands_in_the_place_of_the_stat_cache_is_set_aside(layout: StoreLayout) -> None:
+    (layout.directory / "stat-cache.db").mkdir()
+    with opened(layout):
+        assert (layout.directory / "stat-cache.db").is_file()
+    assert list((layout.directory / "set-aside").rglob("stat-cache.db"))
 
 
 @pytest.mark.requirement("CP-8")
