@@ -126,13 +126,26 @@ def test_an_hour_later_there_is_room_again(workspace: Path) -> None:
         assert _history(opened) == ["third", "second", "first"]
 
 
+@pytest.mark.requirement("ST-2")
+def test_the_first_and_named_checkpoints_are_never_replaced(workspace: Path) -> None:
+    configure(workspace, max_automatic_per_hour=1)
+    with composed(workspace) as opened:
+        assert _automatic(opened, "where it began").replaced is None
+        named = make_intent("worth a name", name="kept")
+        assert opened.engine.save(SESSION, named, kind=Kind.TOOL).replaced is None
+        assert _automatic(opened, "after it").replaced is None
+        assert _automatic(opened, "and again").replaced is not None
+        assert _history(opened) == ["and again", "worth a name", "where it began"]
+
+
 def test_checkpoints_by_hand_are_never_replaced_by_automatic_ones(workspace: Path) -> None:
     configure(workspace, max_automatic_per_hour=1)
     with composed(workspace) as opened:
+        opened.save("at first")
         _automatic(opened, "tool 0")
         opened.save("by hand")
         outcome = _automatic(opened, "tool 1")
-        assert _history(opened) == ["tool 1", "by hand"]
-        hand = opened.engine.vault.catalog.history(SESSION)[1]
+        assert _history(opened) == ["tool 1", "by hand", "at first"]
+        hand, first = opened.engine.vault.catalog.history(SESSION)[1:]
         assert outcome.checkpoint.parent == hand.id
-        assert hand.parent is None
+        assert hand.parent == first.id

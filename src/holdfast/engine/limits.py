@@ -2,7 +2,7 @@
 
 A person who reaches the limit is told which setting it is. An automatic checkpoint is made all the
 same, because the state of now is worth more than one of a minute ago: it takes the place of the
-automatic one before it.
+automatic one before it, unless that has a name, is approved, or is where the session began.
 """
 
 from __future__ import annotations
@@ -31,5 +31,15 @@ def require_room(vault: Vault, session_id: SessionId, kind: Kind) -> Checkpoint 
         most = vault.settings.max_automatic_per_hour
         since_ns = vault.clock.now_ns() - _HOUR_NS
         if most and vault.catalog.count(session_id, AUTOMATIC_KINDS, since_ns=since_ns) >= most:
-            return vault.catalog.newest_of(session_id, AUTOMATIC_KINDS)
+            newest = vault.catalog.newest_of(session_id, AUTOMATIC_KINDS)
+            return None if newest is None or _must_stay(vault, newest) else newest
     return None
+
+
+def _must_stay(vault: Vault, checkpoint: Checkpoint) -> bool:
+    """What retention never drops gives its place to nobody: then there is one more than asked."""
+    session = vault.catalog.session(checkpoint.session_id)
+    first = vault.catalog.first_checkpoint(checkpoint.session_id)
+    approved = session.approved if session is not None else None
+    is_first = first is not None and first.id == checkpoint.id
+    return is_first or checkpoint.name is not None or checkpoint.id == approved
