@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Container
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
@@ -269,10 +269,16 @@ def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
     report = add_report(writer, left_out)
     writer.commit()
     left = vault.load_tree(tree)
+    what_is_left = replace(
+        checkpoint,
+        tree=tree,
+        report=report,
+        files=left.file_count,
+        size_bytes=left.size_bytes,
+        partial=True,
+    )
     with vault.catalog.transaction() as transaction:
-        transaction.replace_tree(
-            checkpoint.id, tree, report, files=left.file_count, size_bytes=left.size_bytes
-        )
+        transaction.replace_checkpoint(what_is_left)
 
 
 def _drop(vault: Vault, checkpoint: Checkpoint) -> None:

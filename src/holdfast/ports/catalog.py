@@ -87,18 +87,6 @@ class CatalogTransaction(Protocol):
         """Let a row say something else from now on; its id, session, parent and place stay."""
         ...
 
-    def replace_tree(
-        self,
-        checkpoint_id: CheckpointId,
-        tree: Digest,
-        report: Digest,
-        *,
-        files: int,
-        size_bytes: int,
-    ) -> None:
-        """Let a checkpoint name what is left of it; it is partial from now on."""
-        ...
-
     def add_operation(self, new: NewOperation) -> Operation: ...
 
     def set_setting(self, key: str, value_json: str | None) -> None:

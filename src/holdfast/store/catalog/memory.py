@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
@@ -72,25 +72,6 @@ class MemoryTransaction:
         self._state.checkpoints[changed.id] = replace(
             changed, sequence=old.sequence, session_id=old.session_id, parent=old.parent
         )
-
-    def replace_tree(
-        self,
-        checkpoint_id: CheckpointId,
-        tree: Digest,
-        report: Digest,
-        *,
-        files: int,
-        size_bytes: int,
-    ) -> None:
-        changed = replace(
-            self._state.checkpoints[checkpoint_id],
-            tree=tree,
-            report=report,
-            files=files,
-            size_bytes=size_bytes,
-            partial=True,
-        )
-        self._state.checkpoints[checkpoint_id] = changed
 
     def add_operation(self, new: NewOperation) -> Operation:
         fields = {key: getattr(new, key) for key in NewOperation.__dataclass_fields__}

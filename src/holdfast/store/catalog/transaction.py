@@ -8,7 +8,7 @@ import apsw
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -121,21 +121,6 @@ class SqliteTransaction:
             f"UPDATE checkpoints SET {assignments} WHERE id=?", (*assigned.values(), changed.id)
         )
         seal_rows(self._db, "checkpoints", "id=?", changed.id)
-
-    def replace_tree(
-        self,
-        checkpoint_id: CheckpointId,
-        tree: Digest,
-        report: Digest,
-        *,
-        files: int,
-        size_bytes: int,
-    ) -> None:
-        self._db.execute(
-            "UPDATE checkpoints SET tree=?, report=?, files=?, size_bytes=?, partial=1 WHERE id=?",
-            (tree, report, files, size_bytes, checkpoint_id),
-        )
-        seal_rows(self._db, "checkpoints", "id=?", checkpoint_id)
 
     def add_operation(self, new: NewOperation) -> Operation:
         row = self._numbered("operations", operation_to_row(new))
