@@ -59,6 +59,9 @@ class BundledCheckpoint:
     report: Digest | None
     restores_from: CheckpointId | None
     partial: bool
+    message_index: int | None = None
+    tool_use_id: str | None = None
+    round: int = 1
 
 
 def encode_origin(origin: Origin) -> bytes:
@@ -100,6 +103,7 @@ def encode_session(session: Session) -> bytes:
             "agent": session.agent,
             "head": session.head,
             "approved": session.approved,
+            "round": session.round,
         }
     )
 
@@ -114,6 +118,7 @@ def decode_session(data: bytes) -> Session:
         agent=None if fields["agent"] is None else _text(fields["agent"]),
         head=None if fields["head"] is None else _checkpoint_id(fields["head"]),
         approved=None if fields["approved"] is None else _checkpoint_id(fields["approved"]),
+        round=_number(fields.get("round", 1)),
     )
 
 
@@ -133,6 +138,9 @@ def encode_checkpoint(row: BundledCheckpoint) -> bytes:
             "report": None if row.report is None else row.report.hex(),
             "restores_from": row.restores_from,
             "partial": row.partial,
+            "message_index": row.message_index,
+            "tool_use_id": row.tool_use_id,
+            "round": row.round,
         }
     )
 
@@ -141,6 +149,7 @@ def decode_checkpoint(data: bytes) -> BundledCheckpoint:
     fields = _decode(data)
     changed = _object(fields["changed"])
     parent, restores_from, report = fields["parent"], fields["restores_from"], fields["report"]
+    message_index, tool_use_id = fields.get("message_index"), fields.get("tool_use_id")
     return BundledCheckpoint(
         id=_checkpoint_id(fields["id"]),
         session_id=_session_id(fields["session_id"]),
@@ -157,6 +166,9 @@ def decode_checkpoint(data: bytes) -> BundledCheckpoint:
         report=None if report is None else _digest(report),
         restores_from=None if restores_from is None else _checkpoint_id(restores_from),
         partial=_flag(fields["partial"]),
+        message_index=None if message_index is None else _number(message_index),
+        tool_use_id=None if tool_use_id is None else _text(tool_use_id),
+        round=_number(fields.get("round", 1)),
     )
 
 

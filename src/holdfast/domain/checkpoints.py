@@ -106,11 +106,20 @@ class ChangeCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """Where in the conversation a checkpoint was taken: after which message, for which tool use."""
+
+    message_index: int | None = None
+    tool_use_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """One row of the catalog: a tree, its story and its place in the history.
 
     `sequence` orders checkpoints (I7); `created_at_ns` is what the wall clock said and is only
-    shown. `report` names the object that lists everything left out.
+    shown. `report` names the object that lists everything left out; `components` the one that lists
+    what was captured besides files. `round` is the stretch of work it belongs to.
     """
 
     sequence: int
@@ -127,6 +136,10 @@ class Checkpoint:
     report: Digest | None = None
     restores_from: CheckpointId | None = None
     partial: bool = False
+    message_index: int | None = None
+    tool_use_id: str | None = None
+    round: int = 1
+    components: Digest | None = None
 
     @property
     def name(self) -> str | None:

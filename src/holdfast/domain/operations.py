@@ -1,7 +1,7 @@
 """The append-only log of what was done, and what undo and redo mean on it.
 
-Restores are undoable. An undo takes its restore off the undo list and goes onto the redo list;
-a redo does the reverse. A new restore empties the redo list. Nothing is ever taken out of the
+Restores and resets are undoable. An undo takes its restore off the undo list and goes onto the redo
+list; a redo does the reverse. A new restore empties the redo list. Nothing is ever taken out of the
 log itself, so the lists are computed from it.
 """
 
@@ -19,6 +19,8 @@ class OperationKind(StrEnum):
     RESTORE = "restore"
     UNDO = "undo"
     REDO = "redo"
+    APPROVE = "approve"
+    RESET = "reset"
     DELETE = "delete"
     ARCHIVE = "archive"
     PRUNE = "prune"
@@ -30,10 +32,20 @@ class OperationKind(StrEnum):
     """A checkpoint that damage took."""
 
 
+RESTORING_KINDS = (
+    OperationKind.RESTORE,
+    OperationKind.RESET,
+    OperationKind.UNDO,
+    OperationKind.REDO,
+)
+"""What changes the workspace, and leaves a safety checkpoint behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One entry. `checkpoint` is what it made (or deleted), `safety` what undoes it, `reverses`
-    the sequence number of the operation that an undo or redo took back."""
+    the sequence number of the operation that an undo or redo took back, `note` what somebody said
+    about it."""
 
     sequence: int
     kind: OperationKind
@@ -44,6 +56,7 @@ class Operation:
     head_before: CheckpointId | None = None
     reverses: int | None = None
     token: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ def undo_lists(operations: Iterable[Operation]) -> UndoLists:
     undoable: dict[int, Operation] = {}
     redoable: dict[int, Operation] = {}
     for operation in sorted(operations, key=lambda op: op.sequence):
-        if operation.kind is OperationKind.RESTORE:
+        if operation.kind in (OperationKind.RESTORE, OperationKind.RESET):
             undoable[operation.sequence] = operation
             redoable.clear()
         elif operation.kind is OperationKind.UNDO and operation.reverses is not None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # a save reports back as well, and needs no plan
 @dataclass(frozen=True, slots=True)
 class SaveOutcome:
     """A durable checkpoint and everything worth saying about it. `replaced` is the automatic
-    checkpoint whose place it took because there were too many of them (SE-11)."""
+    checkpoint whose place it took because there were too many of them (SE-11). `deduplicated`:
+    nothing had changed for a moment, and `checkpoint` is the one there was (SE-12)."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
@@ -24,6 +25,7 @@ class SaveOutcome:
     bytes_deduplicated: int
     warnings: tuple[str, ...] = ()
     replaced: CheckpointId | None = None
+    deduplicated: bool = False
 
     @property
     def failures(self) -> tuple[Skipped, ...]:

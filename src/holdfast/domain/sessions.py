@@ -16,7 +16,8 @@ class SessionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A row of the catalog; `head` is the newest state of its line."""
+    """A row of the catalog; `head` is the newest state of its line, `round` the number of the
+    stretch of work that nobody has approved yet."""
 
     id: SessionId
     created_at_ns: int
@@ -25,3 +26,4 @@ class Session:
     agent: str | None = None
     head: CheckpointId | None = None
     approved: CheckpointId | None = None
+    round: int = 1

@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.checkpoints import Checkpoint, Kind, Skipped
+from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
 from holdfast.domain.errors import Busy, InvalidSetting, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.settings import DEFAULTS, USER_ONLY, check_setting
 from holdfast.engine.restore.unfinished import needs_recovery
-from holdfast.engine.save import add_session, capture_policy, save
+from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
@@ -82,7 +83,13 @@ class Engine:
         return False
 
     def save(
-        self, session_id: SessionId, intent: SnapshotIntent, *, kind: Kind = Kind.MANUAL
+        self,
+        session_id: SessionId,
+        intent: SnapshotIntent,
+        *,
+        kind: Kind = Kind.MANUAL,
+        position: Position = NOWHERE,
+        reuse: bool = False,
     ) -> SaveOutcome:
         with self._exclusive():
             return save(
@@ -91,6 +98,8 @@ class Engine:
                 session_id,
                 intent,
                 kind=kind,
+                position=position,
+                reuse=reuse,
                 file_filter=self._file_filter,
             )
 
@@ -130,6 +139,26 @@ class Engine:
         from holdfast.engine.undo import redo_request
 
         return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
+
+    def approval(self, session_id: SessionId) -> ApprovalStatus:
+        from holdfast.engine.approval import approval
+
+        return approval(self.vault, session_id)
+
+    def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
+        """Lock in what the workspace holds now, and begin the next round."""
+        from holdfast.engine.approval import approve
+
+        with self._exclusive():
+            return approve(
+                self.vault, self._scanner, session_id, message, file_filter=self._file_filter
+            )
+
+    def reset_request(self, session_id: SessionId) -> RestoreRequest:
+        """The restore to what was approved last, or to how the session began."""
+        from holdfast.engine.approval import reset_request
+
+        return replace(reset_request(self.vault, session_id), file_filter=self._file_filter)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
@@ -179,33 +208,10 @@ class Engine:
 
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
-        from holdfast.domain.outcomes import DeleteOutcome
-        from holdfast.engine.prune import collect, is_worth_collecting
-        from holdfast.engine.references import resolve
+        from holdfast.engine.deletion import delete
 
         with self._exclusive():
-            session = self.vault.catalog.session(session_id)
-            checkpoint = resolve(self.vault, session_id, checkpoint.id)
-            near = self._near(checkpoint, session)
-            with self.vault.catalog.transaction() as transaction:
-                transaction.add_operation(
-                    NewOperation(
-                        OperationKind.DELETE,
-                        session_id,
-                        self.vault.clock.now_ns(),
-                        checkpoint=checkpoint.id,
-                        head_before=session.head if session else None,
-                    )
-                )
-                if session is not None and session.head == checkpoint.id:
-                    transaction.set_head(session_id, checkpoint.parent)
-                transaction.remove_checkpoint(checkpoint.id)
-            try:
-                if not is_worth_collecting(self.vault, checkpoint, near):
-                    return DeleteOutcome(checkpoint.id, 0, waiting=True)
-                return DeleteOutcome(checkpoint.id, collect(self.vault))
-            except StoreDamaged as error:
-                return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
+            return delete(self.vault, session_id, checkpoint)
 
     def export(
         self,
@@ -248,19 +254,6 @@ class Engine:
 
         with self._exclusive():
             return finish_purge(self.vault)
-
-    def _near(self, checkpoint: Checkpoint, session: Session | None) -> list[Checkpoint]:
-        """The checkpoint before it, and the newest one, unless it is that itself."""
-        catalog = self.vault.catalog
-        near = list(
-            catalog.history(
-                checkpoint.session_id, limit=1, records=True, before=checkpoint.sequence
-            )
-        )
-        if session is not None and session.head not in (None, checkpoint.id):
-            head = catalog.checkpoint(session.id, str(session.head))
-            near += [head] if head is not None else []
-        return near
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now; nothing is changed."""

@@ -15,7 +15,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
-from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped
+from holdfast.domain.checkpoints import (
+    AUTOMATIC_KINDS,
+    ChangeCounts,
+    Checkpoint,
+    Kind,
+    Position,
+    Skipped,
+)
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import (
     BudgetReached,
@@ -44,6 +51,9 @@ DISK_RESERVE_BYTES = 64 << 20
 
 WARN_AT = 0.8
 
+NOWHERE = Position()
+_SAME_WITHIN_NS = 60 * 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class SavedTree:
@@ -66,8 +76,12 @@ def save(
     intent: SnapshotIntent,
     *,
     kind: Kind = Kind.MANUAL,
+    position: Position = NOWHERE,
+    reuse: bool = False,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SaveOutcome:
+    """With `reuse`, and for every automatic trigger, a checkpoint of the same tree that was made
+    within the last minute serves as well (SE-12)."""
     with vault.access.exclusive():
         session = require_open_session(vault, session_id)
         name = intent.checkpoint_name
@@ -77,26 +91,28 @@ def save(
             )
         replaced = require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
+        if (reuse or kind in AUTOMATIC_KINDS) and name is None:
+            same = _same_of_late(vault, session, saved)
+            if same is not None:
+                scanner.remember(saved.scan)
+                return _outcome(same, saved, deduplicated=True)
         head = session.head if session is not None else None
         base = replaced.parent if replaced is not None and replaced.id == head else head
         parent = _parent(vault, session_id, base)
         new = new_checkpoint(
-            vault, saved, session_id=session_id, parent=parent, kind=kind, intent=intent
+            vault,
+            saved,
+            session_id=session_id,
+            parent=parent,
+            kind=kind,
+            intent=intent,
+            position=position,
+            round_number=session.round if session is not None else 1,
         )
         with vault.catalog.transaction() as transaction:
             if session is None:
                 add_session(vault, transaction, session_id)
-            checkpoint = transaction.add_checkpoint(new)
-            transaction.add_operation(
-                NewOperation(
-                    OperationKind.CHECKPOINT,
-                    session_id,
-                    new.created_at_ns,
-                    checkpoint=new.id,
-                    head_before=head,
-                )
-            )
-            transaction.set_head(session_id, new.id)
+            checkpoint = add_to_history(transaction, new, head)
             if replaced is not None:
                 transaction.remove_checkpoint(replaced.id)
                 transaction.add_operation(
@@ -105,14 +121,52 @@ def save(
                     )
                 )
         scanner.remember(saved.scan)
-        return SaveOutcome(
-            checkpoint,
-            tuple(saved.scan.skipped),
-            saved.totals.stored_bytes,
-            saved.totals.deduplicated_bytes,
-            saved.warnings,
-            replaced.id if replaced is not None else None,
+        return _outcome(checkpoint, saved, replaced=replaced.id if replaced is not None else None)
+
+
+def add_to_history(
+    transaction: CatalogTransaction, new: NewCheckpoint, head: CheckpointId | None
+) -> Checkpoint:
+    """The row, its operation and the new HEAD, which belong together (I3)."""
+    checkpoint = transaction.add_checkpoint(new)
+    transaction.add_operation(
+        NewOperation(
+            OperationKind.CHECKPOINT,
+            new.session_id,
+            new.created_at_ns,
+            checkpoint=new.id,
+            head_before=head,
         )
+    )
+    transaction.set_head(new.session_id, new.id)
+    return checkpoint
+
+
+def _outcome(
+    checkpoint: Checkpoint,
+    saved: SavedTree,
+    *,
+    replaced: CheckpointId | None = None,
+    deduplicated: bool = False,
+) -> SaveOutcome:
+    return SaveOutcome(
+        checkpoint,
+        tuple(saved.scan.skipped),
+        saved.totals.stored_bytes,
+        saved.totals.deduplicated_bytes,
+        saved.warnings,
+        replaced,
+        deduplicated,
+    )
+
+
+def _same_of_late(vault: Vault, session: Session | None, saved: SavedTree) -> Checkpoint | None:
+    """HEAD, if it is less than a minute old and says all that a new checkpoint would."""
+    head = None if session is None else _parent(vault, session.id, session.head)
+    if head is None or head.tree != saved.scan.tree or head.report != saved.report:
+        return None
+    age_ns = vault.clock.now_ns() - head.created_at_ns
+    return head if 0 <= age_ns < _SAME_WITHIN_NS else None
 
 
 def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
@@ -212,6 +266,8 @@ def new_checkpoint(
     parent: Checkpoint | None,
     kind: Kind,
     intent: SnapshotIntent,
+    position: Position = NOWHERE,
+    round_number: int = 1,
 ) -> NewCheckpoint:
     scan = saved.scan
     return NewCheckpoint(
@@ -227,6 +283,9 @@ def new_checkpoint(
         changed=count_changes(vault, parent.tree if parent else None, scan),
         report=saved.report,
         partial=any(skip.reason.is_failure for skip in scan.skipped),
+        message_index=position.message_index,
+        tool_use_id=position.tool_use_id,
+        round=round_number,
     )
 
 

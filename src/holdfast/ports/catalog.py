@@ -36,6 +36,10 @@ class NewCheckpoint:
     report: Digest | None = None
     restores_from: CheckpointId | None = None
     partial: bool = False
+    message_index: int | None = None
+    tool_use_id: str | None = None
+    round: int = 1
+    components: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class NewOperation:
     head_before: CheckpointId | None = None
     reverses: int | None = None
     token: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,12 @@ class CatalogTransaction(Protocol):
     def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None: ...
 
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None: ...
+
+    def start_round(
+        self, session_id: SessionId, number: int, *, approved: CheckpointId | None
+    ) -> None:
+        """The next stretch of work begins, on top of what is approved now."""
+        ...
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         """Give it the next sequence number. A name taken in its session: `InvalidIntent`."""
@@ -140,8 +151,14 @@ class Catalog(Protocol):
         """Every checkpoint of every session, for reachability, oldest first."""
         ...
 
-    def operations(self, session_id: SessionId) -> Sequence[Operation]:
-        """Oldest first."""
+    def operations(
+        self,
+        session_id: SessionId,
+        *,
+        kinds: Sequence[OperationKind] | None = None,
+        after: int = 0,
+    ) -> Sequence[Operation]:
+        """Oldest first; those of some kinds only, and only what came after a sequence number."""
         ...
 
     def operation_with_token(self, token: str) -> Operation | None: ...
@@ -152,6 +169,10 @@ class Catalog(Protocol):
         self, session_id: SessionId, kinds: Sequence[Kind], *, since_ns: int | None = None
     ) -> int:
         """How many checkpoints of these kinds a session has, made after `since_ns`."""
+        ...
+
+    def count_in_round(self, session_id: SessionId, number: int) -> int:
+        """How many checkpoints, records apart, a round of a session has."""
         ...
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.bundle_rows import Origin
+from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
 from holdfast.domain.errors import (
     BudgetReached,
     ForeignBundle,
@@ -189,7 +189,7 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
         for session in plan.new_sessions:
             transaction.add_session(session)
         for row in plan.rows:
-            fields = {name: getattr(row, name) for name in NewCheckpoint.__dataclass_fields__}
+            fields = {name: getattr(row, name) for name in BundledCheckpoint.__dataclass_fields__}
             transaction.add_checkpoint(NewCheckpoint(**fields))
             transaction.add_operation(
                 NewOperation(OperationKind.IMPORT, row.session_id, now_ns, checkpoint=row.id)

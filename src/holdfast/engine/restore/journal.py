@@ -42,6 +42,7 @@ class Journal:
     slots: dict[int, bytes]
     modes: dict[bytes, int]
     backwards: bool = False
+    note: str | None = None
 
     def turned_back(self) -> Journal:
         return replace(self, backwards=True)
@@ -67,6 +68,7 @@ def encode_journal(journal: Journal) -> bytes:
             "slots": {str(number): to_text(path) for number, path in journal.slots.items()},
             "modes": {to_text(path): mode for path, mode in journal.modes.items()},
             "backwards": journal.backwards,
+            "note": journal.note,
         }
     ).encode()
     return digest_of(body).hex().encode() + b"\n" + body
@@ -109,6 +111,7 @@ def _from_fields(fields: dict[str, Any]) -> Journal:
         slots={int(number): _safe(path) for number, path in fields["slots"].items()},
         modes={_safe(path) if path else b"": mode for path, mode in fields["modes"].items()},
         backwards=fields["backwards"],
+        note=fields.get("note"),
     )
 
 

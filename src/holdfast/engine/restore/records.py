@@ -32,6 +32,7 @@ class RestoreRequest:
     best_effort: bool = False
     kind: OperationKind = OperationKind.RESTORE
     reverses: int | None = None
+    note: str | None = None
     file_filter: Callable[[Path], bool] | None = None
 
     def describe(self) -> str:
@@ -40,6 +41,8 @@ class RestoreRequest:
             return f"Undid the restore: back to {name}"
         if self.kind is OperationKind.REDO:
             return f"Redid the restore: forward to {name}"
+        if self.kind is OperationKind.RESET:
+            return f"Reset to {name}"
         noun = "path" if len(self.paths) == 1 else "paths"
         some = f" ({len(self.paths)} selected {noun})" if self.paths else ""
         return f"Restored to {name}{some}"
@@ -51,7 +54,7 @@ def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
     Only texts that `describe` makes are touched, so that a name which is a common word stays in
     everything that people wrote.
     """
-    ways = "Restored to|Undid the restore: back to|Redid the restore: forward to"
+    ways = "Restored to|Reset to|Undid the restore: back to|Redid the restore: forward to"
     return re.sub(
         rf"\A((?:Before: )?(?:{ways}) ){re.escape(name)}(?=\Z| \(|, )",
         lambda match: match[1] + short(identifier),
@@ -89,6 +92,7 @@ def add_safety(
         parent=head,
         kind=Kind.SAFETY,
         intent=SnapshotIntent(why, confidence=_CERTAIN),
+        round_number=head.round if head else 1,
     )
     with vault.catalog.transaction() as transaction:
         checkpoint = transaction.add_checkpoint(new)
@@ -141,6 +145,10 @@ def record_restore(
 ) -> tuple[Checkpoint, CheckpointId]:
     """The restore becomes part of history: its record, its operation and the new HEAD, together."""
     now_ns = vault.clock.now_ns()
+    session = vault.catalog.session(request.session_id)
+    round_number = session.round if session is not None else 1
+    if request.kind is OperationKind.RESET:
+        round_number += 1
     record = NewCheckpoint(
         id=CheckpointId(vault.ids.new_id()),
         session_id=request.session_id,
@@ -155,6 +163,9 @@ def record_restore(
         changed=ChangeCounts(),
         report=result.report,
         restores_from=request.target.id,
+        message_index=request.target.message_index,
+        round=round_number,
+        components=request.target.components,
     )
     if safety_tree != safety.tree:
         safety = add_safety_row(vault, safety, safety_tree)
@@ -170,9 +181,12 @@ def record_restore(
                 head_before=head_before,
                 reverses=request.reverses,
                 token=token,
+                note=request.note,
             )
         )
         transaction.set_head(request.session_id, record.id)
+        if session is not None and request.kind is OperationKind.RESET:
+            transaction.start_round(session.id, round_number, approved=session.approved)
     return added, safety.id
 
 
@@ -203,6 +217,8 @@ def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint
         size_bytes=safety.size_bytes,
         changed=safety.changed,
         report=safety.report,
+        round=safety.round,
+        components=safety.components,
     )
     with vault.catalog.transaction() as transaction:
         added = transaction.add_checkpoint(new)

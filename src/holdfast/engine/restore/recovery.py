@@ -105,6 +105,7 @@ def _restore_again(
         best_effort=journal.best_effort or journal.backwards,
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
+        note=journal.note,
         file_filter=file_filter,
     )
     saved = save_present(vault, scanner, request)

@@ -152,6 +152,7 @@ def carry_out(
         staging=(),
         slots={number: step.path for number, step in enumerate(plan.steps)},
         modes={},
+        note=request.note,
     )
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
 
@@ -41,6 +41,12 @@ class MemoryTransaction:
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
         sessions = self._state.sessions
         sessions[session_id] = replace(sessions[session_id], head=head)
+
+    def start_round(
+        self, session_id: SessionId, number: int, *, approved: CheckpointId | None
+    ) -> None:
+        sessions = self._state.sessions
+        sessions[session_id] = replace(sessions[session_id], round=number, approved=approved)
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         name = new.intent.checkpoint_name
@@ -148,8 +154,15 @@ class MemoryCatalog:
     def roots(self) -> Iterator[Checkpoint]:
         yield from sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)
 
-    def operations(self, session_id: SessionId) -> Sequence[Operation]:
-        return [op for op in self._state.operations if op.session_id == session_id]
+    def operations(
+        self,
+        session_id: SessionId,
+        *,
+        kinds: Sequence[OperationKind] | None = None,
+        after: int = 0,
+    ) -> Sequence[Operation]:
+        found = [op for op in self._state.operations if op.session_id == session_id]
+        return [op for op in found if op.sequence > after and (kinds is None or op.kind in kinds)]
 
     def operation_with_token(self, token: str) -> Operation | None:
         return next((op for op in self._state.operations if op.token == token), None)
@@ -157,7 +170,7 @@ class MemoryCatalog:
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
         kept = [c for c in self.roots() if session_id in (None, c.session_id)]
         done = [op for op in self._state.operations if session_id in (None, op.session_id)]
-        restoring = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+        restoring = RESTORING_KINDS
         records = sum(c.kind.is_record for c in kept)
         return CatalogCounts(len(kept) - records, records, sum(op.kind in restoring for op in done))
 
@@ -166,6 +179,9 @@ class MemoryCatalog:
     ) -> int:
         found = [c for c in self._of(session_id) if c.kind in kinds]
         return sum(since_ns is None or c.created_at_ns > since_ns for c in found)
+
+    def count_in_round(self, session_id: SessionId, number: int) -> int:
+        return sum(c.round == number and not c.kind.is_record for c in self._of(session_id))
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         return next((c for c in self._of(session_id)[::-1] if c.kind in kinds), None)

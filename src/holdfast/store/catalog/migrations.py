@@ -12,8 +12,8 @@ from typing import NamedTuple
 import apsw
 
 from holdfast.domain.errors import NewerStore, StoreDamaged
-from holdfast.store.catalog.rows import SEALED_COLUMNS
-from holdfast.store.catalog.seals import seal_rows, seal_settings
+from holdfast.store.catalog.rows import SEALED_COLUMNS, checksum_of, is_sealed
+from holdfast.store.catalog.seals import seal_columns, seal_settings
 
 
 class Migration(NamedTuple):
@@ -24,10 +24,37 @@ class Migration(NamedTuple):
     fill: Callable[[apsw.Connection], None] | None = None
 
 
+_FIRST_SEALED = {
+    "sessions": "id, created_at_ns, status, title, agent, head, approved, checksum",
+    "checkpoints": (
+        "sequence, id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id, task_id,"
+        " tool_calls, confidence, name, tags, files, size_bytes, added, modified, removed, report,"
+        " restores_from, partial, checksum"
+    ),
+    "operations": (
+        "sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token,"
+        " checksum"
+    ),
+}
+"""What rows had when they got their checksums; a step describes the tables of its own time."""
+
+
 def _seal_everything(db: apsw.Connection) -> None:
-    for table in SEALED_COLUMNS:
-        seal_rows(db, table)
+    for table, columns in _FIRST_SEALED.items():
+        seal_columns(db, table, columns)
     seal_settings(db)
+
+
+def _seal_wider_rows(db: apsw.Connection) -> None:
+    """A row that did not keep its checksum before the step must not get a good one by it."""
+    for table, old in _FIRST_SEALED.items():
+        new = SEALED_COLUMNS[table].split(", ")
+        kept = [new.index(column) for column in old.split(", ")]
+        rows = db.execute(f"SELECT {SEALED_COLUMNS[table]} FROM {table}").fetchall()
+        for row in rows:
+            if is_sealed(table, tuple(row[place] for place in kept)):
+                update = f"UPDATE {table} SET checksum=? WHERE {new[0]}=?"
+                db.execute(update, (checksum_of(table, row[:-1]), row[0]))
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -104,6 +131,96 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         "0003-checkpoints-by-kind",
         "CREATE INDEX checkpoint_kinds ON checkpoints(session_id, kind, created_at_ns);",
+    ),
+    Migration(
+        "0004-conversation-rounds-components",
+        # Tables are built anew, so that a row's fields lie on disk in the order of its columns.
+        """
+        CREATE TABLE wider_sessions (
+          id TEXT PRIMARY KEY,
+          created_at_ns INTEGER NOT NULL,
+          status TEXT NOT NULL,
+          title TEXT,
+          agent TEXT,
+          head TEXT,
+          approved TEXT,
+          round INTEGER NOT NULL,
+          checksum BLOB
+        ) WITHOUT ROWID;
+        INSERT INTO wider_sessions
+          SELECT id, created_at_ns, status, title, agent, head, approved, 1, checksum
+          FROM sessions;
+        DROP TABLE sessions;
+        ALTER TABLE wider_sessions RENAME TO sessions;
+        CREATE TABLE wider_checkpoints (
+          sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          session_id TEXT NOT NULL REFERENCES sessions(id),
+          parent TEXT,
+          kind TEXT NOT NULL,
+          created_at_ns INTEGER NOT NULL,
+          tree BLOB NOT NULL,
+          reasoning TEXT NOT NULL,
+          goal_id TEXT,
+          task_id TEXT,
+          tool_calls TEXT NOT NULL,
+          confidence REAL NOT NULL,
+          name TEXT,
+          tags TEXT NOT NULL,
+          files INTEGER NOT NULL,
+          size_bytes INTEGER NOT NULL,
+          added INTEGER NOT NULL,
+          modified INTEGER NOT NULL,
+          removed INTEGER NOT NULL,
+          report BLOB,
+          restores_from TEXT,
+          partial INTEGER NOT NULL,
+          message_index INTEGER,
+          tool_use_id TEXT,
+          round INTEGER NOT NULL,
+          components BLOB,
+          checksum BLOB
+        );
+        INSERT INTO wider_checkpoints
+          SELECT sequence, id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id,
+            task_id, tool_calls, confidence, name, tags, files, size_bytes, added, modified,
+            removed, report, restores_from, partial, NULL, NULL, 1, NULL, checksum
+          FROM checkpoints;
+        CREATE TABLE wider_operations (
+          sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+          kind TEXT NOT NULL,
+          session_id TEXT NOT NULL REFERENCES sessions(id),
+          at_ns INTEGER NOT NULL,
+          checkpoint TEXT,
+          safety TEXT,
+          head_before TEXT,
+          reverses INTEGER,
+          token TEXT UNIQUE,
+          note TEXT,
+          checksum BLOB
+        );
+        INSERT INTO wider_operations
+          SELECT sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses,
+            token, NULL, checksum
+          FROM operations;
+        DELETE FROM sqlite_sequence WHERE name LIKE 'wider_%';
+        INSERT INTO sqlite_sequence
+          SELECT 'wider_' || name, seq FROM sqlite_sequence
+          WHERE name IN ('checkpoints', 'operations');
+        DROP TABLE checkpoints;
+        DROP TABLE operations;
+        ALTER TABLE wider_checkpoints RENAME TO checkpoints;
+        ALTER TABLE wider_operations RENAME TO operations;
+        CREATE UNIQUE INDEX checkpoint_names ON checkpoints(session_id, name)
+          WHERE name IS NOT NULL;
+        CREATE INDEX checkpoint_history ON checkpoints(session_id, sequence);
+        CREATE INDEX checkpoint_children ON checkpoints(parent);
+        CREATE INDEX checkpoint_kinds ON checkpoints(session_id, kind, created_at_ns);
+        CREATE INDEX checkpoint_rounds ON checkpoints(session_id, round, kind);
+        CREATE INDEX operation_history ON operations(session_id, sequence);
+        CREATE INDEX operation_kinds ON operations(session_id, kind, sequence);
+        """,
+        fill=_seal_wider_rows,
     ),
 )
 

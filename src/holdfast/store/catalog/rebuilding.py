@@ -27,7 +27,7 @@ from holdfast.store.catalog.seals import seal_settings
 from holdfast.store.catalog.transaction import SqliteTransaction
 from holdfast.store.sqlite_connection import connect
 
-_ADDING = ("checkpoint", "restore", "undo", "redo", "import", "repair")
+_ADDING = ("checkpoint", "restore", "reset", "undo", "redo", "import", "repair")
 _GONE = ("delete", "prune", "purge", "lost")
 _UNKNOWN_SESSION = SessionId("recovered")
 

@@ -17,15 +17,15 @@ from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 
-SESSION_VALUES = "id, created_at_ns, status, title, agent, head, approved"
+SESSION_VALUES = "id, created_at_ns, status, title, agent, head, approved, round"
 SESSION_COLUMNS = f"{SESSION_VALUES}, checksum"
 CHECKPOINT_VALUES = (
     "id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id, task_id, tool_calls,"
     " confidence, name, tags, files, size_bytes, added, modified, removed, report, restores_from,"
-    " partial"
+    " partial, message_index, tool_use_id, round, components"
 )
 CHECKPOINT_COLUMNS = f"sequence, {CHECKPOINT_VALUES}, checksum"
-OPERATION_VALUES = "kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token"
+OPERATION_VALUES = "kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token, note"
 OPERATION_COLUMNS = f"sequence, {OPERATION_VALUES}, checksum"
 
 SEALED_COLUMNS = {
@@ -54,9 +54,16 @@ def _require_sealed(table: str, row: tuple[Any, ...]) -> None:
 
 def session_from_row(row: tuple[Any, ...]) -> Session:
     _require_sealed("sessions", row)
-    identifier, created_at_ns, status, title, agent, head, approved, _ = row
+    identifier, created_at_ns, status, title, agent, head, approved, round_number, _ = row
     return Session(
-        SessionId(identifier), created_at_ns, SessionStatus(status), title, agent, head, approved
+        SessionId(identifier),
+        created_at_ns,
+        SessionStatus(status),
+        title,
+        agent,
+        head,
+        approved,
+        round_number,
     )
 
 
@@ -69,6 +76,7 @@ def session_to_row(session: Session) -> tuple[Any, ...]:
         session.agent,
         session.head,
         session.approved,
+        session.round,
     )
 
 
@@ -97,6 +105,10 @@ def checkpoint_to_row(new: NewCheckpoint) -> tuple[Any, ...]:
         new.report,
         new.restores_from,
         int(new.partial),
+        new.message_index,
+        new.tool_use_id,
+        new.round,
+        new.components,
     )
 
 
@@ -105,6 +117,7 @@ def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
     sequence, identifier, session_id, parent, kind, created_at_ns, tree = row[:7]
     reasoning, goal_id, task_id, tool_calls, confidence, name, tags = row[7:14]
     files, size_bytes, added, modified, removed, report, restores_from, partial = row[14:22]
+    message_index, tool_use_id, round_number, components = row[22:26]
     if not isinstance(tree, bytes) or len(tree) != DIGEST_BYTES:
         raise ValueError(f"checkpoint {identifier} names no tree")
     return Checkpoint(
@@ -130,6 +143,10 @@ def checkpoint_from_row(row: tuple[Any, ...]) -> Checkpoint:
         report=None if report is None else Digest(report),
         restores_from=None if restores_from is None else CheckpointId(restores_from),
         partial=bool(partial),
+        message_index=message_index,
+        tool_use_id=tool_use_id,
+        round=round_number,
+        components=None if components is None else Digest(components),
     )
 
 
@@ -143,12 +160,14 @@ def operation_to_row(new: NewOperation) -> tuple[Any, ...]:
         new.head_before,
         new.reverses,
         new.token,
+        new.note,
     )
 
 
 def operation_from_row(row: tuple[Any, ...]) -> Operation:
     _require_sealed("operations", row)
-    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token, _ = row
+    sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses = row[:8]
+    token, note = row[8:10]
     return Operation(
         sequence,
         OperationKind(kind),
@@ -159,4 +178,5 @@ def operation_from_row(row: tuple[Any, ...]) -> Operation:
         head_before,
         reverses,
         token,
+        note,
     )

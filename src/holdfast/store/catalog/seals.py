@@ -19,7 +19,13 @@ _SETTINGS = "settings"
 
 def seal_rows(db: apsw.Connection, table: str, where: str = "1", *values: Any) -> None:
     """Give the chosen rows of a table the checksum of what they now hold."""
-    columns = SEALED_COLUMNS[table]
+    seal_columns(db, table, SEALED_COLUMNS[table], where, *values)
+
+
+def seal_columns(
+    db: apsw.Connection, table: str, columns: str, where: str = "1", *values: Any
+) -> None:
+    """The same for a table that has, or had, these columns; the checksum is the last."""
     key = columns.partition(",")[0]
     rows = db.execute(f"SELECT {columns} FROM {table} WHERE {where}", values).fetchall()
     for row in rows:

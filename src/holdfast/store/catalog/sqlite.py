@@ -17,7 +17,7 @@ import apsw
 from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
-from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.sessions import Session
 from holdfast.ports.catalog import CatalogCounts
 from holdfast.store.acknowledged import NotedChanges, NotedOperation
@@ -183,9 +183,20 @@ class SqliteCatalog:
     def roots(self) -> Iterator[Checkpoint]:
         yield from self._many(f"{_CHECKPOINT} 1 ORDER BY sequence")
 
-    def operations(self, session_id: SessionId) -> Sequence[Operation]:
-        query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE session_id=? ORDER BY sequence"
-        return self._values(operation_from_row, query, session_id)
+    def operations(
+        self,
+        session_id: SessionId,
+        *,
+        kinds: Sequence[OperationKind] | None = None,
+        after: int = 0,
+    ) -> Sequence[Operation]:
+        chosen = "" if kinds is None else f"AND kind IN ({_marks(kinds)})"
+        query = (
+            f"SELECT {OPERATION_COLUMNS} FROM operations"
+            f" WHERE session_id=? {chosen} AND sequence>? ORDER BY sequence"
+        )
+        values = (kind.value for kind in kinds or ())
+        return self._values(operation_from_row, query, session_id, *values, after)
 
     def operation_with_token(self, token: str) -> Operation | None:
         query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE token=?"
@@ -201,7 +212,7 @@ class SqliteCatalog:
             self._rows(f"SELECT kind, count(*) FROM operations {where} GROUP BY kind", *values)
         )
         records = sum(kinds.get(kind.value, 0) for kind in RECORD_KINDS)
-        restoring = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+        restoring = RESTORING_KINDS
         return CatalogCounts(
             checkpoints=sum(kinds.values()) - records,
             records=records,
@@ -218,6 +229,12 @@ class SqliteCatalog:
         since = -_LARGEST_INTEGER if since_ns is None else since_ns
         values = (kind.value for kind in kinds)
         return int(self._rows(query, session_id, *values, since)[0][0])
+
+    def count_in_round(self, session_id: SessionId, number: int) -> int:
+        query = (
+            f"SELECT count(*) FROM checkpoints WHERE session_id=? AND round=? AND {_NOT_RECORDS}"
+        )
+        return int(self._rows(query, session_id, number)[0][0])
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         query = f"{_CHECKPOINT} session_id=? AND kind IN ({_marks(kinds)})"

@@ -65,11 +65,19 @@ class SqliteTransaction:
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
         # Every save comes here: the row is read and written once, where `seal_rows` takes longer.
         for row in self._db.execute(_SESSION, (session_id,)).fetchall():
-            changed = (*row[:5], head, row[6])
+            changed = (*row[:5], head, *row[6:-1])
             seal = checksum_of("sessions", changed)
             self._db.execute(
                 "UPDATE sessions SET head=?, checksum=? WHERE id=?", (head, seal, session_id)
             )
+
+    def start_round(
+        self, session_id: SessionId, number: int, *, approved: CheckpointId | None
+    ) -> None:
+        self._db.execute(
+            "UPDATE sessions SET round=?, approved=? WHERE id=?", (number, approved, session_id)
+        )
+        seal_rows(self._db, "sessions", "id=?", session_id)
 
     def add_checkpoint(self, new: NewCheckpoint) -> Checkpoint:
         row = self._numbered("checkpoints", checkpoint_to_row(new))

@@ -1,0 +1,78 @@
+"""Rounds: stretches of work between approvals, and what approving and resetting make of them.
+
+    active ── approve ──► merged        active ── reset ──► abandoned
+
+Each ending starts the next round, so a session has exactly one that is active, and it is the last.
+Rounds are read off the operation log: nothing about them is stored twice, and none can be lost
+while the log is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.operations import Operation, OperationKind
+
+
+class RoundStatus(StrEnum):
+    ACTIVE = "active"
+    MERGED = "merged"
+    ABANDONED = "abandoned"
+
+
+ENDINGS: dict[OperationKind, RoundStatus] = {
+    OperationKind.APPROVE: RoundStatus.MERGED,
+    OperationKind.RESET: RoundStatus.ABANDONED,
+}
+"""The whole state machine: what ends an active round, and as what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One stretch of work. `approved` is what an approval locked in, `message` what was said;
+    `head` is where an abandoned one stood, which is the way back to it."""
+
+    number: int
+    status: RoundStatus
+    started_at_ns: int
+    ended_at_ns: int | None = None
+    approved: CheckpointId | None = None
+    message: str | None = None
+    head: CheckpointId | None = None
+
+    @property
+    def name(self) -> str:
+        return round_name(self.number)
+
+
+def round_name(number: int) -> str:
+    return f"session_{number}"
+
+
+def rounds_of(started_at_ns: int, operations: Iterable[Operation]) -> list[Round]:
+    """Oldest first; the last one is active."""
+    rounds: list[Round] = []
+    since_ns = started_at_ns
+    for operation in operations:
+        status = ENDINGS.get(operation.kind)
+        if status is None:
+            continue
+        merged = status is RoundStatus.MERGED
+        rounds.append(
+            Round(
+                len(rounds) + 1,
+                status,
+                since_ns,
+                operation.at_ns,
+                operation.checkpoint if merged else None,
+                operation.note,
+                # What was not saved before a reset is in its safety checkpoint.
+                operation.checkpoint if merged else operation.safety or operation.head_before,
+            )
+        )
+        since_ns = operation.at_ns
+    rounds.append(Round(len(rounds) + 1, RoundStatus.ACTIVE, since_ns))
+    return rounds

@@ -1,0 +1,200 @@
+"""Approving work and throwing it away: what people decide about whole stretches of it.
+
+    approve: save what is there → the checkpoint is approved, the round merged, the next one begins
+    reset:   restore what was approved last (or how it all began) → the round is abandoned
+
+Guarantee: an approval names a durable checkpoint that holds exactly what the workspace held, in one
+transaction with the new round. A reset is a restore with all of its safety; what it threw away is
+one `undo`, or one `restore` of the abandoned round, away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import SnapshotIntent, make_intent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.rounds import ENDINGS, Round, round_name, rounds_of
+from holdfast.domain.sessions import Session
+from holdfast.engine.references import standing_on
+from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.save import (
+    SavedTree,
+    add_to_history,
+    new_checkpoint,
+    require_open_session,
+    save_tree,
+)
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
+
+_CERTAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalStatus:
+    """Where a session stands. `base` is what was approved last, or how the session began;
+    `has_unapproved`: HEAD holds something else. Unsaved edits are not looked for."""
+
+    active: Round
+    checkpoints: int
+    has_unapproved: bool
+    base: CheckpointId | None
+    approved: CheckpointId | None
+    last_approved_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveOutcome:
+    """`count` checkpoints of the round are locked in; `saved` tells that one was made for it."""
+
+    approved: Checkpoint
+    merged: str
+    new_round: str
+    count: int
+    saved: bool
+
+
+def approval(vault: Vault, session_id: SessionId) -> ApprovalStatus:
+    session = _required(vault, session_id)
+    past = rounds(vault, session)
+    base = _base(vault, session)
+    head = _checkpoint(vault, session, session.head)
+    merged = [r for r in past if r.approved is not None]
+    return ApprovalStatus(
+        past[-1],
+        vault.catalog.count_in_round(session_id, session.round),
+        head is not None and base is not None and head.tree != base.tree,
+        base.id if base else None,
+        session.approved,
+        merged[-1].ended_at_ns if merged else None,
+    )
+
+
+def rounds(vault: Vault, session: Session) -> list[Round]:
+    """All rounds of a session, oldest first."""
+    return rounds_of(
+        session.created_at_ns, vault.catalog.operations(session.id, kinds=tuple(ENDINGS))
+    )
+
+
+def approve(
+    vault: Vault,
+    scanner: Scanner,
+    session_id: SessionId,
+    message: str | None,
+    *,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> ApproveOutcome:
+    with vault.access.exclusive():
+        session = require_open_session(vault, session_id) or _required(vault, session_id)
+        this_round = round_name(session.round)
+        intent = make_intent(message or f"Approved {this_round}", confidence=_CERTAIN)
+        saved = save_tree(vault, scanner, file_filter=file_filter)
+        present = _holding(vault, session, saved)
+        count = vault.catalog.count_in_round(session_id, session.round) + (present is None)
+        base = _base(vault, session)
+        began = base is not None and base.kind is Kind.INITIAL and session.approved is None
+        unchanged = base is not None and present is not None and base.tree == present.tree
+        if unchanged and count == int(began):
+            raise Refused(
+                f"nothing to approve: nothing has changed in {this_round}",
+                hint="see where the session stands: holdfast status",
+            )
+        checkpoint = _lock_in(vault, session, saved, present, intent, note=message)
+        scanner.remember(saved.scan)
+        return ApproveOutcome(
+            checkpoint,
+            this_round,
+            round_name(session.round + 1),
+            count - int(began),
+            present is None,
+        )
+
+
+def _lock_in(
+    vault: Vault,
+    session: Session,
+    saved: SavedTree,
+    present: Checkpoint | None,
+    intent: SnapshotIntent,
+    *,
+    note: str | None,
+) -> Checkpoint:
+    new = None
+    if present is None:
+        new = new_checkpoint(
+            vault,
+            saved,
+            session_id=session.id,
+            parent=_checkpoint(vault, session, session.head),
+            kind=Kind.MANUAL,
+            intent=intent,
+            round_number=session.round,
+        )
+    with vault.catalog.transaction() as transaction:
+        if new is not None:
+            present = add_to_history(transaction, new, session.head)
+        assert present is not None  # found or made just now
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.APPROVE,
+                session.id,
+                vault.clock.now_ns(),
+                checkpoint=present.id,
+                head_before=session.head,
+                note=note,
+            )
+        )
+        transaction.start_round(session.id, session.round + 1, approved=present.id)
+    return present
+
+
+def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
+    """The restore that takes the work back to what was approved last, or to how it began."""
+    session = _required(vault, session_id)
+    base = _base(vault, session)
+    if base is None:
+        raise NotFound(
+            f"the session {session_id!r} has no checkpoint to go back to",
+            hint='make one: holdfast checkpoint "why"',
+        )
+    return RestoreRequest(session_id, base, kind=OperationKind.RESET)
+
+
+def _base(vault: Vault, session: Session) -> Checkpoint | None:
+    approved = _checkpoint(vault, session, session.approved)
+    return approved or vault.catalog.first_checkpoint(session.id)
+
+
+def _holding(vault: Vault, session: Session, saved: SavedTree) -> Checkpoint | None:
+    """The checkpoint that already is what the workspace holds; a record only if nothing else is."""
+    for found in (
+        standing_on(vault, session.id),
+        _checkpoint(vault, session, session.head),
+    ):
+        if found is not None and found.tree == saved.scan.tree:
+            return found
+    return None
+
+
+def _checkpoint(
+    vault: Vault, session: Session, checkpoint_id: CheckpointId | None
+) -> Checkpoint | None:
+    return vault.catalog.checkpoint(session.id, checkpoint_id) if checkpoint_id else None
+
+
+def _required(vault: Vault, session_id: SessionId) -> Session:
+    session = vault.catalog.session(session_id)
+    if session is None:
+        raise NotFound(
+            f"the workspace has no session {session_id!r}",
+            hint='a session begins with its first checkpoint: holdfast checkpoint "why"',
+        )
+    return session
