@@ -8,13 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.ids import SessionId
-from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind, undo_lists
 
-OTHER_KINDS = [
-    kind
-    for kind in OperationKind
-    if kind not in (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
-]
+WORDS = ["restore", "reset", "undo", "redo"]
+OTHER_KINDS = [kind for kind in OperationKind if kind not in RESTORING_KINDS]
 
 
 def operation(sequence: int, kind: OperationKind, reverses: int | None = None) -> Operation:
@@ -22,7 +19,9 @@ def operation(sequence: int, kind: OperationKind, reverses: int | None = None) -
 
 
 @given(
-    actions=st.lists(st.sampled_from(["restore", "undo", "redo", *OTHER_KINDS]), max_size=30),
+    actions=st.lists(
+        st.sampled_from(["restore", "reset", "undo", "redo", *OTHER_KINDS]), max_size=30
+    ),
     order=st.randoms(use_true_random=False),
 )
 def test_the_lists_are_those_of_two_stacks_whatever_order_the_log_is_read_in(
@@ -32,8 +31,8 @@ def test_the_lists_are_those_of_two_stacks_whatever_order_the_log_is_read_in(
     redo_stack: list[int] = []
     log: list[Operation] = []
     for sequence, action in enumerate(actions, start=1):
-        if action == "restore":
-            log.append(operation(sequence, OperationKind.RESTORE))
+        if action in ("restore", "reset"):
+            log.append(operation(sequence, OperationKind(action)))
             undo_stack.append(sequence)
             redo_stack.clear()
         elif action == "undo" and undo_stack:

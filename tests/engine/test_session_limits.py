@@ -29,6 +29,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _automatic(opened: Composed, reason: str, kind: Kind = Kind.TOOL) -> SaveOutcome:
+    """A trigger after a change: without one it would be given the checkpoint there is."""
+    (opened.engine.vault.workspace / "changed").write_text(reason)
     return opened.engine.save(SESSION, make_intent(reason), kind=kind)
 
 

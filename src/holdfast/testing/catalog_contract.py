@@ -68,6 +68,10 @@ class CatalogContract(CatalogLookups):
             report=digest_of(b"report"),
             restores_from=checkpoint_id(5),
             partial=True,
+            message_index=41,
+            tool_use_id="toolu_ä",
+            round=3,
+            components=digest_of(b"components"),
         )
         with closing(self.open_catalog(tmp_path)) as catalog:
             (added,) = self.fill(catalog, new)
@@ -86,6 +90,7 @@ class CatalogContract(CatalogLookups):
             head_before=checkpoint_id(3),
             reverses=17,
             token="token",
+            note="what was said \N{SNOWMAN}",
         )
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(catalog)

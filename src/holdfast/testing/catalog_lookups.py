@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.operations import OperationKind
+from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.ports.catalog import CatalogCounts
 from holdfast.testing.catalog_samples import (
     ONE,
@@ -173,13 +174,43 @@ class CatalogLookups(CatalogOpening):
                 new_checkpoint(3, kind=Kind.RESTORE),
                 new_checkpoint(4, TWO),
             )
-            kinds = (OperationKind.RESTORE, OperationKind.UNDO, OperationKind.REDO)
+            kinds = RESTORING_KINDS
             with catalog.transaction() as transaction:
                 for number, kind in enumerate((*kinds, OperationKind.DELETE), start=10):
                     transaction.add_operation(new_operation(number, kind=kind))
-            assert catalog.counts(ONE) == CatalogCounts(checkpoints=1, records=2, restores=3)
+            assert catalog.counts(ONE) == CatalogCounts(checkpoints=1, records=2, restores=4)
             assert catalog.counts(TWO) == CatalogCounts(checkpoints=1, records=0, restores=0)
-            assert catalog.counts() == CatalogCounts(checkpoints=2, records=2, restores=3)
+            assert catalog.counts() == CatalogCounts(checkpoints=2, records=2, restores=4)
+
+    def test_operations_are_chosen_by_kind_and_by_what_came_before(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog)
+            kinds = (OperationKind.APPROVE, OperationKind.CHECKPOINT, OperationKind.RESET)
+            with catalog.transaction() as transaction:
+                added = [transaction.add_operation(new_operation(9, kind=kind)) for kind in kinds]
+            approve, checkpoint, reset = added
+            chosen = (OperationKind.RESET, OperationKind.APPROVE)
+            assert list(catalog.operations(ONE, kinds=chosen)) == [approve, reset]
+            assert list(catalog.operations(ONE, after=approve.sequence)) == [checkpoint, reset]
+            after = catalog.operations(ONE, kinds=chosen, after=approve.sequence)
+            assert list(after) == [reset]
+            assert list(catalog.operations(ONE, kinds=())) == []
+
+    def test_a_round_begins_with_what_is_approved_and_counts_its_checkpoints(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            later = [replace(new_checkpoint(n), round=2) for n in (2, 3)]
+            record = replace(new_checkpoint(4, kind=Kind.RESTORE), round=2)
+            elsewhere = replace(new_checkpoint(5, TWO), round=2)
+            self.fill(catalog, new_checkpoint(1), *later, record, elsewhere)
+            with catalog.transaction() as transaction:
+                transaction.start_round(ONE, 2, approved=checkpoint_id(1))
+            session = catalog.session(ONE)
+            assert session is not None
+            assert (session.round, session.approved) == (2, checkpoint_id(1))
+            assert [catalog.count_in_round(ONE, number) for number in (1, 2, 3)] == [1, 2, 0]
+            assert list(catalog.check()) == []
 
     def test_operations_are_listed_oldest_first(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

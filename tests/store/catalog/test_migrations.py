@@ -10,15 +10,17 @@ import apsw
 import pytest
 
 from holdfast.domain.errors import NewerStore
+from holdfast.domain.ids import SessionId
 from holdfast.store.catalog.migrations import (
     MIGRATIONS,
     Migration,
     applied_migrations,
     migrate,
 )
+from holdfast.store.catalog.rows import checksum_of
 from holdfast.store.catalog.sqlite import SqliteCatalog
 from holdfast.store.sqlite_connection import connect
-from holdfast.testing.catalog_samples import ONE, CatalogOpening, new_checkpoint
+from holdfast.testing.catalog_samples import ONE, CatalogOpening, new_checkpoint, new_operation
 from holdfast.testing.faulty_sqlite import SqliteFaults
 from tests.store.tree_pictures import picture
 
@@ -145,3 +147,35 @@ def test_a_catalog_with_an_unknown_step_is_refused_and_not_changed(tmp_path: Pat
     after = picture(directory)
     assert after.keys() == before.keys()
     assert {name for name in before if after[name] != before[name]} <= {"catalog.db-shm"}
+
+
+def test_rows_of_an_earlier_step_are_kept_and_damaged_ones_do_not_become_sound(
+    tmp_path: Path,
+) -> None:
+    """A step that widens rows seals them anew: only those that were sealed before."""
+    path = tmp_path / "catalog.db"
+    connection = connect(path, synchronous="FULL")
+    migrate(connection, MIGRATIONS[:3])
+    session = ("s", 1, "active", None, None, "c1", None)
+    seal = checksum_of("sessions", session)
+    connection.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?)", (*session, seal))
+    for sequence in (1, 2, 9):
+        row = (sequence, "checkpoint", "s", 5, f"c{sequence}", None, None, None, None)
+        seal = checksum_of("operations", row)
+        marks = ",".join("?" * 10)
+        connection.execute(f"INSERT INTO operations VALUES ({marks})", (*row, seal))
+    connection.execute("UPDATE operations SET at_ns=6 WHERE sequence=2")
+    connection.execute("DELETE FROM operations WHERE sequence=9")
+    migrate(connection)
+    assert connection.execute("PRAGMA freelist_count").fetchall() == [(0,)]
+    connection.close()
+    with closing(SqliteCatalog(path)) as catalog:
+        found = catalog.session(SessionId("s"))
+        assert found is not None
+        assert (found.head, found.round) == ("c1", 1)
+        problems = list(catalog.check())
+        assert any("operations (2) does not match its checksum" in p for p in problems)
+        assert not any("(1)" in problem for problem in problems)
+        with catalog.transaction() as transaction:
+            added = transaction.add_operation(new_operation(1, SessionId("s")))
+        assert added.sequence == 10

@@ -129,7 +129,8 @@ def test_a_file_that_is_no_catalog_is_damage_and_is_left_alone(
 def test_a_transaction_survives_although_its_log_was_never_folded(tmp_path: Path) -> None:
     """As after a kill: the log is all there is, and its index has to be made again."""
     path = tmp_path / "catalog.db"
-    fill(path, 1, 2)
+    fill(path, 1)
+    save_second(path)
     (tmp_path / "catalog.db-shm").unlink()
     assert (tmp_path / "catalog.db-wal").stat().st_size > 0
     with closing(open_catalog(path)) as catalog:

@@ -6,6 +6,7 @@ records a step this list does not have was written by a later Holdfast and is le
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -251,7 +252,11 @@ def require_known(applied: tuple[str, ...]) -> None:
 
 
 def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Apply what is missing, in order; a step that fails leaves no trace of itself."""
+    """Apply what is missing, in order; a step that fails leaves no trace of itself.
+
+    Pages of tables that a step built anew are given back: nothing would ever look at them again,
+    and so nothing would notice damage of them.
+    """
     applied = set(applied_migrations(db))
     for migration in migrations:
         if migration.name in applied:
@@ -262,3 +267,6 @@ def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS)
             if migration.fill is not None:
                 migration.fill(db)
             db.execute("INSERT INTO migrations VALUES (?)", (migration.name,))
+    if db.execute("PRAGMA freelist_count").fetchall() != [(0,)]:
+        with contextlib.suppress(apsw.FullError):
+            db.execute("VACUUM")
