@@ -31,6 +31,8 @@ from holdfast.engine.references import standing_on
 
 if TYPE_CHECKING:
     from holdfast.domain.purges import PurgeOutcome
+    from holdfast.domain.rounds import Round
+    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
 
@@ -153,6 +155,26 @@ class SessionCheckpointer:
     def redo(self) -> RestoreOutcome:
         """Take back the last undo."""
         return self._engine.restore(self._engine.redo_request(self._id))
+
+    def approve(self, message: str | None = None) -> ApproveOutcome:
+        """Lock in what the workspace holds now; the round is merged and the next one begins."""
+        return self._engine.approve(self._id, message)
+
+    def reset(self) -> ResetOutcome:
+        """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
+        from holdfast.session_parts.rounds import reset
+
+        return reset(self._engine, self._id)
+
+    def approval(self) -> ApprovalStatus:
+        """The active round, whether HEAD differs from what was approved, and when that was."""
+        return self._engine.approval(self._id)
+
+    def rounds(self) -> list[Round]:
+        """Every round, oldest first: merged, abandoned, and the active one last."""
+        from holdfast.session_parts.rounds import rounds
+
+        return rounds(self._engine, self._id)
 
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
         """Changed paths between two checkpoints (default: the first one and HEAD)."""

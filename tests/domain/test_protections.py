@@ -40,3 +40,19 @@ def test_the_strongest_reason_is_the_one_that_is_told() -> None:
 @pytest.mark.requirement("ST-5")
 def test_an_empty_session_protects_nothing() -> None:
     assert protections(Session(ONE, 0), None, []) == {}
+
+
+@pytest.mark.requirement("ST-2", "SE-5")
+def test_every_approved_checkpoint_and_the_end_of_every_abandoned_round_are_protected() -> None:
+    session = Session(ONE, 0, head=_id(9), approved=_id(2))
+    operations = [
+        Operation(1, OperationKind.APPROVE, ONE, 0, _id(1)),
+        Operation(2, OperationKind.RESET, ONE, 0, _id(7), _id(5)),
+        Operation(3, OperationKind.APPROVE, ONE, 0, _id(2)),
+        Operation(4, OperationKind.RESET, ONE, 0, _id(8), _id(6)),
+        _restore(5, 4),
+    ]
+    found = protections(session, None, operations)
+    assert set(found) == {_id(1), _id(2), _id(4), _id(5), _id(6), _id(9)}
+    assert "approved round" in found[_id(1)]
+    assert "abandoned round" in found[_id(5)]

@@ -1,140 +1,251 @@
-"""Approve, reset and the rounds they end (SE-5), on the engine."""
+"""Rounds of work: approved, thrown away, and found again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import NotFound, Refused
-from holdfast.domain.ids import SessionId
-from holdfast.domain.operations import OperationKind
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.errors import InvalidIntent, NotFound, Refused
+from holdfast.domain.intent import make_intent
 from holdfast.domain.rounds import RoundStatus
-from holdfast.engine.approval import rounds
-from tests.support.composition import SESSION, Composed, composed
+from holdfast.ports.progress import NoProgress
+from tests.support.composition import SESSION, SteppedClock, composed, configure
+from tests.support.hostile_trees import fill
+from tests.support.tree_hash import describe
 
-pytestmark = pytest.mark.requirement("SE-5")
+DAY_NS = 86_400 * 1_000_000_000
+NOON_NS = 1_800_000_000 * 1_000_000_000
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     workspace = tmp_path / "project"
-    workspace.mkdir()
-    (workspace / "file").write_text("initial")
+    fill(workspace / "file", b"0")
     return workspace
 
 
-def _rounds(opened: Composed) -> list[tuple[str, RoundStatus]]:
-    session = opened.engine.vault.catalog.session(SESSION)
-    assert session is not None
-    return [(found.name, found.status) for found in rounds(opened.engine.vault, session)]
+@pytest.fixture
+def session(workspace: Path) -> Iterator[SessionCheckpointer]:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("how it began")
+        yield session
 
 
-def _reset(opened: Composed) -> str:
-    return opened.engine.restore(opened.engine.reset_request(SESSION)).restored_to
+@pytest.mark.requirement("SE-5")
+def test_approving_merges_the_round_and_begins_the_next(session: SessionCheckpointer) -> None:
+    fill(session.workspace / "file", b"1")
+    step = session.checkpoint("a step")
+    outcome = session.approve("it works")
+    assert (outcome.merged, outcome.new_round) == ("session_1", "session_2")
+    assert outcome.approved.id == step
+    assert not outcome.saved
+    merged, active = session.rounds()
+    assert (merged.name, merged.status, merged.approved) == ("session_1", RoundStatus.MERGED, step)
+    assert merged.message == "it works"
+    assert (active.name, active.status) == ("session_2", RoundStatus.ACTIVE)
+    assert session.approval().active.name == "session_2"
+    assert session.approval().approved == step
+    assert not session.approval().has_unapproved
 
 
-def test_approve_locks_in_and_reset_abandons(workspace: Path) -> None:
-    file = workspace / "file"
-    with composed(workspace) as opened:
-        opened.save("start")
-        file.write_text("good")
-        good = opened.save("good work")
-        outcome = opened.engine.approve(SESSION, "looks right")
-        assert (outcome.approved, outcome.saved) == (good, False)
-        assert (outcome.merged, outcome.new_round, outcome.count) == ("session_1", "session_2", 2)
-        file.write_text("wrecked")
-        opened.save("wrecked")
-        assert opened.engine.approval(SESSION).has_unapproved
-        assert _reset(opened) == good.id
-        assert file.read_text() == "good"
-        assert _rounds(opened) == [
-            ("session_1", RoundStatus.MERGED),
-            ("session_2", RoundStatus.ABANDONED),
-            ("session_3", RoundStatus.ACTIVE),
-        ]
-        status = opened.engine.approval(SESSION)
-        assert (status.active.name, status.has_unapproved) == ("session_3", False)
-        assert status.approved == good.id
+@pytest.mark.requirement("SE-5")
+def test_approving_saves_what_no_checkpoint_has_yet(session: SessionCheckpointer) -> None:
+    fill(session.workspace / "file", b"never saved by hand")
+    outcome = session.approve()
+    assert outcome.saved
+    assert outcome.count == 2
+    fill(session.workspace / "file", b"later")
+    session.restore("approved")
+    assert (session.workspace / "file").read_bytes() == b"never saved by hand"
 
 
-def test_what_was_not_saved_is_saved_by_the_approval(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        opened.save("start")
-        (workspace / "file").write_text("never saved")
-        outcome = opened.engine.approve(SESSION, None)
-        assert (outcome.saved, outcome.count) == (True, 2)
-        assert outcome.approved.intent.reasoning == "Approved session_1"
-        (workspace / "file").write_text("later")
-        _reset(opened)
-        assert (workspace / "file").read_text() == "never saved"
+@pytest.mark.requirement("SE-5")
+def test_reset_abandons_the_round_and_begins_another(session: SessionCheckpointer) -> None:
+    fill(session.workspace / "file", b"good")
+    approved = session.approve().approved.id
+    fill(session.workspace / "file", b"bad")
+    session.checkpoint("a mistake")
+    fill(session.workspace / "unsaved", b"never checkpointed")
+    outcome = session.reset()
+    assert outcome.reset_to == approved
+    assert (outcome.abandoned, outcome.new_round) == ("session_2", "session_3")
+    assert (session.workspace / "file").read_bytes() == b"good"
+    assert not (session.workspace / "unsaved").exists()
+    assert [(one.name, one.status.value) for one in session.rounds()] == [
+        ("session_1", "merged"),
+        ("session_2", "abandoned"),
+        ("session_3", "active"),
+    ]
+    assert not session.approval().has_unapproved
 
 
-def test_nothing_to_approve_is_refused_and_changes_nothing(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        opened.save("start")
-        opened.engine.approve(SESSION, None)
+@pytest.mark.requirement("SE-5")
+def test_reset_without_any_approval_returns_to_the_first_checkpoint(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"1")
+    session.checkpoint("a step")
+    outcome = session.reset()
+    assert outcome.reset_to == session.history(limit=None)[-1].id
+    assert (session.workspace / "file").read_bytes() == b"0"
+    assert (outcome.abandoned, outcome.new_round) == ("session_1", "session_2")
+
+
+@pytest.mark.requirement("SE-5", "RB-2")
+def test_restoring_inside_a_round_leaves_a_record_and_stays_in_the_round(
+    session: SessionCheckpointer,
+) -> None:
+    session.checkpoint("good", name="good")
+    fill(session.workspace / "file", b"1")
+    session.checkpoint("bad")
+    session.restore("good")
+    record = session.history(limit=1, records=True)[0]
+    assert record.intent.reasoning == "Restored to good"
+    assert session.approval().active.name == "session_1"
+    assert len(session.rounds()) == 1
+
+
+@pytest.mark.requirement("SE-5")
+def test_with_nothing_to_approve_it_is_refused_and_nothing_begins(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"1")
+    session.approve()
+    with pytest.raises(Refused, match="nothing to approve: nothing has changed in session_2"):
+        session.approve()
+    assert len(session.rounds()) == 2
+
+
+@pytest.mark.requirement("SE-5", "SE-1")
+def test_the_initial_checkpoint_of_a_session_is_no_work_to_approve(workspace: Path) -> None:
+    with composed(workspace) as made:
+        made.engine.save(SESSION, make_intent("Session start"), kind=Kind.INITIAL)
         with pytest.raises(Refused, match="nothing to approve"):
-            opened.engine.approve(SESSION, "again")
-        assert [name for name, _ in _rounds(opened)] == ["session_1", "session_2"]
+            made.engine.approve(SESSION, None)
+        fill(workspace / "file", b"1")
+        assert made.engine.approve(SESSION, None).count == 1
 
 
-def test_without_an_approval_reset_goes_back_to_the_beginning_and_undo_brings_it_back(
+@pytest.mark.requirement("SE-5")
+def test_an_abandoned_round_can_be_brought_back_by_undo_or_by_its_head(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"thrown away")
+    fill(session.workspace / "unsaved", b"never checkpointed")
+    before = describe(session.workspace)
+    session.reset()
+    session.undo()
+    assert describe(session.workspace) == before
+    session.redo()
+    assert (session.workspace / "file").read_bytes() == b"0"
+    abandoned = session.rounds()[0]
+    assert abandoned.status is RoundStatus.ABANDONED
+    assert abandoned.head is not None
+    session.restore(abandoned.head)
+    assert describe(session.workspace) == before
+    assert session.approval().active.name == "session_2"
+    assert session.approval().has_unapproved
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_session_that_does_not_exist_has_no_rounds(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "nobody") as session:
+        for call in (session.approve, session.reset, session.approval, session.rounds):
+            with pytest.raises(NotFound, match="nobody"):
+                call()
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_message_that_no_checkpoint_could_have_is_refused_whole(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"1")
+    for message in ("   ", "x" * 1_000_000):
+        with pytest.raises(InvalidIntent):
+            session.approve(message)
+    assert len(session.rounds()) == 1
+    session.approve("bytes \udcff that are no text")
+    assert "\\udcff" in (session.rounds()[0].message or "")
+
+
+@pytest.mark.requirement("SE-5")
+def test_what_was_approved_while_a_reset_was_being_considered_is_not_thrown_away(
+    session: SessionCheckpointer, workspace: Path
+) -> None:
+    with open_workspace(workspace, create=False) as opened:
+        considered = opened.engine.reset_request(SESSION)
+        fill(workspace / "file", b"approved by somebody else")
+        session.approve()
+        with pytest.raises(Refused, match="approved meanwhile"):
+            opened.engine.restore(considered)
+    assert (workspace / "file").read_bytes() == b"approved by somebody else"
+
+
+@pytest.mark.requirement("SE-5")
+def test_when_the_last_approved_checkpoint_was_deleted_reset_goes_to_the_one_before(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"first good")
+    session.approve()
+    fill(session.workspace / "file", b"second good")
+    second = session.approve().approved
+    with open_workspace(session.workspace, create=False) as opened:
+        opened.engine.delete(SESSION, second)
+    session.reset()
+    assert (session.workspace / "file").read_bytes() == b"first good"
+
+
+@pytest.mark.requirement("ST-2", "SE-5")
+def test_cleanup_never_drops_the_first_or_any_approved_checkpoint_or_an_abandoned_round(
     workspace: Path,
 ) -> None:
-    file = workspace / "file"
-    with composed(workspace) as opened:
-        first = opened.save("start")
-        file.write_text("work")
-        opened.save("work")
-        file.write_text("unsaved work")
-        assert _reset(opened) == first.id
-        assert file.read_text() == "initial"
-        session = opened.engine.vault.catalog.session(SESSION)
-        assert session is not None
-        (abandoned, _) = rounds(opened.engine.vault, session)
-        opened.undo()
-        assert file.read_text() == "unsaved work"
-        _reset(opened)
-        assert abandoned.head is not None
-        opened.restore(abandoned.head)
-        assert file.read_text() == "unsaved work"
+    clock = SteppedClock(NOON_NS)
+    with composed(workspace, clock=clock) as made:
+        engine, approved, thrown = made.engine, [], []
+        engine.save(SESSION, make_intent("began"), kind=Kind.TOOL)
+        first = engine.vault.catalog.first_checkpoint(SESSION)
+        assert first is not None
+        for number in range(3):
+            fill(workspace / "file", f"good {number}".encode())
+            clock.now += DAY_NS
+            engine.save(SESSION, make_intent("before an edit"), kind=Kind.TOOL)
+            approved.append(engine.approve(SESSION, None).approved.id)
+            fill(workspace / "file", f"bad {number}".encode())
+            thrown.append(engine.restore(engine.reset_request(SESSION)).safety)
+        clock.now += 400 * DAY_NS
+        fill(workspace / "file", b"now")
+        made.save("now")
+        engine.cleanup(NoProgress())
+        left = {checkpoint.id for checkpoint in engine.vault.catalog.roots()}
+        assert left >= {first.id, *approved, *thrown}
+        for number, identifier in enumerate(approved):
+            made.restore(identifier)
+            assert (workspace / "file").read_bytes() == f"good {number}".encode()
+        for number, identifier in enumerate(thrown):
+            made.restore(identifier)
+            assert (workspace / "file").read_bytes() == f"bad {number}".encode()
 
 
-def test_a_reset_of_what_is_unchanged_still_ends_the_round(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        opened.save("start")
-        _reset(opened)
-        assert _rounds(opened)[0] == ("session_1", RoundStatus.ABANDONED)
-
-
-def test_a_restore_inside_a_round_stays_in_it(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        first = opened.save("start")
-        opened.engine.approve(SESSION, None)
-        (workspace / "file").write_text("work")
-        opened.save("work")
-        record = opened.engine.resolve(SESSION, opened.restore(first.id).record)
-        assert record.intent.reasoning.startswith("Restored to ")
-        assert record.round == 2
-        assert opened.engine.approval(SESSION).active.name == "session_2"
-
-
-def test_the_message_is_kept_with_the_approval(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        opened.save("start")
-        opened.engine.approve(SESSION, "ship it")
-        log = opened.engine.vault.catalog.operations(SESSION, kinds=(OperationKind.APPROVE,))
-        assert [operation.note for operation in log] == ["ship it"]
-
-
-def test_a_session_that_does_not_exist_is_named(workspace: Path) -> None:
-    with composed(workspace) as opened:
-        opened.save("start")
-        for call in (
-            opened.engine.approval,
-            opened.engine.reset_request,
-            lambda session: opened.engine.approve(session, None),
-        ):
-            with pytest.raises(NotFound, match="nobody"):
-                call(SessionId("nobody"))
+@pytest.mark.requirement("ST-2", "SE-11")
+def test_an_automatic_checkpoint_takes_no_place_of_one_approved_in_an_earlier_round(
+    workspace: Path,
+) -> None:
+    configure(workspace, max_automatic_per_hour=2)
+    with composed(workspace) as made:
+        engine = made.engine
+        made.save("began")
+        fill(workspace / "file", b"automatic 0")
+        engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL)
+        fill(workspace / "file", b"automatic 1")
+        newest = engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL).checkpoint
+        assert engine.approve(SESSION, None).approved.id == newest.id
+        fill(workspace / "file", b"by hand")
+        engine.approve(SESSION, None)
+        fill(workspace / "file", b"one too many")
+        assert engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL).replaced is None
+        assert engine.vault.catalog.checkpoint(SESSION, newest.id) is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.operations import Operation, undo_lists
+from holdfast.domain.operations import Operation, OperationKind, undo_lists
 from holdfast.domain.sessions import Session
 
 _SECOND_NS = 1_000_000_000
@@ -27,6 +27,7 @@ _LONGEST_AGE_NS = 100 * 366 * _DAY_NS
 _LARGEST_COUNT = 1_000_000
 FOREVER = "forever"
 NEVER_DROPPED = (Kind.INITIAL,)
+_APPROVED = "it belongs to an approved round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +147,22 @@ def protections(
     session: Session, first: CheckpointId | None, operations: Iterable[Operation]
 ) -> dict[CheckpointId, str]:
     """The checkpoints of a session that nothing drops unasked, each with the reason."""
+    operations = list(operations)
     lists = undo_lists(operations)
     newest = (*lists.undoable[-1:], *lists.redoable[-1:])
-    reasons = {op.safety: "undo or redo needs it" for op in newest if op.safety is not None}
-    named = (
+    named = [(op.safety, "undo or redo needs it") for op in newest]
+    named += [
+        (op.safety, "an abandoned round ended there")
+        for op in operations
+        if op.kind is OperationKind.RESET
+    ]
+    named += [
         (first, "it is the initial checkpoint of its session"),
         (session.head, "the session stands on it (HEAD)"),
-        (session.approved, "it belongs to an approved round"),
-    )
-    return reasons | {checkpoint: why for checkpoint, why in named if checkpoint is not None}
+        (session.approved, _APPROVED),
+    ]
+    named += [(op.checkpoint, _APPROVED) for op in operations if op.kind is OperationKind.APPROVE]
+    return {checkpoint: why for checkpoint, why in named if checkpoint is not None}
 
 
 def decide(

@@ -19,6 +19,7 @@ from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.rounds import ENDINGS, Round, round_name, rounds_of
 from holdfast.domain.sessions import Session
 from holdfast.engine.references import standing_on
@@ -61,9 +62,22 @@ class ApproveOutcome:
     saved: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ResetOutcome:
+    """The restore that a reset was, the round it abandoned and the one it began."""
+
+    restored: RestoreOutcome
+    abandoned: str
+    new_round: str
+
+    @property
+    def reset_to(self) -> CheckpointId:
+        return self.restored.restored_to
+
+
 def approval(vault: Vault, session_id: SessionId) -> ApprovalStatus:
     session = _required(vault, session_id)
-    past = rounds(vault, session)
+    past = _rounds(vault, session)
     base = _base(vault, session)
     head = _checkpoint(vault, session, session.head)
     merged = [r for r in past if r.approved is not None]
@@ -77,8 +91,12 @@ def approval(vault: Vault, session_id: SessionId) -> ApprovalStatus:
     )
 
 
-def rounds(vault: Vault, session: Session) -> list[Round]:
-    """All rounds of a session, oldest first."""
+def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
+    """All rounds of a session, oldest first; the last one is active."""
+    return _rounds(vault, _required(vault, session_id))
+
+
+def _rounds(vault: Vault, session: Session) -> list[Round]:
     return rounds_of(
         session.created_at_ns, vault.catalog.operations(session.id, kinds=tuple(ENDINGS))
     )
@@ -107,7 +125,8 @@ def approve(
                 f"nothing to approve: nothing has changed in {this_round}",
                 hint="see where the session stands: holdfast status",
             )
-        checkpoint = _lock_in(vault, session, saved, present, intent, note=message)
+        note = intent.reasoning if message else None
+        checkpoint = _lock_in(vault, session, saved, present, intent, note=note)
         scanner.remember(saved.scan)
         return ApproveOutcome(
             checkpoint,
@@ -168,9 +187,30 @@ def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     return RestoreRequest(session_id, base, kind=OperationKind.RESET)
 
 
+def require_same_base(vault: Vault, request: RestoreRequest) -> None:
+    """`Refused` when something was approved since the reset was planned: it was not meant."""
+    if reset_request(vault, request.session_id).target.id != request.target.id:
+        raise Refused(
+            "the work was approved meanwhile; nothing was reset",
+            hint="see where the session stands: holdfast status",
+        )
+
+
+def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
+    """What a reset that was carried out means for the rounds."""
+    record = vault.catalog.checkpoint(session_id, restored.record)
+    assert record is not None  # the restore has just made it
+    return ResetOutcome(restored, round_name(record.round - 1), round_name(record.round))
+
+
 def _base(vault: Vault, session: Session) -> Checkpoint | None:
-    approved = _checkpoint(vault, session, session.approved)
-    return approved or vault.catalog.first_checkpoint(session.id)
+    """What was approved last; if that was deleted, what was approved before; or the first."""
+    if (approved := _checkpoint(vault, session, session.approved)) is not None:
+        return approved
+    for approval in reversed(vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))):
+        if (found := _checkpoint(vault, session, approval.checkpoint)) is not None:
+            return found
+    return vault.catalog.first_checkpoint(session.id)
 
 
 def _holding(vault: Vault, session: Session, saved: SavedTree) -> Checkpoint | None:

@@ -175,6 +175,10 @@ class Engine:
         from holdfast.engine.restore.restore import restore
 
         with self._exclusive():
+            if request.kind is OperationKind.RESET:
+                from holdfast.engine.approval import require_same_base
+
+                require_same_base(self.vault, request)
             return restore(self.vault, self._scanner, request)
 
     def changes(

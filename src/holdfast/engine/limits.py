@@ -10,6 +10,7 @@ from __future__ import annotations
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import LimitReached
 from holdfast.domain.ids import SessionId
+from holdfast.domain.operations import OperationKind
 from holdfast.engine.vault import Vault
 
 _HOUR_NS = 3600 * 1_000_000_000
@@ -38,8 +39,8 @@ def require_room(vault: Vault, session_id: SessionId, kind: Kind) -> Checkpoint 
 
 def _must_stay(vault: Vault, checkpoint: Checkpoint) -> bool:
     """What retention never drops gives its place to nobody: then there is one more than asked."""
-    session = vault.catalog.session(checkpoint.session_id)
     first = vault.catalog.first_checkpoint(checkpoint.session_id)
-    approved = session.approved if session is not None else None
     is_first = first is not None and first.id == checkpoint.id
-    return is_first or checkpoint.name is not None or checkpoint.id == approved
+    approvals = vault.catalog.operations(checkpoint.session_id, kinds=(OperationKind.APPROVE,))
+    is_approved = any(approval.checkpoint == checkpoint.id for approval in approvals)
+    return is_first or checkpoint.name is not None or is_approved

@@ -29,6 +29,7 @@ _WORDS = {
     OperationKind.RESTORE: ("Restored to", "undo"),
     OperationKind.UNDO: ("Undone, back to", "redo"),
     OperationKind.REDO: ("Redone, on to", "undo"),
+    OperationKind.RESET: ("Reset to", "undo"),
 }
 _COLOURS = {
     StepType.CREATE: GREEN,
@@ -65,6 +66,8 @@ def doing(request: RestoreRequest) -> str:
         return "undoing the last restore"
     if request.kind is OperationKind.REDO:
         return "redoing the restore that was undone last"
+    if request.kind is OperationKind.RESET:
+        return f"resetting to {target_words(request.target)}"
     return f"restoring {target_words(request.target)}"
 
 

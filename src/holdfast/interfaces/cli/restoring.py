@@ -1,8 +1,11 @@
-"""What `restore`, `undo` and `redo` share: preview, confirmation, the restore, its report."""
+"""What `restore`, `undo`, `redo` and `reset` share: preview, question, the restore, its report."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.engine.restore.records import RestoreRequest
@@ -16,6 +19,7 @@ from holdfast.interfaces.cli.restore_view import (
     show_plan,
     summary,
 )
+from holdfast.interfaces.cli.terminal import DIM
 
 PARTIAL = 3
 _HINT = "look at it with --dry-run, and go ahead with --yes"
@@ -30,11 +34,31 @@ def restore_and_report(
     shown = None if invocation.options.yes else _confirm(invocation, opened, request)
     with invocation.busy("restoring", opened):
         outcome = opened.engine.restore(request)
+    rounds = _rounds(opened, request, outcome)
     if invocation.json:
-        invocation.emit(json_output.restored(outcome, invocation.elapsed_ms))
+        invocation.emit(rounds | json_output.restored(outcome, invocation.elapsed_ms))
     else:
         _show(invocation, request, outcome, shown)
+        if rounds:
+            line = f"  {rounds['abandoned']} is abandoned; {rounds['new_session']} begins"
+            invocation.terminal.line(invocation.terminal.paint(line, DIM))
     return PARTIAL if outcome.skipped or not outcome.verified else 0
+
+
+def _rounds(
+    opened: OpenWorkspace, request: RestoreRequest, outcome: RestoreOutcome
+) -> dict[str, Any]:
+    """What a reset says besides; nothing for other restores."""
+    if request.kind is not OperationKind.RESET:
+        return {}
+    from holdfast.engine.approval import reset_outcome
+
+    ended = reset_outcome(opened.engine.vault, request.session_id, outcome)
+    return {
+        "reset_to": ended.reset_to,
+        "new_session": ended.new_round,
+        "abandoned": ended.abandoned,
+    }
 
 
 def _show(

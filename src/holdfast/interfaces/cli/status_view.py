@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import SessionId
+from holdfast.domain.rounds import Round, RoundStatus
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
@@ -20,6 +21,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     moment,
     title,
 )
+from holdfast.interfaces.cli.round_view import approval_as_json, approval_words, round_as_json
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     DIM,
@@ -30,6 +32,9 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.wording import count, percent, size
+
+if TYPE_CHECKING:
+    from holdfast.engine.approval import ApprovalStatus
 
 _MOST_LINES = 20
 _NEARLY_FULL = 0.8
@@ -56,6 +61,8 @@ class Status:
     changes: Sequence[Change]
     skipped: Sequence[Skipped]
     files: int
+    approval: ApprovalStatus | None = None
+    rounds: Sequence[Round] = ()
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -79,6 +86,9 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "changes": [json_output.change(change) for change in status.changes],
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
+    if status.approval is not None:
+        described["approval"] = approval_as_json(status.approval)
+        described["rounds"] = [round_as_json(one) for one in status.rounds]
     if listed:
         described["skipped"] = json_output.skipped(status.skipped)
     return described
@@ -92,7 +102,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         used = terminal.paint(used, YELLOW)
     _fact(terminal, "store", visible(str(status.store)))
     _fact(terminal, "on disk", used)
-    _show_session(terminal, status)
+    _show_session(terminal, status, now)
     _show_head(terminal, status, now)
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
@@ -101,7 +111,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         list_skipped(terminal, status.skipped)
 
 
-def _show_session(terminal: Terminal, status: Status) -> None:
+def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     others = len([name for name in status.sessions if name != status.session])
     more = terminal.paint(f"  ({count(others, 'other session')})", DIM) if others else ""
     if status.session is None:
@@ -109,6 +119,16 @@ def _show_session(terminal: Terminal, status: Status) -> None:
         return
     words = count(status.checkpoints, "checkpoint")
     _fact(terminal, "session", f"{visible(status.session)}, {words}{more}")
+    if status.approval is not None:
+        _fact(
+            terminal, "round", approval_words(status.approval, now) + _abandoned(terminal, status)
+        )
+
+
+def _abandoned(terminal: Terminal, status: Status) -> str:
+    thrown = [one for one in status.rounds if one.status is RoundStatus.ABANDONED]
+    words = f"  ({len(thrown):,} abandoned; list: holdfast log --rounds)"
+    return terminal.paint(words, DIM) if thrown else ""
 
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:

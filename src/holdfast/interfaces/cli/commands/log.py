@@ -17,7 +17,7 @@ _DEFAULT_LIMIT = 20
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast log [-n N] [--records]"
+    parser.usage = "holdfast log [-n N] [--records | --rounds]"
     parser.description = """\
 List the checkpoints of the session, newest first. Restores leave records behind: the state before
 (safety) and after (restore); they are listed with --records and can be restored like any other.
@@ -33,12 +33,17 @@ examples:
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
     )
     parser.add_argument("--records", action="store_true", help="also what restores left behind")
+    parser.add_argument(
+        "--rounds", action="store_true", help="list the rounds: active, merged and abandoned"
+    )
 
 
 def run(invocation: Invocation) -> int:
     from holdfast.engine.references import standing_on
     from holdfast.interfaces.cli import json_output
 
+    if invocation.options.rounds:
+        return _rounds(invocation)
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
         session_id = invocation.session(opened)
@@ -63,6 +68,22 @@ def run(invocation: Invocation) -> int:
         show_table(invocation.terminal, found, here, invocation.now)
     else:
         _plain(invocation, found, here)
+    return 0
+
+
+def _rounds(invocation: Invocation) -> int:
+    from holdfast.engine.approval import rounds_in
+    from holdfast.interfaces.cli.round_view import round_as_json, show_rounds
+
+    limit = _limit(invocation.options.limit)
+    with invocation.open() as opened:
+        found = rounds_in(opened.engine.vault, invocation.session(opened))
+    if limit is not None:
+        found = found[-limit:]
+    if invocation.json:
+        invocation.emit([round_as_json(one) for one in reversed(found)])
+    else:
+        show_rounds(invocation.terminal, found, invocation.now)
     return 0
 
 

@@ -29,6 +29,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.approval import rounds_in
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
     with invocation.open() as opened:
@@ -50,6 +51,8 @@ def run(invocation: Invocation) -> int:
             changes=changes,
             skipped=scan.skipped,
             files=scan.files,
+            approval=engine.approval(session) if head is not None and session else None,
+            rounds=rounds_in(engine.vault, session) if head is not None and session else (),
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))

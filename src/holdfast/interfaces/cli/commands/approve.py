@@ -1,0 +1,77 @@
+"""`holdfast approve`: lock in the work of a round, and begin the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.engine.approval import ApproveOutcome
+
+_PARTIAL = 3
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast approve [-m MESSAGE]"
+    parser.description = """\
+Say that the work is good. What the workspace holds now is saved if no checkpoint has it yet, that
+checkpoint becomes the approved one, the round (session_1, session_2, ...) is merged and the next
+one begins. holdfast reset comes back to here, and no retention rule ever drops it.
+
+With nothing changed since the last approval there is nothing to approve: the status is 5."""
+    parser.epilog = """\
+examples:
+  $ holdfast approve -m "login works, tests pass"
+  $ holdfast restore approved --dry-run"""
+    parser.add_argument("-m", "--message", metavar="MESSAGE", help="what is good about it")
+
+
+def run(invocation: Invocation) -> int:
+    with invocation.open() as opened:
+        session_id = invocation.session(opened)
+        with invocation.busy("saving", opened):
+            outcome = opened.engine.approve(session_id, invocation.options.message)
+        unread = [
+            skip
+            for skip in (opened.engine.skipped(outcome.approved) if outcome.saved else ())
+            if skip.reason.is_failure
+        ]
+    if invocation.json:
+        from holdfast.interfaces.cli import json_output
+
+        invocation.emit(
+            {
+                "approved_commit": outcome.approved.id,
+                "new_session": outcome.new_round,
+                "commits_approved": outcome.count,
+                "approved_session": outcome.merged,
+                "saved": outcome.saved,
+                "skipped": json_output.skipped(unread),
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+    else:
+        _show(invocation, outcome)
+        if unread:
+            from holdfast.interfaces.cli.checkpoint_view import list_skipped
+
+            invocation.terminal.line("some paths could not be read properly:")
+            list_skipped(invocation.terminal, unread)
+    return _PARTIAL if unread else 0
+
+
+def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
+    from holdfast.interfaces.cli.checkpoint_view import identifier
+    from holdfast.interfaces.cli.terminal import DIM, GREEN
+    from holdfast.interfaces.cli.wording import count, duration
+
+    terminal = invocation.terminal
+    words = count(outcome.count, "checkpoint")
+    terminal.line(
+        f"{terminal.paint('✓', GREEN)} Approved {outcome.merged} at "
+        f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
+    )
+    back = f"  {outcome.new_round} begins; back to here at any time: holdfast reset"
+    terminal.line(terminal.paint(back, DIM))

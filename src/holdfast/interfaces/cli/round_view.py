@@ -1,0 +1,80 @@
+"""Rounds of work, as data and as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.ids import short
+from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, Terminal, visible
+from holdfast.interfaces.cli.wording import ago, count, first_line, iso
+
+if TYPE_CHECKING:
+    from holdfast.engine.approval import ApprovalStatus
+
+_COLOURS = {
+    RoundStatus.ACTIVE: CYAN,
+    RoundStatus.MERGED: GREEN,
+    RoundStatus.ABANDONED: YELLOW,
+}
+
+
+def moment(at_ns: int) -> datetime:
+    return datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
+
+
+def round_as_json(one: Round) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "status": one.status.value,
+        "started_at": iso(moment(one.started_at_ns)),
+        "ended_at": None if one.ended_at_ns is None else iso(moment(one.ended_at_ns)),
+        "approved": one.approved,
+        "message": one.message,
+        "head": one.head,
+    }
+
+
+def approval_as_json(status: ApprovalStatus) -> dict[str, Any]:
+    """Where a session stands, in the words that dialog clients use."""
+    approved_at = status.last_approved_at_ns
+    return {
+        "active_session": status.active.name,
+        "session_ref": status.base,
+        "has_unapproved": status.has_unapproved,
+        "last_approved_at": None if approved_at is None else iso(moment(approved_at)),
+        "approved": status.approved,
+        "checkpoints": status.checkpoints,
+    }
+
+
+def approval_words(status: ApprovalStatus, now: datetime) -> str:
+    """`session_2, 3 checkpoints, not approved; last approval 2 hours ago`."""
+    parts = [status.active.name, count(status.checkpoints, "checkpoint")]
+    parts.append("not approved yet" if status.has_unapproved else "nothing to approve at HEAD")
+    last = status.last_approved_at_ns
+    return ", ".join(parts) + (f"; last approval {ago(moment(last), now)}" if last else "")
+
+
+def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime) -> None:
+    """Newest first, one line each, with the way back to what was abandoned."""
+    for one in reversed(rounds):
+        ended = one.ended_at_ns
+        when = moment(one.started_at_ns if ended is None else ended)
+        told = ago(when, now) if terminal.for_people else iso(when)
+        parts = [
+            terminal.paint(one.name, BOLD),
+            terminal.paint(one.status.value, _COLOURS[one.status]),
+            told if ended is not None else f"since {told}",
+        ]
+        if one.head is not None:
+            identifier = short(one.head) if terminal.for_people else one.head
+            parts.append(terminal.paint(identifier, CYAN))
+        if one.message:
+            parts.append(visible(first_line(one.message)))
+        terminal.line("  ".join(parts))
+        if one.status is RoundStatus.ABANDONED and one.head and terminal.for_people:
+            way = f"    bring it back: holdfast restore {short(one.head)}"
+            terminal.line(terminal.paint(way, DIM))

@@ -1,0 +1,1 @@
+"""What a session offers beyond saving and restoring, one concern a module."""
