@@ -30,11 +30,13 @@ from holdfast.engine.listing import list_files
 from holdfast.engine.references import standing_on
 
 if TYPE_CHECKING:
+    from holdfast.domain.hunk_choice import NumberedHunk
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.rounds import Round
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
+    from holdfast.engine.restore.records import RestoreRequest
 
 
 class SessionCheckpointer:
@@ -133,20 +135,32 @@ class SessionCheckpointer:
         reference: str | None = None,
         paths: Sequence[str] | None = None,
         *,
+        hunks: Sequence[int | str] | None = None,
         best_effort: bool = False,
     ) -> RestoreOutcome:
-        """Like `restore`, for some paths if asked, with everything there is to say about it."""
-        request = self._engine.restore_request(
-            self._id, reference, paths=_paths(paths), best_effort=best_effort
-        )
-        return self._engine.restore(request)
+        """Like `restore`, for some paths if asked, with everything there is to say about it.
+
+        `hunks` are numbers or names of hunks of the one file in `paths`, as `hunks()` gives them.
+        """
+        return self._engine.restore(self._restore_request(reference, paths, hunks, best_effort))
 
     def plan_restore(
-        self, reference: str | None = None, paths: Sequence[str] | None = None
+        self,
+        reference: str | None = None,
+        paths: Sequence[str] | None = None,
+        *,
+        hunks: Sequence[int | str] | None = None,
     ) -> RestorePlan:
         """What `restore_checkpoint` would do now, without doing any of it."""
-        request = self._engine.restore_request(self._id, reference, paths=_paths(paths))
-        return self._engine.plan(request)
+        return self._engine.plan(self._restore_request(reference, paths, hunks, best_effort=False))
+
+    def hunks(self, reference: str, path: str) -> list[NumberedHunk]:
+        """What differs in a file between a checkpoint and now, in parts that can be restored."""
+        from holdfast.engine.restore.chosen_hunks import hunks_of_file
+
+        request = self._engine.restore_request(self._id, reference, paths=[from_text(path)])
+        scan = self._engine.look((request.target.tree,))
+        return list(hunks_of_file(self._engine.vault, scan, request.target, *request.paths))
 
     def undo(self) -> RestoreOutcome:
         """Take back the last restore: the workspace is exactly what it was before it."""
@@ -299,6 +313,23 @@ class SessionCheckpointer:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _restore_request(
+        self,
+        reference: str | None,
+        paths: Sequence[str] | None,
+        hunks: Sequence[int | str] | None,
+        best_effort: bool,
+    ) -> RestoreRequest:
+        request = self._engine.restore_request(
+            self._id, reference, paths=_paths(paths), best_effort=best_effort
+        )
+        if hunks is None:
+            return request
+        from holdfast.engine.restore.chosen_hunks import choose_hunks
+
+        scan = self._engine.look((request.target.tree,))
+        return choose_hunks(self._engine.vault, scan, request, hunks)
 
     def _snapshot(self, checkpoint: Checkpoint) -> WorkspaceSnapshot:
         return WorkspaceSnapshot(

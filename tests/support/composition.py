@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.settings import make_settings
 from holdfast.engine.engine import Engine
+from holdfast.engine.restore.chosen_hunks import choose_hunks
 from holdfast.engine.vault import Vault
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
@@ -58,11 +59,18 @@ class Composed:
         return self.engine.save(SESSION, make_intent(reasoning, name=name)).checkpoint
 
     def restore(
-        self, reference: str | None, *paths: bytes, best_effort: bool = False
+        self,
+        reference: str | None,
+        *paths: bytes,
+        best_effort: bool = False,
+        hunks: Sequence[int | str] = (),
     ) -> RestoreOutcome:
         request = self.engine.restore_request(
             SESSION, reference, paths=paths, best_effort=best_effort
         )
+        if hunks:
+            scan = self.engine.look((request.target.tree,))
+            request = choose_hunks(self.engine.vault, scan, request, hunks)
         return self.engine.restore(request)
 
     def undo(self) -> RestoreOutcome:

@@ -37,6 +37,7 @@ class Request:
     action: str
     argument: str | None = None
     paths: tuple[str, ...] = ()
+    hunks: tuple[int, ...] = ()
     at: int | None = None
     after_s: float | None = None
     write_at: int | None = None
@@ -94,6 +95,7 @@ def _serve() -> None:
     for line in sys.stdin:
         fields = json.loads(line)
         fields["paths"] = tuple(fields["paths"])
+        fields["hunks"] = tuple(fields["hunks"])
         print(json.dumps(asdict(_fork(Request(**fields)))), flush=True)
 
 
@@ -144,7 +146,7 @@ def _run(request: Request, pipe: int) -> None:
                 say("made", opened.save().id)
             elif request.action == "restore":
                 paths = [os.fsencode(path) for path in request.paths]
-                say("made", opened.restore(request.argument, *paths).record)
+                say("made", opened.restore(request.argument, *paths, hunks=request.hunks).record)
             elif request.action == "undo":
                 say("made", opened.undo().record)
             elif request.action == "import":

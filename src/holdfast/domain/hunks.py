@@ -161,7 +161,7 @@ def apply_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
     for hunk in hunks:
         begin = hunk.old_start - 1 if hunk.old_count else hunk.old_start
         if not position <= begin <= len(source):
-            raise _mismatch(hunk, "lies outside of the text or before the hunk it follows")
+            raise mismatch(hunk, "lies outside of the text or before the hunk it follows")
         result += source[position:begin]
         result += _replaced(source, begin, hunk)
         position = begin + hunk.old_count
@@ -176,9 +176,9 @@ def _replaced(source: list[bytes], begin: int, hunk: Hunk) -> list[bytes]:
     expected = [line.content() for line in hunk.lines if line.kind != "+"]
     result = [line.content() for line in hunk.lines if line.kind != "-"]
     if (len(expected), len(result)) != (hunk.old_count, hunk.new_count):
-        raise _mismatch(hunk, "does not have the lines that its header counts")
+        raise mismatch(hunk, "does not have the lines that its header counts")
     if source[begin : begin + hunk.old_count] != expected:
-        raise _mismatch(hunk, "expects other lines than the text has there")
+        raise mismatch(hunk, "expects other lines than the text has there")
     return result
 
 
@@ -223,7 +223,8 @@ def _range(start: int, count: int) -> bytes:
     return b"%d" % start if count == 1 else b"%d,%d" % (start, count)
 
 
-def _mismatch(hunk: Hunk, reason: str) -> HunkMismatch:
+def mismatch(hunk: Hunk, reason: str) -> HunkMismatch:
+    """That a hunk and a text do not belong together."""
     header = hunk.header().decode("utf-8", "replace")
     return HunkMismatch(
         f"hunk {header} {reason}", hint="compare again: the text changed since the hunk was made"

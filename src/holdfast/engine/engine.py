@@ -169,6 +169,10 @@ class Engine:
         with self._exclusive():
             scan = self._look(wanted_trees(self.vault, request))
             head = standing_on(self.vault, request.session_id)
+            if request.hunks is not None:
+                from holdfast.engine.restore.chosen_hunks import preview_hunks
+
+                return preview_hunks(self.vault, scan, request, head)
             return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
 
     def restore(self, request: RestoreRequest) -> RestoreOutcome:
@@ -200,10 +204,10 @@ class Engine:
 
         return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 
-    def look(self) -> Scan:
+    def look(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
         with self._exclusive():
-            return self._look(())
+            return self._look(wanted)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         from holdfast.engine.restore.planning import read_report

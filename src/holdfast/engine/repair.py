@@ -115,6 +115,8 @@ def journal_problem(vault: Vault) -> str | None:
         for wanted in (journal.target, journal.safety):
             if vault.catalog.checkpoint(journal.session_id, wanted) is None:
                 return f"it names checkpoint {wanted}, which does not exist"
+        if journal.tree is not None and not vault.objects.contains(journal.tree):
+            return "it names a state that the store does not have"
     except StoreDamaged as error:
         return error.message
     return None

@@ -130,6 +130,8 @@ def test_hunks_are_in_the_json_only_when_asked_for(cli: CommandLine) -> None:
             "content": "text",
             "hunks": [
                 {
+                    "number": 1,
+                    "id": "4a743d062ae1",
                     "old_start": 1,
                     "old_lines": 1,
                     "new_start": 1,

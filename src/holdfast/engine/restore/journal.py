@@ -12,7 +12,8 @@ from typing import Any
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.hunk_choice import HunkChoice
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
     STAGING_PREFIX,
@@ -23,6 +24,8 @@ from holdfast.domain.paths import (
 )
 
 _VERSION = 1
+_VERSION_WITH_HUNKS = 2
+"""Only written where it is needed: what cannot restore hunks must not restore the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Journal:
     modes: dict[bytes, int]
     backwards: bool = False
     note: str | None = None
+    hunks: HunkChoice | None = None
+    tree: Digest | None = None
 
     def turned_back(self) -> Journal:
         return replace(self, backwards=True)
@@ -53,8 +58,8 @@ class Journal:
 
 def encode_journal(journal: Journal) -> bytes:
     body = json.dumps(
-        {
-            "version": _VERSION,
+        _hunk_fields(journal)
+        | {
             "token": journal.token,
             "kind": journal.kind.value,
             "session_id": journal.session_id,
@@ -74,6 +79,17 @@ def encode_journal(journal: Journal) -> bytes:
     return digest_of(body).hex().encode() + b"\n" + body
 
 
+def _hunk_fields(journal: Journal) -> dict[str, Any]:
+    if journal.hunks is None or journal.tree is None:
+        return {"version": _VERSION}
+    return {
+        "version": _VERSION_WITH_HUNKS,
+        "hunks": sorted(journal.hunks.names),
+        "context": journal.hunks.context,
+        "tree": journal.tree.hex(),
+    }
+
+
 def decode_journal(data: bytes) -> Journal:
     """`StoreDamaged` for anything but a whole journal of a known version."""
     checksum, _, body = data.partition(b"\n")
@@ -83,7 +99,7 @@ def decode_journal(data: bytes) -> Journal:
         )
     try:
         fields = json.loads(body)
-        if fields["version"] != _VERSION:
+        if fields["version"] not in (_VERSION, _VERSION_WITH_HUNKS):
             raise StoreDamaged(
                 "a later version of Holdfast left a restore unfinished", hint="upgrade Holdfast"
             )
@@ -97,6 +113,7 @@ def decode_journal(data: bytes) -> Journal:
 
 def _from_fields(fields: dict[str, Any]) -> Journal:
     """Every path is checked here, before any of them comes near the workspace."""
+    with_hunks = fields["version"] == _VERSION_WITH_HUNKS
     return Journal(
         token=fields["token"],
         kind=OperationKind(fields["kind"]),
@@ -112,6 +129,8 @@ def _from_fields(fields: dict[str, Any]) -> Journal:
         modes={_safe(path) if path else b"": mode for path, mode in fields["modes"].items()},
         backwards=fields["backwards"],
         note=fields.get("note"),
+        hunks=HunkChoice(frozenset(fields["hunks"]), fields["context"]) if with_hunks else None,
+        tree=Digest(bytes.fromhex(fields["tree"])) if with_hunks else None,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -24,7 +25,11 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RestoreRequest:
-    """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore."""
+    """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore.
+
+    With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
+    of the target's own, as soon as it was made.
+    """
 
     session_id: SessionId
     target: Checkpoint
@@ -34,6 +39,13 @@ class RestoreRequest:
     reverses: int | None = None
     note: str | None = None
     file_filter: Callable[[Path], bool] | None = None
+    hunks: HunkChoice | None = None
+    tree: Digest | None = None
+
+    @property
+    def goal(self) -> Checkpoint:
+        """The target with the tree to reach."""
+        return self.target if self.tree is None else replace(self.target, tree=self.tree)
 
     def describe(self) -> str:
         name = self.target.name or short(self.target.id)
@@ -43,6 +55,9 @@ class RestoreRequest:
             return f"Redid the restore: forward to {name}"
         if self.kind is OperationKind.RESET:
             return f"Reset to {name}"
+        if self.hunks is not None:
+            number = len(self.hunks.names)
+            return f"Restored to {name} ({number} selected {'hunk' if number == 1 else 'hunks'})"
         noun = "path" if len(self.paths) == 1 else "paths"
         some = f" ({len(self.paths)} selected {noun})" if self.paths else ""
         return f"Restored to {name}{some}"
@@ -126,6 +141,9 @@ def resulting_tree(
     as one."""
     target = request.target
     base = vault.catalog.checkpoint(request.session_id, head) if head else None
+    if request.hunks is not None and base is not None:
+        # What is left of the file's differences is still to be seen, and to be restored.
+        return ResultingTree(base.tree, base.report, base.files, base.size_bytes)
     if not request.paths or base is None:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
     chosen = {path: entry_at(vault.load_tree, target.tree, path) for path in request.paths}
@@ -194,8 +212,10 @@ def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
     """Staging may hold the only copy of a file that was changed while the restore ran; then a
     safety checkpoint that has it, else the one there is."""
     target = vault.catalog.checkpoint(journal.session_id, journal.target)
-    known = (safety.tree,) if target is None else (safety.tree, target.tree)
-    unsaved = find_unknown(vault, journal, known)
+    known = [safety.tree]
+    if target is not None:
+        known.append(journal.tree or target.tree)
+    unsaved = find_unknown(vault, journal, tuple(known))
     if not unsaved:
         return safety
     return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))

@@ -107,10 +107,12 @@ def _restore_again(
         reverses=journal.reverses,
         note=journal.note,
         file_filter=file_filter,
+        hunks=None if journal.backwards else journal.hunks,
+        tree=None if journal.backwards else journal.tree,
     )
     saved = save_present(vault, scanner, request)
-    safety = _with_later_work(vault, safety, goal, saved.scan)
-    plan = make_plan(vault, saved.scan, goal, paths=journal.paths)
+    safety = _with_later_work(vault, safety, request.goal, saved.scan)
+    plan = make_plan(vault, saved.scan, request.goal, paths=journal.paths)
     scanner.remember(saved.scan)
     carry_out(
         vault,

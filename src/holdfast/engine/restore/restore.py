@@ -52,7 +52,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
         unlocked = Unlocked(vault)
         try:
-            saved, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
+            saved, request, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
             if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
@@ -113,17 +113,21 @@ def _save_and_plan(
     request: RestoreRequest,
     head: Checkpoint | None,
     unlocked: Unlocked,
-) -> tuple[SavedTree, RestorePlan]:
+) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
     """Save the present state and plan from it; once more if unreadable paths could be opened."""
     saved = save_present(vault, scanner, request)
+    if request.hunks is not None:
+        from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
+
+        return saved, *store_and_plan_hunks(vault, saved.scan, request, head)
     plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
     if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
-        return saved, plan
+        return saved, request, plan
     saved = save_present(vault, scanner, request)
     modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
     saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
     plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
-    return saved, plan
+    return saved, request, plan
 
 
 def carry_out(
@@ -139,21 +143,7 @@ def carry_out(
 ) -> RestoreOutcome:
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
     recovery."""
-    journal = Journal(
-        token=token,
-        kind=request.kind,
-        session_id=request.session_id,
-        target=request.target.id,
-        safety=safety.id,
-        head_before=head_before,
-        reverses=request.reverses,
-        paths=request.paths,
-        best_effort=request.best_effort,
-        staging=(),
-        slots={number: step.path for number, step in enumerate(plan.steps)},
-        modes={},
-        note=request.note,
-    )
+    journal = _first_journal(request, plan, safety, token, head_before)
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
@@ -206,6 +196,32 @@ def carry_out(
         kept=plan.kept,
         warnings=plan.warnings,
         verified=not wrong,
+    )
+
+
+def _first_journal(
+    request: RestoreRequest,
+    plan: RestorePlan,
+    safety: Checkpoint,
+    token: str,
+    head_before: CheckpointId | None,
+) -> Journal:
+    return Journal(
+        token=token,
+        kind=request.kind,
+        session_id=request.session_id,
+        target=request.target.id,
+        safety=safety.id,
+        head_before=head_before,
+        reverses=request.reverses,
+        paths=request.paths,
+        best_effort=request.best_effort,
+        staging=(),
+        slots={number: step.path for number, step in enumerate(plan.steps)},
+        modes={},
+        note=request.note,
+        hunks=request.hunks,
+        tree=request.tree,
     )
 
 

@@ -7,7 +7,8 @@ and a small edit stores a small difference. Memory stays flat: one piece at a ti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from blake3 import blake3
@@ -77,39 +78,59 @@ class FileCapture:
         return None if size > CHUNK_ABOVE_BYTES else read_whole(self._fs, fd, size)
 
     def _store_in_pieces(self, fd: int, size: int) -> CapturedContent:
-        from pyfastcdc import FastCDC  # imported late: only large files need it
+        return _store_in_pieces(self._writer, self._blocks(fd))
 
-        cutter = FastCDC(
-            avg_size=_PIECE_AVERAGE_BYTES,
-            min_size=_PIECE_SMALLEST_BYTES,
-            max_size=_PIECE_LARGEST_BYTES,
-        )
-        whole = blake3(max_threads=blake3.AUTO)
-        pieces: list[Piece] = []
-        pending = b""
-        total = 0
-        while True:
-            block = self._fs.read(fd, _READ_BYTES)
-            whole.update(block)
-            total += len(block)
+    def _blocks(self, fd: int) -> Iterator[bytes]:
+        while block := self._fs.read(fd, _READ_BYTES):
             if self._meter is not None:
                 self._meter.read(len(block))
-            buffer = pending + block
-            if not buffer:
-                break
-            cuts = [bytes(chunk.data) for chunk in cutter.cut_buf(buffer)]
-            # The last cut is only a border when the file ends there.
-            pending = cuts.pop() if block else b""
-            for data in cuts:
-                digest = digest_of(data)
-                self._writer.add(digest, data)
-                pieces.append(Piece(len(data), digest))
-            if not block:
-                break
-        encoded = encode_chunk_list(pieces)
-        list_digest = digest_of(encoded)
-        self._writer.add(list_digest, encoded)
-        return CapturedContent(Digest(whole.digest()), list_digest, total)
+            yield block
+
+
+def store_content(
+    writer: ObjectWriter, blocks: Iterable[bytes], *, similar_to: Digest | None = None
+) -> CapturedContent:
+    """The same for content that comes from somewhere else than a file."""
+    coming = iter(blocks)
+    begin = b""
+    for block in coming:
+        begin += block
+        if len(begin) > CHUNK_ABOVE_BYTES:
+            return _store_in_pieces(writer, chain([begin], coming))
+    digest = digest_of(begin)
+    writer.add(digest, begin, similar_to=similar_to)
+    return CapturedContent(digest, None, len(begin))
+
+
+def _store_in_pieces(writer: ObjectWriter, blocks: Iterable[bytes]) -> CapturedContent:
+    from pyfastcdc import FastCDC  # imported late: only large files need it
+
+    cutter = FastCDC(
+        avg_size=_PIECE_AVERAGE_BYTES,
+        min_size=_PIECE_SMALLEST_BYTES,
+        max_size=_PIECE_LARGEST_BYTES,
+    )
+    whole = blake3(max_threads=blake3.AUTO)
+    pieces: list[Piece] = []
+    pending = b""
+    total = 0
+    for block in chain(blocks, [b""]):
+        whole.update(block)
+        total += len(block)
+        buffer = pending + block
+        if not buffer:
+            break
+        cuts = [bytes(chunk.data) for chunk in cutter.cut_buf(buffer)]
+        # The last cut is only a border when the content ends there.
+        pending = cuts.pop() if block else b""
+        for data in cuts:
+            digest = digest_of(data)
+            writer.add(digest, data)
+            pieces.append(Piece(len(data), digest))
+    encoded = encode_chunk_list(pieces)
+    list_digest = digest_of(encoded)
+    writer.add(list_digest, encoded)
+    return CapturedContent(Digest(whole.digest()), list_digest, total)
 
 
 def is_sparse(status: os.stat_result) -> bool:

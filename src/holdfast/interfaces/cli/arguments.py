@@ -14,6 +14,7 @@ from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.verbs import VERBS
 
 _PAGE_WIDTH = 90
+_LONGEST_CONTEXT = 10_000
 WITH_VALUE = {"-C": "DIR", "--session": "ID"}
 
 
@@ -145,6 +146,13 @@ def _require_text(options: argparse.Namespace) -> None:
 def _is_utf8(text: str) -> bool:
     """What Python could not decode stands in the text as lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def context_lines(text: str) -> int:
+    """The value of `-U`."""
+    if not (text.isascii() and text.isdigit() and int(text) <= _LONGEST_CONTEXT):
+        raise UsageError(f"-U takes a number up to {_LONGEST_CONTEXT}, not {text!r}")
+    return int(text)
 
 
 def add_restore_options(parser: Parser) -> None:

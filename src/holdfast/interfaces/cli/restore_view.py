@@ -112,9 +112,10 @@ def show_outcome(
     checked = "verified" if outcome.verified else "NOT verified"
     where = terminal.paint(target_words(request.target), CYAN)
     done, back = _WORDS[request.kind]
-    terminal.line(
-        f"{mark} {done} {where}: {summary(outcome.steps)}, {checked}, {duration(elapsed_ms)}"
-    )
+    what = summary(outcome.steps)
+    if request.hunks is not None:
+        what += f" in {count(len(request.hunks.names), 'hunk')}"
+    terminal.line(f"{mark} {done} {where}: {what}, {checked}, {duration(elapsed_ms)}")
     show_problems(terminal, "stays", outcome.kept)
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan
@@ -26,17 +28,21 @@ _HINT = "look at it with --dry-run, and go ahead with --yes"
 
 
 def restore_and_report(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    request: RestoreRequest,
+    hunks: Sequence[NumberedHunk] = (),
 ) -> int:
     """Carry out a request, or only show it; returns the exit status."""
     if invocation.options.dry_run:
-        return _preview(invocation, opened, request)
+        return _preview(invocation, opened, request, hunks)
     shown = None if invocation.options.yes else _confirm(invocation, opened, request)
     with invocation.busy("restoring", opened):
         outcome = opened.engine.restore(request)
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
-        invocation.emit(rounds | json_output.restored(outcome, invocation.elapsed_ms))
+        told = json_output.restored(outcome, invocation.elapsed_ms)
+        invocation.emit(rounds | told | _hunks_as_json(hunks))
     else:
         _show(invocation, request, outcome, shown)
         if rounds:
@@ -80,7 +86,20 @@ def _show(
             terminal.warn(warning)
 
 
-def _preview(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
+def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
+    if not hunks:
+        return {}
+    from holdfast.interfaces.cli.chosen_hunks import hunks_as_json
+
+    return {"hunks": hunks_as_json(hunks)}
+
+
+def _preview(
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    request: RestoreRequest,
+    hunks: Sequence[NumberedHunk],
+) -> int:
     with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
     if invocation.json:
@@ -88,9 +107,14 @@ def _preview(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequ
             json_output.planned(
                 request.target, plan, invocation.elapsed_ms, best_effort=request.best_effort
             )
+            | _hunks_as_json(hunks)
         )
         return 0
     show_plan(invocation.terminal, request, plan)
+    if hunks:
+        from holdfast.interfaces.cli.chosen_hunks import show_hunks
+
+        show_hunks(invocation.terminal, hunks)
     for warning in plan.warnings:
         invocation.terminal.warn(warning)
     invocation.terminal.line("Nothing was changed (dry run).")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
     from holdfast.interfaces.cli.diff_views.difference import Difference
-
-_LONGEST_CONTEXT = 10_000
 
 
 def configure(parser: Parser) -> None:
@@ -63,7 +61,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
 
     options = invocation.options
-    context = _context(options.context)
+    context = context_lines(options.context)
     if len(invocation.words) > 2:
         raise UsageError(
             f"unexpected argument {invocation.words[2]!r}: diff takes two checkpoints",
@@ -99,12 +97,6 @@ def _ends(
             found.append(opened.engine.resolve(session, word))
         before = f"{word} "
     return found[0], found[1] if len(found) > 1 else None
-
-
-def _context(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= _LONGEST_CONTEXT):
-        raise UsageError(f"-U takes a number up to {_LONGEST_CONTEXT}, not {text!r}")
-    return int(text)
 
 
 def _selected(change: Change, paths: list[bytes]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.domain.changes import Change
+from holdfast.domain.hunk_choice import NumberedHunk, numbered
 from holdfast.domain.hunks import Hunk
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
@@ -48,9 +49,14 @@ def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:
                 for cell in content.cells
             ]
     yield dumps(described)[:-1] + ', "hunks": ['
-    for number, hunk in enumerate(content.hunks() if content is not None else ()):
-        yield (", " if number else "") + dumps(_hunk(hunk))
+    for hunk in numbered(content.hunks() if content is not None else ()):
+        yield (", " if hunk.number > 1 else "") + dumps(hunk_as_json(hunk))
     yield "]}"
+
+
+def hunk_as_json(hunk: NumberedHunk) -> dict[str, Any]:
+    """With what `restore --hunk` takes: its number, and the id that only this very hunk has."""
+    return {"number": hunk.number, "id": hunk.name} | _hunk(hunk.hunk)
 
 
 def _hunk(hunk: Hunk) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.engine.vault import Vault
@@ -30,6 +32,15 @@ class Difference:
     def new_label(self) -> str:
         return self.new.id if self.new is not None else WORKSPACE
 
+    def has_numbers(self, change: Change) -> bool:
+        """Whether the hunks of this change can be restored one by one."""
+        return (
+            self.new is None
+            and isinstance(change.old, FileEntry)
+            and isinstance(change.new, FileEntry)
+            and change.old_path is None
+        )
+
     def content(self, change: Change) -> ContentDiff | None:
         """None where there is no content to compare: directories, and modes alone."""
         if change.is_directory or _same_content(change):
@@ -47,6 +58,25 @@ def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
             continue
         yield Change(change.path, ChangeType.REMOVED, change.old, None)
         yield Change(change.path, ChangeType.ADDED, None, change.new)
+
+
+def with_numbers(
+    hunks: Iterable[Hunk], *, wanted: bool = True
+) -> Iterator[tuple[int | None, Hunk]]:
+    """Each hunk with the number to restore it by; without one where there is no choice."""
+    coming = iter(hunks)
+    first = next(coming, None)
+    if first is None:
+        return
+    second = next(coming, None)
+    if second is None or not wanted:
+        yield None, first
+    else:
+        yield 1, first
+    if second is None:
+        return
+    for number, hunk in enumerate(chain([second], coming), 2):
+        yield number if wanted else None, hunk
 
 
 def notes(change: Change) -> list[str]:

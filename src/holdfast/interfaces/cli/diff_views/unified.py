@@ -19,6 +19,7 @@ from holdfast.interfaces.cli.diff_views.difference import (
     mode_change,
     notes,
     one_kind_each,
+    with_numbers,
 )
 from holdfast.interfaces.cli.terminal import (
     BOLD,
@@ -58,6 +59,10 @@ def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> 
             terminal.write_bytes(line.data + b"\n")
         return
     lines = patch_lines(difference) if exact else reading_lines(terminal, difference)
+    show_lines(terminal, lines)
+
+
+def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
     for line in lines:
         text = visible_line(line.data)
         terminal.line(terminal.paint(text, *_COLOURS[line.style]) if line.style != " " else text)
@@ -99,8 +104,9 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
             for hunk in content.hunks():
                 yield from (line for line in _lines(hunk) if line.style != "note")
         else:
-            for hunk in content.hunks():
-                yield from _hunk(hunk)
+            wanted = difference.has_numbers(change)
+            for number, hunk in with_numbers(content.hunks(), wanted=wanted):
+                yield from hunk_lines(hunk, number)
 
 
 def _is_link(change: Change) -> bool:
@@ -132,11 +138,13 @@ def _with_file_names(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> Iterator[
         if number == 0:
             yield Line("heading", b"--- " + old)
             yield Line("heading", b"+++ " + new)
-        yield from _hunk(hunk)
+        yield from hunk_lines(hunk)
 
 
-def _hunk(hunk: Hunk) -> Iterator[Line]:
-    yield Line("hunk", hunk.header())
+def hunk_lines(hunk: Hunk, number: int | None = None) -> Iterator[Line]:
+    """A hunk as a patch has it; for people with the number to restore it by."""
+    label = b"hunk %d: " % number if number is not None else b""
+    yield Line("hunk", label + hunk.header())
     yield from _lines(hunk)
 
 
