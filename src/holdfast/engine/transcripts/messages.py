@@ -1,0 +1,89 @@
+"""One message of a conversation, as it is read from an agent's transcript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from blake3 import blake3
+
+Role = Literal["user", "assistant", "tool", "system"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_NS = (1 << 63) - 1
+_KEY_BYTES = 16
+_LONGEST_ID = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptMessage:
+    """What was said, by whom, and the tool calls that belong to it.
+
+    `source_key` names the message wherever it is read again: in a file that was replaced, copied or
+    continued elsewhere. `role` is `system` for what the agent's program put into the conversation:
+    instructions, summaries of what went before. `tool_calls` are mappings of id, name and input;
+    `tool_use_ids` are the calls made here or, for the role `tool`, answered here.
+    """
+
+    source_key: str
+    role: Role
+    content: str
+    at_ns: int | None = None
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    tool_use_ids: tuple[str, ...] = ()
+
+
+def text_of(value: object) -> str:
+    """Text that can be stored: lone surrogates become visible escapes."""
+    if not isinstance(value, str):
+        return ""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def identifier(value: object) -> str | None:
+    """An id worth relying on: a short printable text."""
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and value.isprintable():
+        return value
+    return None
+
+
+def content_key(*parts: object) -> str:
+    """A name for something that has no id, from everything that is known about it."""
+    told = json.dumps(parts, sort_keys=True, default=str)
+    return blake3(told.encode("utf-8", "backslashreplace")).digest(length=_KEY_BYTES).hex()
+
+
+def nanoseconds(timestamp: object) -> int | None:
+    """Since 1970, from ISO 8601; None for anything that is not a time since then."""
+    if not isinstance(timestamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        at_ns = (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    except (ValueError, OverflowError):
+        return None
+    return at_ns if 0 <= at_ns <= _LATEST_NS else None
+
+
+def tool_call(call_id: object, name: object, given: object) -> dict[str, Any]:
+    """A call as intents and stories hold it."""
+    return {
+        "id": identifier(call_id),
+        "name": text_of(name) or "unknown",
+        "input": _storable(given),
+    }
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return text_of(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {text_of(key): _storable(item) for key, item in value.items()}
+    return value
