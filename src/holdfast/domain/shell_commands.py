@@ -1,0 +1,191 @@
+"""A shell command line as data: the simple commands in it, whatever surrounds them.
+
+Quotes are taken away, substitutions stand as commands of their own, redirections that write are
+named. `read_script` is a plain tokenizer for when no grammar is at hand: it takes every bracket
+and backtick for the border of a command, so that it sees too many commands rather than too few.
+
+Guarantees: it ends on any text, in time that is linear in the bounded part it reads.
+Not guaranteed: what variables, globs and aliases will be when the shell runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+MOST_READ = 65_536
+MOST_COMMANDS = 2_000
+_MOST_WORD = 4_096
+_DEEPEST = 4
+SUBSTITUTION = "$(…)"
+"""Stands in a word for what only the shell can know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Output that goes into a file; `appends` leaves what is there."""
+
+    target: str
+    appends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """One simple command. `fed` is text that it reads: a here-document or a here-string."""
+
+    words: tuple[str, ...]
+    redirects: tuple[Redirect, ...] = ()
+    fed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellScript:
+    """Commands in the order they stand; not `whole` when there was more than was read."""
+
+    commands: tuple[ShellCommand, ...]
+    whole: bool = True
+
+
+# Ordered: the longer operator first.
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r]+)
+      | (?P<continued>\\\n)
+      | (?P<newline>\n)
+      | (?P<comment>(?<![^\s;&|()])\#[^\n]*)
+      | (?P<herestring><<<)
+      | (?P<heredoc><<-?)
+      | (?P<duplicate>\d*[<>]&[\d-])
+      | (?P<write>(?:\d+|&)?>>|(?:\d+|&)?>\||(?:\d+|&)?>&?|<>)
+      | (?P<read><(?!\())
+      | (?P<substitution>\$\(\(?|[<>]\()
+      | (?P<border>&&|\|\||;;&|;;|;&|[;&|()`])
+      | (?P<ansi>\$'(?:[^'\\]|\\.)*(?:'|$))
+      | (?P<single>'[^']*(?:'|$))
+      | (?P<double>\$?"(?:[^"\\]|\\.)*(?:"|$))
+      | (?P<escaped>\\.)
+      | (?P<plain>[^\s;&|()<>`'"\\$]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS_OF_GRAMMAR = frozenset(
+    "if then elif else fi for while until do done case esac in select function time ! { }".split()
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def read_script(text: str, *, depth: int = 0) -> ShellScript:
+    """The commands of a text, read without a grammar."""
+    reader = _Reader(text[:MOST_READ], depth)
+    commands = tuple(reader.commands())
+    return ShellScript(commands, len(text) <= MOST_READ and len(commands) < MOST_COMMANDS)
+
+
+@dataclass(slots=True)
+class _Draft:
+    words: list[str] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    fed: list[str] = field(default_factory=list)
+
+    def finished(self) -> ShellCommand | None:
+        words = list(self.words)
+        while words and words[0] in _WORDS_OF_GRAMMAR:
+            del words[0]
+        if not words and not self.redirects:
+            return None
+        return ShellCommand(tuple(words), tuple(self.redirects), "\n".join(self.fed))
+
+
+class _Reader:
+    """Walks the tokens once; what stands in double quotes is read again for its substitutions."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self._text = text
+        self._depth = depth
+        self._drafts: list[_Draft] = [_Draft()]
+        self._word: list[str] | None = None
+        self._expecting: str | None = None
+        self._heredocs: list[tuple[str, _Draft]] = []
+        self._inner: list[str] = []
+
+    def commands(self) -> list[ShellCommand]:
+        position = 0
+        while position < len(self._text) and len(self._drafts) <= MOST_COMMANDS:
+            match = _TOKEN.match(self._text, position)
+            if match is None:  # every character is a token, so this is the end
+                break
+            position = match.end()
+            kind, token = match.lastgroup or "", match.group()
+            if kind in ("newline", "border", "substitution"):
+                self._end_command(substitutes=kind == "substitution" or token == "`")
+                if kind == "newline" and self._heredocs:
+                    position = self._read_heredocs(position)
+            else:
+                self._take(kind, token)
+        self._end_command(substitutes=False)
+        found = [c for draft in self._drafts if (c := draft.finished()) is not None]
+        if self._depth < _DEEPEST:
+            for inner in self._inner:
+                found += read_script(inner, depth=self._depth + 1).commands
+                if len(found) >= MOST_COMMANDS:
+                    break
+        return found[:MOST_COMMANDS]
+
+    def _end_command(self, *, substitutes: bool) -> None:
+        if substitutes:
+            self._append(SUBSTITUTION)
+        self._end_word()
+        if self._drafts[-1].words or self._drafts[-1].redirects:
+            self._drafts.append(_Draft())
+
+    def _read_heredocs(self, position: int) -> int:
+        """The texts that the commands of the line before read, up to their last lines."""
+        for marker, draft in self._heredocs:
+            last = re.compile(rf"^\t*{re.escape(marker)}[ \t]*$", re.MULTILINE)
+            end = last.search(self._text, position)
+            text = self._text[position : end.start() if end else len(self._text)]
+            position = end.end() if end else len(self._text)
+            draft.fed.append(text)
+            if "$(" in text or "`" in text:
+                self._inner.append(text)
+        self._heredocs.clear()
+        return position
+
+    def _take(self, kind: str, token: str) -> None:
+        if kind in ("space", "comment"):
+            self._end_word()
+        elif kind in ("write", "herestring", "heredoc", "read"):
+            self._end_word()
+            self._expecting = token.lstrip("0123456789&")
+        elif kind == "duplicate":
+            self._end_word()
+        elif kind == "single":
+            self._append(token[1:].removesuffix("'"))
+        elif kind == "ansi":
+            self._append(_ESCAPE.sub(r"\1", token[2:].removesuffix("'")))
+        elif kind == "double":
+            content = token.removeprefix("$")[1:].removesuffix('"')
+            if "$(" in content or "`" in content:
+                self._inner.append(content)
+            self._append(_ESCAPE.sub(r"\1", content))
+        elif kind == "escaped":
+            self._append(token[1])
+        elif kind == "plain":
+            self._append(token)
+
+    def _append(self, text: str) -> None:
+        if self._word is None:
+            self._word = []
+        self._word.append(text)
+
+    def _end_word(self) -> None:
+        if self._word is None:
+            return
+        word, self._word = "".join(self._word)[:_MOST_WORD], None
+        expecting, self._expecting = self._expecting, None
+        if expecting is None:
+            self._drafts[-1].words.append(word)
+        elif expecting == "<<<":
+            self._drafts[-1].fed.append(word)
+        elif expecting in ("<<", "<<-"):
+            self._heredocs.append((word, self._drafts[-1]))
+        elif expecting != "<":
+            self._drafts[-1].redirects.append(Redirect(word, expecting == ">>"))

@@ -1,0 +1,1 @@
+"""Shell commands read with a real grammar."""

@@ -1,0 +1,151 @@
+"""A shell command line taken apart: by the grammar of bash where it helps, by a tokenizer elsewhere.
+
+    plain words and separators → tokenizer; quotes, substitutions, here-documents → grammar
+    not installed, too long, or likely to keep the parser busy → tokenizer
+
+Guarantee: an answer for every text, in bounded time. The tree is walked without recursion, and what
+the parser could not make sense of is read by the tokenizer as well.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from holdfast.domain.shell_commands import (
+    MOST_COMMANDS,
+    SUBSTITUTION,
+    Redirect,
+    ShellCommand,
+    ShellScript,
+    read_script,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+MOST_PARSED_BYTES = 16_384
+# What is opened and never closed costs the parser the square of it.
+_MOST_OPENINGS = 400
+_OPENINGS = re.compile(r"<<|[({\[`]")
+_SIMPLE = re.compile(r"[\w\s./,:=@%+*?~!-]*(?:(?:&&|\|\||[;|])[\w\s./,:=@%+*?~!-]*)*\Z")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_WRITES = (">", ">>", "&>", "&>>", ">|", "<>", ">&")
+_REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
+
+
+def parse(text: str) -> ShellScript:
+    """The simple commands of a text, those in substitutions and in called shells included."""
+    if _SIMPLE.match(text[:MOST_PARSED_BYTES]) and len(text) <= MOST_PARSED_BYTES:
+        return read_script(text)
+    source = text.encode("utf-8", "replace")
+    if len(source) > MOST_PARSED_BYTES or len(_OPENINGS.findall(text)) > _MOST_OPENINGS:
+        return read_script(text)
+    language = _language()
+    if language is None:
+        return read_script(text)
+    from tree_sitter import Parser
+
+    tree = Parser(language).parse(source)  # a parser of its own: it is not for several threads
+    commands = _commands(tree.root_node)
+    if tree.root_node.has_error:
+        commands += read_script(text).commands
+    return ShellScript(tuple(commands[:MOST_COMMANDS]), len(commands) <= MOST_COMMANDS)
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language | None:
+    """The grammar, if the extra `agents` is installed."""
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language
+
+        return Language(tree_sitter_bash.language())
+    except (ImportError, ValueError):  # ValueError: a grammar of another version of the parser
+        return None
+
+
+def _commands(root: Node) -> list[ShellCommand]:
+    """In the order of the text; a redirection belongs to the last command of what it follows."""
+    found: list[ShellCommand] = []
+    waiting = [root]
+    while waiting and len(found) <= MOST_COMMANDS:
+        node = waiting.pop()
+        children = node.children
+        if node.type in ("command", "redirected_statement"):
+            command = _command(node)
+            if command is not None:
+                found.append(command)
+            if node.type == "redirected_statement":
+                # Its command is told already, together with what follows it.
+                children = [
+                    part
+                    for child in children
+                    for part in (child.children if child.type == "command" else [child])
+                ]
+        waiting += reversed(children)
+    return found
+
+
+def _command(node: Node) -> ShellCommand | None:
+    words: list[str] = []
+    redirects: list[Redirect] = []
+    fed: list[str] = []
+    for child in node.children:
+        if child.type in _REDIRECTS:
+            _redirect(child, redirects, fed)
+        elif child.type == "command":
+            inner = _command(child)
+            if inner is not None:
+                words += inner.words
+                redirects += inner.redirects
+                fed += [inner.fed] if inner.fed else []
+        elif node.type == "command":
+            words.append(_word(child))
+    if not words and not redirects:
+        return None
+    return ShellCommand(tuple(words), tuple(redirects), "\n".join(fed))
+
+
+def _redirect(node: Node, redirects: list[Redirect], fed: list[str]) -> None:
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        children = part.children
+        operators = [c.type for c in children if c.type in _WRITES]
+        if part.type == "file_redirect" and operators:
+            target = _word(children[-1])
+            if not (operators[0] == ">&" and (target.isdigit() or target == "-")):
+                redirects.append(Redirect(target, operators[0].endswith(">>")))
+        elif part.type == "herestring_redirect":
+            fed.append(_word(children[-1]))
+        elif part.type == "heredoc_body":
+            fed.append(_text(part))
+        elif part.type == "heredoc_redirect":
+            waiting += reversed(children)
+
+
+def _word(node: Node) -> str:
+    """A word without its quotes; a substitution stands as what it is, unknown."""
+    pieces: list[str] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if part.type in ("command_substitution", "process_substitution"):
+            pieces.append(SUBSTITUTION)
+        elif part.type == "raw_string":
+            pieces.append(_text(part)[1:-1])
+        elif part.type == "ansi_c_string":
+            pieces.append(_ESCAPE.sub(r"\1", _text(part)[2:-1]))
+        elif part.type == "string":
+            waiting += reversed([child for child in part.children if child.type != '"'])
+        elif part.type in ("concatenation", "command_name", "translated_string"):
+            waiting += reversed(part.children)
+        else:
+            pieces.append(_ESCAPE.sub(r"\1", _text(part)))
+    return "".join(pieces)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
