@@ -112,3 +112,19 @@ def _modules_after(calls: str) -> set[str]:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     return set(child.stderr.split())
+
+
+@pytest.mark.requirement("CL-3")
+def test_ctrl_c_while_the_command_line_is_still_loading_ends_without_a_stack_trace() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Loading:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'holdfast.interfaces.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Loading())\n"
+        "from holdfast.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
