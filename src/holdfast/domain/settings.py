@@ -126,6 +126,11 @@ class Settings:
     key_file: str = _setting(
         "", _file, "the key file that opens encrypted stores; taken from the user's file only"
     )
+    watch: str = _setting(
+        "on",
+        _choice("on", "off", "paranoid"),
+        "whether changes are watched for; paranoid compares each hint with a look at everything",
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
@@ -153,6 +158,7 @@ _EXAMPLES = {
     "max_automatic_per_hour": "30 or 0 for no limit",
     "defaults": '"on" or "off"',
     "key_file": '"~/keys/shop.key"',
+    "watch": '"on", "off" or "paranoid"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

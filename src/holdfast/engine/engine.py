@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.engine.prune import CleanupOutcome, CleanupPlan
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
-    from holdfast.ports.progress import Progress
+    from holdfast.ports.watcher import WorkspaceWatch
 
 
 class Engine:
@@ -64,6 +64,11 @@ class Engine:
                 yield
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
+
+    def use_watch(self, watch: WorkspaceWatch) -> None:
+        """Let saves look only where this watch saw something; restores still look everywhere."""
+        self._scanner.watch = watch
+        self._scanner.paranoid = self.vault.settings.watch == "paranoid"
 
     def recover(self) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one."""

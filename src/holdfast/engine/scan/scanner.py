@@ -1,5 +1,8 @@
 """A scan from start to tree: walk, annotate, build; and what to remember for the next one.
 
+With a watch over the workspace the walk goes only where something may have changed, unless there
+is any doubt, or a restore asks: a restore never relies on a watch.
+
 What is remembered is only replaced by `remember`, which the caller calls after everything that
 the scan stored is durable; a scan whose save failed leaves no trace.
 """
@@ -28,13 +31,24 @@ from holdfast.ports.stat_cache import StatCache
 if TYPE_CHECKING:
     from holdfast.engine.progress_relay import ProgressRelay
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.ports.watcher import WorkspaceWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where a scan under a watch began, whether it looked at the `whole` workspace, and whether
+    rules alone decided what it captured (`plain`)."""
+
+    mark: int
+    whole: bool
+    plain: bool = True
 
 
 @dataclass(slots=True)
 class Scan:
     """The tree of a workspace at one time. `previous` is the scan that was remembered before it;
     `fresh` are the directories that were built for it, and `encoded` their trees, for as long as a
-    store does not have them."""
+    store does not have them. `begun` is None where there is no watch."""
 
     root: DirectoryState
     tree: Digest
@@ -42,6 +56,7 @@ class Scan:
     previous: DirectoryState | None = None
     encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
+    begun: Begun | None = None
 
     @property
     def files(self) -> int:
@@ -52,16 +67,36 @@ class Scan:
         return self.root.size
 
 
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What one scan is to do; see `Scanner.scan`."""
+
+    policy: CapturePolicy
+    writer: ObjectWriter
+    started_ns: int
+    wanted: tuple[Digest, ...] = ()
+    keep_trees: bool = False
+    progress: ProgressRelay | None = None
+
+
 class Scanner:
     """Scans one workspace again and again, each time reading only what may have changed."""
 
     def __init__(self, fs: Filesystem, objects: ObjectStore, cache: StatCache | None) -> None:
-        self._fs = fs
+        self.fs = fs
+        self.watch: WorkspaceWatch | None = None
+        self.paranoid = False
+        self.restless: set[bytes] = set()
         self._objects = objects
         self._cache = cache
         self._generation: str | None = None
         self._root: DirectoryState | None = None
         self._stored: dict[bytes, bytes] = {}
+
+    @property
+    def root(self) -> DirectoryState | None:
+        """The last scan that was remembered in this process."""
+        return self._root
 
     def scan(
         self,
@@ -77,34 +112,49 @@ class Scanner:
     ) -> Scan:
         """`wanted` are trees whose paths must be captured even if rules leave them out;
         `keep_trees` is for scans whose writer stores nothing."""
+        request = ScanRequest(policy, writer, started_ns, wanted, keep_trees, progress)
         self._use_generation(generation)
+        if self.watch is not None:
+            from holdfast.engine.scan.watched_scan import watched_scan  # late: few are watched
+
+            return watched_scan(self, self.watch, root_fd, request)
+        return self.whole(root_fd, request)
+
+    def whole(self, root_fd: int, request: ScanRequest, begun: Begun | None = None) -> Scan:
+        """Look at everything."""
         previous = self._root or self._remembered(b"")
         meter = None
+        progress = request.progress
         if progress is not None and progress.live:
-            meter = self._meter(root_fd, policy, started_ns, previous, progress)
+            meter = self._meter(root_fd, request.policy, request.started_ns, previous, progress)
         walker = Walker(
-            self._fs,
-            FileCapture(self._fs, writer, started_ns, meter),
-            policy,
+            self.fs,
+            FileCapture(self.fs, request.writer, request.started_ns, meter),
+            request.policy,
             self._remembered,
-            started_ns,
+            request.started_ns,
             meter,
+            self.watch.watch if self.watch is not None else None,
         )
-        wanted_tree = WantedTree(self._load_tree, wanted) if wanted else None
-        root, skipped = annotate(walker.walk(root_fd, previous, wanted_tree))
+        wanted = WantedTree(self._load_tree, request.wanted) if request.wanted else None
+        return self.built(walker.walk(root_fd, previous, wanted), request, begun)
+
+    def built(self, walked: DirectoryState, request: ScanRequest, begun: Begun | None) -> Scan:
+        """What was walked, annotated and made into trees."""
+        root, skipped = annotate(walked)
         encoded_trees: dict[Digest, bytes] = {}
         fresh: dict[bytes, DirectoryState] = {}
 
         def sink(path: bytes, state: DirectoryState, encoded: bytes) -> None:
             assert state.digest is not None
-            writer.add(state.digest, encoded, similar_to=state.base)
-            if keep_trees:
+            request.writer.add(state.digest, encoded, similar_to=state.base)
+            if request.keep_trees:
                 encoded_trees[state.digest] = encoded
             fresh[path] = state
 
         build_trees(root, b"", sink)
         assert root.digest is not None
-        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh)
+        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh, begun)
 
     def _meter(
         self,
@@ -119,8 +169,8 @@ class Scanner:
         if previous is not None:
             return ScanMeter(progress, "reading files", previous.files)
         counted = ScanMeter(progress, "counting files", None)
-        capture = NothingRead(self._fs, started_ns)
-        Walker(self._fs, capture, policy, _nothing_known, started_ns, counted).walk(
+        capture = NothingRead(self.fs, started_ns)
+        Walker(self.fs, capture, policy, _nothing_known, started_ns, counted).walk(
             root_fd, None, None
         )
         return ScanMeter(progress, "reading files", counted.files)
@@ -129,6 +179,10 @@ class Scanner:
         """Keep this scan for the next one, in this process and, through the cache, beyond it."""
         before, self._root = self._root, scan.root
         self._stored = {}
+        if self.watch is not None and scan.begun is not None:
+            from holdfast.engine.scan.watched_scan import remember_watched
+
+            remember_watched(self, self.watch, scan, scan.begun)
         if self._cache is None or self._generation is None or not scan.fresh:
             return
         self._cache.update(self._generation, _changed_entries(before, scan.fresh))
@@ -162,13 +216,13 @@ def _changed_entries(
 ) -> Iterator[tuple[bytes, bytes | None]]:
     """What the cache has to store, one at a time, and which directories it can forget."""
     for path, state in fresh.items():
-        earlier = _state_at(before, path)
+        earlier = state_at(before, path)
         for name in earlier.children.keys() - state.children.keys() if earlier else ():
             yield join(path, name), None
         yield path, encode_state(state)
 
 
-def _state_at(root: DirectoryState | None, path: bytes) -> DirectoryState | None:
+def state_at(root: DirectoryState | None, path: bytes) -> DirectoryState | None:
     state: object = root
     for name in path.split(b"/") if path else ():
         if not isinstance(state, DirectoryState):

@@ -35,7 +35,7 @@ from holdfast.engine.scan.wanted import WantedTree
 if TYPE_CHECKING:
     from holdfast.engine.scan.walker import Walker
 
-_VOLATILE = (SkipReason.TOO_LARGE, SkipReason.UNREADABLE, SkipReason.TOO_DEEP, SkipReason.FILTERED)
+VOLATILE = (SkipReason.TOO_LARGE, SkipReason.UNREADABLE, SkipReason.TOO_DEEP, SkipReason.FILTERED)
 """Reasons that can pass without the directory's own times changing."""
 
 _EXCEPTIONS = (Mode.ONLY_LISTED, Mode.ONLY_EXPLICIT)
@@ -136,7 +136,7 @@ class Survey:
                 self._read(name, status)
             except (_Swapped, FileNotFoundError):
                 return None
-        if any(note.reason in _VOLATILE for note in self._skipped):
+        if any(note.reason in VOLATILE for note in self._skipped):
             return None
         state.replace_rows(self._files)
         for name in self._files:
@@ -159,7 +159,7 @@ class Survey:
 
     def _skip(self, name: bytes, reason: SkipReason, detail: str = "") -> None:
         self._skipped.append(Skipped(join(self._path, name), reason, detail))
-        if reason in _VOLATILE:
+        if reason in VOLATILE:
             self._cannot_settle = True
 
     def _take(self, name: bytes, rules: DirectoryRules) -> None:

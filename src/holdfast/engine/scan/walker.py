@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 800
-_DEEP = 100
+DEEP = 100
 _DEEP_RECURSION = 8 * DEEPEST
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000
@@ -44,7 +44,8 @@ _SWAPPED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 
 
 class Walker:
-    """One scan. `remembered` gives what was known of a directory before."""
+    """One scan. `remembered` gives what was known of a directory before; `watch` is told of each
+    directory before it is looked at."""
 
     def __init__(
         self,
@@ -54,9 +55,11 @@ class Walker:
         remembered: Callable[[bytes], DirectoryState | None],
         started_ns: int,
         meter: ScanMeter | None = None,
+        watch: Callable[[bytes, int], None] | None = None,
     ) -> None:
         self.fs = fs
         self.meter = meter
+        self._watch = watch
         self.capture = capture
         self.policy = policy
         self._remembered = remembered
@@ -67,9 +70,15 @@ class Walker:
         self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
     ) -> DirectoryState:
         rules = self._rule_files.above_root()
+        self.begin_directory(b"", root_fd)
         state = self.visit(root_fd, b"", previous, rules, wanted, 0)
         assert isinstance(state, DirectoryState)
         return state
+
+    def begin_directory(self, path: bytes, fd: int) -> None:
+        """Whatever changes in the directory from here on is told to the next scan."""
+        if self._watch is not None:
+            self._watch(path, fd)
 
     def is_settled(self, ctime_ns: int) -> bool:
         """Whether a later change must show in the times. File systems that keep whole seconds
@@ -89,13 +98,15 @@ class Walker:
     ) -> DirectoryState | Skipped:
         """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
         below = join(path, name)
-        if depth == _DEEP:
-            _allow_deep_recursion()
+        if depth == DEEP:
+            allow_deep_recursion()
         if depth >= DEEPEST:
             return Skipped(below, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
         child_wanted = wanted.below(name) if wanted is not None else None
         child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
         try:
+            if self._watch is not None:
+                self._watch(below, child_fd)
             previous = previous or self._remembered(below)
             return self.visit(child_fd, below, previous, rules, child_wanted, depth + 1)
         finally:
@@ -147,14 +158,10 @@ class Walker:
 
         This and `_changed_files` are what an unchanged checkpoint costs.
         """
-        changed = self._changed_files(fd, previous) if previous.names else ()
-        if changed is None or (previous.symlinks and not self._links_unchanged(fd, previous)):
+        again = self._files_again(fd, path, previous)
+        if again is None:
             return None
-        state: DirectoryState | None = None
-        if changed:
-            state = Survey(self, fd, path, previous, None, 0).read_again(changed)
-            if state is None:
-                return None
+        state = None if again is previous else again
         opened, closed, looked = self.fs.open, self.fs.close, self.fs.fstat
         for name, known in previous.children.items():
             try:
@@ -166,8 +173,10 @@ class Walker:
             below = path + b"/" + name if path else name
             deeper = wanted.below(name) if wanted is not None else None
             try:
+                if self._watch is not None:
+                    self._watch(below, child_fd)
                 child: DirectoryState | Skipped | None = None
-                if type(known) is DirectoryState and depth < _DEEP:
+                if type(known) is DirectoryState and depth < DEEP:
                     st = looked(child_fd)
                     if (
                         known.key == (st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_mode)
@@ -195,6 +204,18 @@ class Walker:
             self.meter.passed(len(previous.rows) // ROW.size)
         return state or previous
 
+    def _files_again(
+        self, fd: int, path: bytes, previous: DirectoryState
+    ) -> DirectoryState | None:
+        """The directory with its changed files read anew, itself if there are none; None when
+        more than that changed."""
+        changed = self._changed_files(fd, previous) if previous.names else ()
+        if changed is None or (previous.symlinks and not self._links_unchanged(fd, previous)):
+            return None
+        if not changed:
+            return previous
+        return Survey(self, fd, path, previous, None, 0).read_again(changed)
+
     def _visit_child(
         self,
         fd: int,
@@ -205,8 +226,8 @@ class Walker:
         depth: int,
     ) -> DirectoryState | Skipped:
         """A child about which more is to be found out than that it is unchanged."""
-        if depth == _DEEP:
-            _allow_deep_recursion()
+        if depth == DEEP:
+            allow_deep_recursion()
         if depth > DEEPEST:
             return Skipped(path, SkipReason.TOO_DEEP, f"more than {DEEPEST} levels")
         state = known if isinstance(known, DirectoryState) else self._remembered(path)
@@ -252,7 +273,7 @@ class Walker:
         return True
 
 
-def _allow_deep_recursion() -> None:
+def allow_deep_recursion() -> None:
     """Very deep trees need more frames than Python allows by default. Frames of Python functions
     lie on the heap, so the higher limit costs nothing; it is never lowered again, because another
     thread may be deep down as well."""

@@ -1,0 +1,150 @@
+"""Storms of random changes under watch, compared with a scan from nothing after every save."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.support.composition import configure
+from tests.support.hostile_trees import fill
+from tests.support.watched_workspaces import Watched, watched
+
+pytestmark = pytest.mark.requirement("AU-6")
+
+NAMES = (b"a", b"b", b"cache", b"\xff", b"x.log", b"sp ace\n", b".git", b"node_modules")
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)
+contents = st.sampled_from([b"", b"one\n", b"two\n", b"x" * 3000])
+RULES = (b"", b"*.log\n", b"cache/\n", b"b\n!a/b\n", b"/a\n")
+
+
+class Storm(RuleBasedStateMachine):
+    """Whatever a program can do to a tree, from outside and through names it knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cleanup = ExitStack()
+
+    @initialize(paranoid=st.booleans(), include=st.sampled_from([[], ["x.log"], ["cache"]]))
+    def begin(self, paranoid: bool, include: list[str]) -> None:
+        # Hypothesis runs many examples within one test: each needs a home of its own.
+        top = Path(tempfile.mkdtemp(prefix="storm-"))
+        self.cleanup.callback(shutil.rmtree, top, ignore_errors=True)
+        self.root = top / "workspace"
+        self.root.mkdir()
+        self.outside = top / "outside"
+        self.outside.mkdir()
+        configure(
+            self.root,
+            watch="paranoid" if paranoid else "on",
+            include=include,
+            max_manual_checkpoints=0,
+        )
+        self.one: Watched = self.cleanup.enter_context(watched(self.root))
+        self.one.save()
+
+    def at(self, path: bytes) -> bytes:
+        return os.path.join(os.fsencode(self.root), path)
+
+    @rule(path=paths, content=contents, append=st.booleans())
+    def write(self, path: bytes, content: bytes, append: bool) -> None:
+        self._try(lambda: os.makedirs(os.path.dirname(self.at(path)), exist_ok=True))
+
+        def write() -> None:
+            with open(self.at(path), "ab" if append else "wb") as file:
+                file.write(content)
+
+        self._try(write)
+
+    @rule(where=paths, rules=st.sampled_from(RULES), name=st.sampled_from([".gitignore"]))
+    def write_rules(self, where: bytes, rules: bytes, name: str) -> None:
+        directory = os.path.dirname(self.at(where))
+        if os.path.isdir(directory) and not os.path.islink(directory):
+            self._try(lambda: fill(Path(os.fsdecode(directory)) / name, rules) and None)
+
+    @rule(source=paths, other=paths)
+    def move(self, source: bytes, other: bytes) -> None:
+        self._try(lambda: os.rename(self.at(source), self.at(other)))
+
+    @rule(path=paths)
+    def move_out(self, path: bytes) -> None:
+        self._try(lambda: os.rename(self.at(path), os.fsencode(self.outside / "kept")))
+
+    @rule(path=paths)
+    def move_in(self, path: bytes) -> None:
+        self._try(lambda: os.rename(os.fsencode(self.outside / "kept"), self.at(path)))
+
+    @rule(name=st.sampled_from(NAMES), content=contents)
+    def change_outside(self, name: bytes, content: bytes) -> None:
+        def write() -> None:
+            with open(os.fsencode(self.outside / "kept") + b"/" + name, "wb") as file:
+                file.write(content)
+
+        self._try(write)
+
+    @rule(path=paths)
+    def remove(self, path: bytes) -> None:
+        place = self.at(path)
+        if os.path.isdir(place) and not os.path.islink(place):
+            shutil.rmtree(place)
+        else:
+            self._try(lambda: os.unlink(place))
+
+    @rule(path=paths, mode=st.sampled_from([0o600, 0o644, 0o755, 0o700]))
+    def change_mode(self, path: bytes, mode: int) -> None:
+        place = self.at(path)
+        if os.path.isdir(place):
+            mode |= 0o700
+        if not os.path.islink(place):
+            self._try(lambda: os.chmod(place, mode))
+
+    @rule(path=paths, other=paths)
+    def symlink(self, path: bytes, other: bytes) -> None:
+        self._try(lambda: os.symlink(other, self.at(path)))
+
+    @rule(path=paths, other=paths)
+    def hard_link(self, path: bytes, other: bytes) -> None:
+        self._try(lambda: os.link(self.at(other), self.at(path), follow_symlinks=False))
+
+    @rule()
+    def save(self) -> None:
+        expected = self.one.from_nothing()
+        outcome = self.one.save()
+        assert outcome.tree == expected[0]
+
+    @rule()
+    def look_without_keeping(self) -> None:
+        self.one.engine.look()
+
+    @rule()
+    def go_back(self) -> None:
+        first = self.one.engine.resolve(self.one.save().session_id, "initial")
+        # Ignored things may lie in the way; that they stay is proven elsewhere.
+        self.one.opened.restore(first.id, best_effort=True)
+
+    @invariant()
+    def the_hint_finds_what_a_scan_from_nothing_finds(self) -> None:
+        if hasattr(self, "one"):
+            assert self.one.seen() == self.one.from_nothing()
+            assert self.one.status.differences == 0
+
+    @staticmethod
+    def _try(action: object) -> None:
+        """What cannot be done to the tree as it is, is not done."""
+        try:
+            assert callable(action)
+            action()
+        except (OSError, shutil.Error):
+            return
+
+    def teardown(self) -> None:
+        self.cleanup.close()
+
+
+TestStorm = Storm.TestCase

@@ -1,0 +1,79 @@
+"""A workspace with an engine that is told of changes, and a scan from nothing to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.engine import Engine
+from holdfast.engine.save import capture_policy
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.watcher import WatchStatus
+from holdfast.store.system import SystemClock
+from holdfast.store.watching.inotify import InotifyWatcher
+from holdfast.store.watching.inotify_watch import InotifyWatch
+from tests.support.composition import Composed, composed
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One workspace under one watch."""
+
+    opened: Composed
+    watcher: InotifyWatcher
+    watch: InotifyWatch
+
+    @property
+    def engine(self) -> Engine:
+        return self.opened.engine
+
+    @property
+    def status(self) -> WatchStatus:
+        return self.watch.status()
+
+    def save(self) -> Checkpoint:
+        return self.opened.save()
+
+    def settle(self) -> None:
+        """Saves until a save needed the hint alone."""
+        for _ in range(3):
+            before = self.status.hinted_scans
+            self.save()
+            if self.status.hinted_scans > before:
+                return
+        raise AssertionError(f"the watch is not trusted: {self.status}")
+
+    def seen(self) -> tuple[bytes, list[tuple[bytes, str]]]:
+        """Tree and report, as the next save would have them."""
+        scan = self.engine.look()
+        return scan.tree, [(skip.path, skip.describe()) for skip in scan.skipped]
+
+    def from_nothing(self) -> tuple[bytes, list[tuple[bytes, str]]]:
+        """The same, found out without any memory and without a watch."""
+        vault = self.engine.vault
+        with vault.open_root() as root_fd:
+            scan = Scanner(vault.fs, vault.objects, None).scan(
+                root_fd,
+                capture_policy(vault),
+                DiscardingWriter(),
+                generation="none",
+                started_ns=vault.clock.now_ns(),
+            )
+        return scan.tree, [(skip.path, skip.describe()) for skip in scan.skipped]
+
+
+@contextmanager
+def watched(workspace: Path, *, fs: Filesystem | None = None) -> Iterator[Watched]:
+    watcher = InotifyWatcher(SystemClock())
+    try:
+        with composed(workspace, fs=fs) as opened:
+            watch = watcher.open(bytes(opened.engine.vault.workspace))
+            opened.engine.use_watch(watch)
+            yield Watched(opened, watcher, watch)
+    finally:
+        watcher.close()
