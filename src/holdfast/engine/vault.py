@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.domain.ids import Digest
@@ -19,6 +20,9 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
+
+if TYPE_CHECKING:
+    from holdfast.ports.story import Story
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -37,6 +41,11 @@ class Vault:
     ids: IdSource
     settings: Settings
     progress: ProgressRelay = field(default_factory=ProgressRelay)
+
+    @property
+    def story(self) -> Story:
+        """Opened when first asked; `access.has_story` tells whether there is one."""
+        return self.access.story
 
     def load_tree(self, digest: Digest) -> Tree:
         return decode_tree(self.objects.read(digest))

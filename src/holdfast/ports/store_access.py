@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.ids import WorkspaceId
+
+if TYPE_CHECKING:
+    from holdfast.ports.story import Story
 
 
 class StoreAccess(Protocol):
@@ -23,6 +26,15 @@ class StoreAccess(Protocol):
 
         Re-entrant. What another process left unfinished in the store is put right on entry.
         """
+        ...
+
+    @property
+    def story(self) -> Story:
+        """What was said and done around the checkpoints; opened when it is first asked."""
+        ...
+
+    def has_story(self) -> bool:
+        """Whether anything was ever said: one look, nothing is opened."""
         ...
 
     def read_journal(self) -> bytes | None:

@@ -1,18 +1,21 @@
 """What was said and done around the checkpoints: messages, annotations, edits, notices.
 
 Kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
-damaged story costs no checkpoint. Every write is durable when it returns. Reads need no lock.
+damaged story costs no checkpoint. Every write is durable when it returns. Reads need no lock. A
+story that is not there yet reads as an empty one; the first write makes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
+from holdfast.domain.rollbacks import Rollback
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,15 @@ class NewMessage:
 
 
 class Story(Protocol):
-    def add_messages(self, session_id: SessionId, new: Sequence[NewMessage]) -> Sequence[Message]:
+    def add_messages(
+        self,
+        session_id: SessionId,
+        new: Sequence[NewMessage],
+        *,
+        fact: tuple[str, str] | None = None,
+    ) -> Sequence[Message]:
         """All or none, in this order, after the last one; one whose `source_key` the session has
-        already is left out of the result."""
+        already is left out of the result. `fact` (name, value) is noted together with them."""
         ...
 
     def message_count(self, session_id: SessionId) -> int:
@@ -45,6 +54,10 @@ class Story(Protocol):
     def messages_after(self, sequence: int, limit: int) -> Sequence[tuple[int, Message]]:
         """Of all sessions, in the order in which they were added, each with its number in that
         order: how an index catches up."""
+        ...
+
+    def has_source(self, session_id: SessionId, source_key: str) -> bool:
+        """Whether the session has a message of that key."""
         ...
 
     def annotate(
@@ -74,7 +87,86 @@ class Story(Protocol):
         """Of all sessions, every revision that came after, in order."""
         ...
 
+    def rollbacks(self, session_id: SessionId) -> Sequence[Rollback]:
+        """What restores did to the conversation, in the order of operations."""
+        ...
+
+    def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
+        """False, and nothing is added, when one of that operation or a later one is there."""
+        ...
+
+    def fact(self, session_id: SessionId, name: str) -> str | None:
+        """Something small that was noted about a session."""
+        ...
+
+    def set_fact(
+        self, session_id: SessionId, name: str, value: str, *, expected: str | None
+    ) -> bool:
+        """Note it if it is still what was `expected`: of several who try, one succeeds."""
+        ...
+
+    def begin(self, new: NewActivity) -> Activity:
+        """Open until `settle`."""
+        ...
+
+    def settle(
+        self,
+        number: int,
+        status: ActivityStatus,
+        *,
+        at_ns: int,
+        outcome: str | None = None,
+        diff: bytes | None = None,
+    ) -> Activity | None:
+        """The activity as it ended; None when it is not open (any more)."""
+        ...
+
+    def activity(self, number: int) -> Activity | None: ...
+
+    def activities(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[Activity]:
+        """In the order in which they were begun."""
+        ...
+
+    def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
+        """Of one session or all, in the order in which they were begun."""
+        ...
+
+    def diff_of(self, number: int) -> bytes | None:
+        """What an activity changed, as it was given to `settle`."""
+        ...
+
+    def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
+        """Add what comes from another story, with index, number and revision as they are; how many
+        rows that were. What is there already stays; a message that would leave a gap is not
+        taken. `rolled_back_by` and `sequence` are not taken over."""
+        ...
+
+    def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
+        """Remove the annotations and activities of checkpoints; how many rows that were."""
+        ...
+
+    def forget_paths(self, paths: Sequence[bytes]) -> int:
+        """Remove every edit that is about one of the paths or something below it."""
+        ...
+
     def generation(self) -> str:
         """Another value whenever what was once told may no longer hold: rows were removed for good,
         or the story was rebuilt. An index of it then begins anew."""
         ...
+
+    def erase_traces(self) -> None:
+        """Leave nothing of removed rows on the medium; `Busy` when somebody's reading keeps it
+        from that."""
+        ...
+
+    def size_bytes(self) -> int:
+        """What it takes on disk."""
+        ...
+
+    def check(self) -> Iterator[str]:
+        """Problems of the story's own structure."""
+        ...
+
+    def close(self) -> None: ...

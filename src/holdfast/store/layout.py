@@ -10,9 +10,11 @@ $HOLDFAST_HOME/
     catalog.db                  sessions, checkpoints, operations, settings
     objects/index.db            where each object is (rebuildable)
     objects/packs/*.pack        content
+    story.db, story.lock        messages, annotations, edits; not there before the first of them
     stat-cache.db               speeds up scans (may be lost)
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
+    story.suspect               the same for story.db: only after a failed sync of it
     suspect                     only after a failed sync, until its files have been read back
     purge                       only while content is being removed for good
     set-aside/                  what a repair took out of the way; nothing reads it
@@ -75,6 +77,14 @@ class StoreLayout:
     @property
     def objects(self) -> Path:
         return self.directory / "objects"
+
+    @property
+    def story(self) -> Path:
+        return self.directory / "story.db"
+
+    @property
+    def story_lock(self) -> Path:
+        return self.directory / "story.lock"
 
     @property
     def stat_cache(self) -> Path:

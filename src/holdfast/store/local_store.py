@@ -34,6 +34,8 @@ from holdfast.store.store_place import StorePlace
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.ports.story import Story
+    from holdfast.store.encryption.cipher import StoreKeys
     from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.store.encryption.unlocking import Unlocked
 
@@ -66,7 +68,9 @@ class LocalStore(StorePlace):
             StoreLock(layout.lock, clock, purpose=purpose),
             Suspicion(fs, layout.suspect),
             keys.cipher("journal") if keys else None,
+            open_story=lambda: self._opened_story(keys),
         )
+        self._clock = clock
         self._ready = False
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
             self._require_catalog()
@@ -184,6 +188,14 @@ class LocalStore(StorePlace):
         if notes_are_damaged(self._lock.read_notes(NOTES_BYTES)):
             yield "the note of what was acknowledged last is damaged (I3)"
 
+    def _opened_story(self, keys: StoreKeys | None) -> Story:
+        from holdfast.store.story.opening import open_story  # a save without a story needs none
+
+        cipher = None if keys is None else lambda: keys.cipher("story")
+        return open_story(
+            self._fs, self._layout, self._clock, lambda: self.lock_timeout_s, cipher=cipher
+        )
+
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""
         from holdfast.store.encryption.unlocking import read_key_slots
@@ -212,6 +224,7 @@ class LocalStore(StorePlace):
             )
 
     def close(self) -> None:
+        self.close_story()
         self.stat_cache.close()
         self.objects.close()
         self.catalog.close()

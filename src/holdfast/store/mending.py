@@ -25,6 +25,7 @@ from holdfast.domain.errors import HoldfastError, NewerStore, StoreDamaged
 from holdfast.domain.repair_plans import CatalogLosses
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.story import Story
 from holdfast.store.acknowledged import (
     NOTES_BYTES,
     SLOT_BYTES,
@@ -42,6 +43,7 @@ from holdfast.store.setting_aside import make_place, set_aside, sync
 from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.store_place import StorePlace
+from holdfast.store.story.opening import open_story
 from holdfast.store.suspicion import Suspicion
 
 _SCRATCH = "repairing"
@@ -112,6 +114,7 @@ class StoreMender:
                     self._workspace,
                     self._lock,
                     Suspicion(self._fs, self._layout.suspect),
+                    open_story=self._opened_story,
                 ),
                 stat_cache,
                 self._description_problem(),
@@ -120,6 +123,9 @@ class StoreMender:
                 self._index_problem(objects),
                 self._marker.exists(),
             )
+
+    def _opened_story(self) -> Story:
+        return open_story(self._fs, self._layout, self._clock, lambda: _LOCK_TIMEOUT_S)
 
     def _readable_catalog(self) -> tuple[Path, CatalogLosses | None, tuple[str, ...]]:
         """A copy that can be read: of the catalog itself, or of what is left of it."""

@@ -48,7 +48,7 @@ def read_back(
             sync_directory(fs, os.fsencode(path))
         for purpose, path in databases.items():
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
-                _read_back_database(fs, path, keys.cipher(purpose) if keys else None)
+                read_back_database(fs, path, keys.cipher(purpose) if keys else None)
         for number in objects.packs.numbers():
             path = Path(os.fsdecode(objects.packs.path(number)))
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
@@ -92,7 +92,7 @@ def _read_back_pack(fs: Filesystem, objects: LocalObjectStore, number: int, path
             objects.index.replace_pack(number, sound, (number, known))
 
 
-def _read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> None:
+def read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> None:
     """A connection of its own: those in use have pages in memory that were never read back."""
     _drop_cached(fs, path)
     try:

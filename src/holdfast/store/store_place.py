@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from holdfast.store.store_lock import StoreLock
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.ports.story import Story
     from holdfast.store.encryption.cipher import Cipher
 
 
@@ -38,6 +39,8 @@ class StorePlace:
         lock: StoreLock,
         suspicion: Suspicion,
         note_cipher: Cipher | None = None,
+        *,
+        open_story: Callable[[], Story],
     ) -> None:
         self._fs = fs
         self._layout = layout
@@ -45,12 +48,27 @@ class StorePlace:
         self._lock = lock
         self._suspicion = suspicion
         self._note_cipher = note_cipher
+        self._open_story = open_story
+        self._story: Story | None = None
         self.lock_timeout_s = 30.0
 
     @contextmanager
     def exclusive(self, *, wait: bool = True) -> Iterator[None]:
         with self._lock.hold(self.lock_timeout_s if wait else 0.0):
             yield
+
+    @property
+    def story(self) -> Story:
+        if self._story is None:
+            self._story = self._open_story()
+        return self._story
+
+    def has_story(self) -> bool:
+        return os.path.exists(self._layout.story)
+
+    def close_story(self) -> None:
+        if self._story is not None:
+            self._story.close()
 
     @property
     def directory(self) -> Path:

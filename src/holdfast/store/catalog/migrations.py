@@ -235,13 +235,17 @@ def applied_migrations(db: apsw.Connection) -> tuple[str, ...]:
     return tuple(name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name"))
 
 
-def require_known(applied: tuple[str, ...]) -> None:
-    known = [migration.name for migration in MIGRATIONS]
+def require_known(
+    applied: tuple[str, ...],
+    migrations: tuple[Migration, ...] = MIGRATIONS,
+    database: str = "catalog",
+) -> None:
+    known = [migration.name for migration in migrations]
     unknown = sorted(set(applied) - set(known))
     # A later version has every step of this one: without them an unknown name is a changed byte.
     if unknown and not set(known) <= set(applied):
         raise StoreDamaged(
-            f"the catalog's list of steps is damaged: it has {unknown[-1]!a}",
+            f"the {database}'s list of steps is damaged: it has {unknown[-1]!a}",
             hint="run: holdfast repair",
         )
     if unknown:

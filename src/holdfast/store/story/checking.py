@@ -1,0 +1,59 @@
+"""Verifying a story: file, schema, rows, and that no message is missing. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import apsw
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.store.catalog.checking import file_is_whole, found_problems
+from holdfast.store.catalog.rows import is_sealed
+from holdfast.store.story.migrations import migrate_story
+from holdfast.store.story.rows import COLUMNS
+from holdfast.store.story.story_file import StoryFile
+
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+
+
+def problems(file: StoryFile) -> Iterator[str]:
+    try:
+        if forgotten := file.forgotten():
+            yield forgotten
+        with file.reading() as db:
+            if db is not None:
+                yield from found_problems(db, CHECKS)
+    except StoreDamaged as error:
+        yield error.message
+
+
+def schema_is_ours(db: apsw.Connection) -> Iterator[str]:
+    expected = apsw.Connection(":memory:")
+    migrate_story(expected)
+    if db.execute(_SCHEMA).fetchall() != expected.execute(_SCHEMA).fetchall():
+        yield "the schema is not the one that Holdfast made"
+    expected.close()
+
+
+def rows_match_their_checksums(db: apsw.Connection) -> Iterator[str]:
+    for table, columns in COLUMNS.items():
+        for row in db.execute(f"SELECT {columns} FROM {table}"):
+            if not is_sealed(table, row):
+                yield f"a row of {table} ({row[0]!a}) does not match its checksum"
+
+
+def no_message_is_missing(db: apsw.Connection) -> Iterator[str]:
+    query = (
+        "SELECT session_id, max(position) + 1 - count(*) FROM messages GROUP BY session_id"
+        " HAVING max(position) + 1 <> count(*) ORDER BY session_id"
+    )
+    for session_id, missing in db.execute(query):
+        yield f"{missing} messages of session {session_id!a} are missing"
+
+
+CHECKS: tuple[Callable[[apsw.Connection], Iterator[str]], ...] = (
+    file_is_whole,
+    schema_is_ours,
+    rows_match_their_checksums,
+    no_message_is_missing,
+)
