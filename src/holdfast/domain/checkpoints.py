@@ -60,6 +60,8 @@ class SkipReason(StrEnum):
     OUTSIDE_LINK = "hardlink to a path outside the workspace"
     PURGED = "removed for good by holdfast purge"
     LOST = "lost to damage of the store"
+    SHARED_MEMORY = "made anew by whoever opens the database"
+    TRANSACTION = "belongs to a database transaction that is under way"
 
     @property
     def is_failure(self) -> bool:

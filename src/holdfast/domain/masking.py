@@ -21,7 +21,10 @@ _VALUE = r"(?:\"[^\"]*+\"?|'[^']*+'?|[^\s\"'&;|,}]++)"
 _ASSIGNED = re.compile(rf"(?<![\w.-])([\w.-]++)([\"']?\s{{0,3}}[=:]\s{{0,3}}){_VALUE}")
 _OPTION = re.compile(rf"(?<!\S)(--?[\w.-]++)(\s{{1,3}})(?!-){_VALUE}")
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [^-]*-----|\Z)", re.S), MASK),
+    (
+        re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [^-]*-----|\Z)", re.S),
+        MASK,
+    ),
     (re.compile(r"(?i)\b(bearer|basic|token)(\s{1,3})[\w.~+/=-]{8,}+"), rf"\1\2{MASK}"),
     (re.compile(r"(?i)\b(authorization\s?:\s?)(?:\w{1,20}\s)?[\w.~+/=-]{6,}+"), rf"\1{MASK}"),
     (re.compile(r"(://[^\s/:@]{0,200}):[^\s/@]{1,500}@"), rf"\1:{MASK}@"),

@@ -102,8 +102,13 @@ def plan_restore(
     paths: Collection[bytes] = (),
     current_skipped: SkippedPaths | None = None,
     target_skipped: SkippedPaths | None = None,
+    under_way: Collection[bytes] = (),
 ) -> RestorePlan:
-    """The steps from `current` to `target`, for all paths or for those under `paths`."""
+    """The steps from `current` to `target`, for all paths or for those under `paths`.
+
+    `under_way` are databases that somebody is changing: the journal of that beside another state
+    would destroy it.
+    """
     in_the_way = _Lookup(current_skipped or {})
     left_out_then = _Lookup(target_skipped or {})
     blocked: list[Blocked] = []
@@ -116,13 +121,18 @@ def plan_restore(
         if change.new is not None and (reason := in_the_way.covering(change.path)):
             blocked.append(Blocked(change.path, f"the present one is not saved: {reason}"))
             continue
+        if change.path in under_way:
+            blocked.append(Blocked(change.path, "a transaction of this database is under way"))
+            continue
         changes.append(change)
     changes = _keep_occupied_directories(changes, in_the_way, kept, blocked)
     changes = _outside(changes, {b.path for b in blocked})
     steps = [step for change in changes for step in _steps_for(change)]
-    return RestorePlan(
-        steps=tuple(sorted(steps, key=_running_order)), blocked=tuple(blocked), kept=tuple(kept)
-    )
+    return RestorePlan(in_running_order(steps), blocked=tuple(blocked), kept=tuple(kept))
+
+
+def in_running_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    return tuple(sorted(steps, key=_running_order))
 
 
 def _chosen(changes: Iterable[Change], paths: Collection[bytes]) -> Iterable[Change]:

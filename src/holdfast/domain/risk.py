@@ -79,9 +79,7 @@ def assess(
 class _Walk:
     """The commands one after the other, with the directory that `cd` leads to."""
 
-    def __init__(
-        self, workspace: str, directory: str, parse: Callable[[str], ShellScript]
-    ) -> None:
+    def __init__(self, workspace: str, directory: str, parse: Callable[[str], ShellScript]) -> None:
         self._workspace = workspace
         self._directory = directory
         self._parse = parse

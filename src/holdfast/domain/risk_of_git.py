@@ -92,7 +92,9 @@ def _clean(rest: list[str]) -> tuple[RiskGrade, str | None]:
 
 
 def _push(rest: list[str]) -> tuple[RiskGrade, str | None]:
-    forced = _has(rest)("f", "--force", "--force-with-lease", "--mirror", "--delete", "d", "--prune")
+    forced = _has(rest)(
+        "f", "--force", "--force-with-lease", "--mirror", "--delete", "d", "--prune"
+    )
     if forced or any(word.startswith(("+", ":")) for word in rest):
         return RiskGrade.RISKY, "a forced push cannot be undone from here"
     return RiskGrade.NOTABLE, "git push cannot be undone from here"

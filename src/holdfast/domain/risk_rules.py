@@ -112,7 +112,9 @@ def called_script(words: Sequence[str]) -> str | None:
     if name == "find":
         for position, word in enumerate(words):
             if word in ("-exec", "-execdir", "-ok", "-okdir"):
-                return " ".join(w if w != "{}" else "*" for w in words[position + 1 :]).rstrip(";+ ")
+                return " ".join(w if w != "{}" else "*" for w in words[position + 1 :]).rstrip(
+                    ";+ "
+                )
     return None
 
 
@@ -207,7 +209,9 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 def _is_wide(names: Sequence[str]) -> bool:
     """More than somebody would check by eye: several, or a pattern, or what nobody can see."""
-    return len(names) > _MANY or any(set(name) & set("*?[{$") or name in (".", "..") for name in names)
+    return len(names) > _MANY or any(
+        set(name) & set("*?[{$") or name in (".", "..") for name in names
+    )
 
 
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -243,12 +247,16 @@ def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if _flags(arguments) & {"R", "--recursive"}:
         yield risky(f"{name} on a whole tree")
     else:
-        yield notable(f"{name} changes permissions" if name == "chmod" else f"{name} changes owners")
+        yield notable(
+            f"{name} changes permissions" if name == "chmod" else f"{name} changes owners"
+        )
 
 
 def _edits_in_place(words: Sequence[str]) -> bool:
     return any(
-        re.match(r"-(?:[a-zA-Z0]*i(?:\.\w*)?$|i|-in-place)", word) for word in words if len(word) > 1
+        re.match(r"-(?:[a-zA-Z0]*i(?:\.\w*)?$|i|-in-place)", word)
+        for word in words
+        if len(word) > 1
     )
 
 
@@ -266,7 +274,9 @@ def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _edited_files(arguments: Sequence[str]) -> list[str]:
     """The files of `sed` and its like: behind the script, which is the first word or an option's."""
-    values = {n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")}
+    values = {
+        n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")
+    }
     names = [w for n, w in enumerate(arguments) if n not in values and not w.startswith("-")]
     return names if values else names[1:]
 

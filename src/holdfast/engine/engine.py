@@ -124,13 +124,14 @@ class Engine:
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
     ) -> RestoreRequest:
-        from holdfast.engine.restore.planning import require_paths
+        from holdfast.engine.restore.planning import require_paths, with_companions
         from holdfast.engine.restore.records import RestoreRequest
 
+        target = self.resolve(session_id, reference)
         return RestoreRequest(
             session_id,
-            self.resolve(session_id, reference),
-            require_paths(paths),
+            target,
+            with_companions(self.vault, target, require_paths(paths)),
             best_effort,
             file_filter=self._file_filter,
         )

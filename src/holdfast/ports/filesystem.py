@@ -7,6 +7,7 @@ Every path argument is one name relative to `dir_fd` (I6), or an absolute path o
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 
@@ -100,6 +101,11 @@ class Filesystem(Protocol):
     def is_open_for_writing(self, fd: int) -> bool | None:
         """Whether anybody can write to this file right now through a handle or a mapping; None
         when the system does not tell."""
+        ...
+
+    def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        """While it is held, a SQLite database is not rewritten, and its log not begun anew. False
+        when that cannot be had. Closing a handle of the database may end it."""
         ...
 
     def list_xattrs(self, fd: int) -> list[str]:

@@ -8,6 +8,7 @@ import fcntl
 import os
 import signal
 import sys
+from contextlib import AbstractContextManager
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
@@ -139,6 +140,12 @@ class LocalFilesystem:
         except OSError:  # someone else's file, or a file system without leases
             return None
         return False
+
+    @staticmethod
+    def hold_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        from holdfast.store.database_hold import hold  # late: few workspaces have a busy database
+
+        return hold(name, dir_fd)
 
     @staticmethod
     def list_xattrs(fd: int) -> list[str]:

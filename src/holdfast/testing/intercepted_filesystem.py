@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -161,6 +162,9 @@ class InterceptedFilesystem:
 
     def is_open_for_writing(self, fd: int) -> bool | None:
         return self._pass("is_open_for_writing", fd, lambda: self._inner.is_open_for_writing(fd))
+
+    def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        return self._inner.hold_database(name, dir_fd=dir_fd)
 
     def list_xattrs(self, fd: int) -> list[str]:
         return self._pass("list_xattrs", fd, lambda: self._inner.list_xattrs(fd))

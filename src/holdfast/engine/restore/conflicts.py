@@ -6,11 +6,13 @@ so that undo brings back what was really there.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable, Mapping
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
+from holdfast.domain.sqlite_files import SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.executor import Displaced
@@ -19,6 +21,8 @@ from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def find_unsaved(
@@ -35,6 +39,8 @@ def find_unsaved(
             if not link.same_state(item.expected):
                 links[item.path] = link
         elif stat.S_ISREG(status.st_mode):
+            if _is_no_content(vault, item.path, item.area, item.slot):
+                continue
             digest = digest_of_file(vault.fs, item.area, item.slot)
             if not isinstance(item.expected, FileEntry) or digest != item.expected.digest:
                 found.append(item)
@@ -63,11 +69,24 @@ def find_unknown(
                 status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
                 if path is None or not stat.S_ISREG(status.st_mode):
                     continue
+                if _is_no_content(vault, path, area, slot):
+                    continue
                 digest = digest_of_file(vault.fs, area, slot)
                 entries = [entry_at(vault.load_tree, tree, path) for tree in known]
                 if not any(isinstance(e, FileEntry) and e.digest == digest for e in entries):
                     found.append(Displaced(path, area, slot, None))
         return _capture(vault, found)
+
+
+def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
+    """What processes share that have a database open changes all the time, and is no loss."""
+    if not path.endswith(SHARED_MEMORY):
+        return False
+    fd = vault.fs.open(slot, _FLAGS, dir_fd=area)
+    try:
+        return is_shared_memory(path, vault.fs.pread(fd, 4, 0))
+    finally:
+        vault.fs.close(fd)
 
 
 def _capture(vault: Vault, items: list[Displaced]) -> dict[bytes, FileEntry | SymlinkEntry]:

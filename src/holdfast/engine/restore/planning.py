@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.database_steps import with_whole_databases
+from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
 from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, plan_restore
+from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
@@ -35,6 +40,17 @@ def make_plan(
         paths=paths,
         current_skipped=_in_the_way(scan.skipped),
         target_skipped=_in_the_way(left_out_then),
+        under_way={
+            skip.path.removesuffix(JOURNAL)
+            for skip in scan.skipped
+            if skip.reason is SkipReason.TRANSACTION
+        },
+    )
+    plan = with_whole_databases(
+        plan,
+        {skip.path for skip in scan.skipped if skip.reason is SkipReason.SHARED_MEMORY},
+        lambda path: (entry_at(load, scan.tree, path), entry_at(load, target.tree, path)),
+        lambda entry: _is_database(vault, entry),
     )
     for path in paths:
         if not any(is_within(step.path, path) for step in plan.steps):
@@ -94,8 +110,42 @@ def require_paths(paths: Iterable[bytes]) -> tuple[bytes, ...]:
     return tuple(require_safe_path(path.rstrip(b"/")) for path in paths)
 
 
+def with_companions(
+    vault: Vault, target: Checkpoint, paths: tuple[bytes, ...]
+) -> tuple[bytes, ...]:
+    """A database that was selected comes with its log, or without the one that is there now."""
+    added: list[bytes] = []
+    for path in paths:
+        entry = entry_at(vault.load_tree, target.tree, path)
+        if not isinstance(entry, FileEntry):
+            continue
+        beside = [path + suffix for suffix in COMPANIONS if path + suffix not in paths]
+        found = [p for p in beside if _is_known(vault, target, p)]
+        if found and _is_database(vault, entry):
+            added += found
+    return (*paths, *added)
+
+
+def _is_database(vault: Vault, entry: FileEntry) -> bool:
+    """By its beginning, if the store has it: a mere look at the workspace stores nothing."""
+    stored = vault.objects.contains(entry.chunks or entry.digest)
+    if not stored or entry.size < len(HEADER):
+        return False
+    return next(read_content(vault.objects, entry)).startswith(HEADER)
+
+
+def _is_known(vault: Vault, target: Checkpoint, path: bytes) -> bool:
+    there = os.path.lexists(os.path.join(os.fsencode(vault.workspace), path))
+    return there or entry_at(vault.load_tree, target.tree, path) is not None
+
+
 def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
-    return {s.path: s.describe() for s in skipped if not s.reason.content_is_captured}
+    harmless = SkipReason.SHARED_MEMORY
+    return {
+        s.path: s.describe()
+        for s in skipped
+        if not s.reason.content_is_captured and s.reason is not harmless
+    }
 
 
 def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:

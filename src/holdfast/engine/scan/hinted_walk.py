@@ -263,5 +263,3 @@ def is_restless(state: DirectoryState) -> bool:
 
 def _has_restless_file(state: DirectoryState) -> bool:
     return any(row[5] & (MANY_NAMES | UNSETTLED) for row in ROW.iter_unpack(state.rows))
-
-

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
+from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, database_of
+from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
     MANY_NAMES,
     SPARSE,
@@ -35,7 +38,13 @@ from holdfast.engine.scan.wanted import WantedTree
 if TYPE_CHECKING:
     from holdfast.engine.scan.walker import Walker
 
-VOLATILE = (SkipReason.TOO_LARGE, SkipReason.UNREADABLE, SkipReason.TOO_DEEP, SkipReason.FILTERED)
+VOLATILE = (
+    SkipReason.TOO_LARGE,
+    SkipReason.UNREADABLE,
+    SkipReason.TOO_DEEP,
+    SkipReason.FILTERED,
+    SkipReason.TRANSACTION,
+)
 """Reasons that can pass without the directory's own times changing."""
 
 _EXCEPTIONS = (Mode.ONLY_LISTED, Mode.ONLY_EXPLICIT)
@@ -79,6 +88,8 @@ class Survey:
         self._cannot_settle = False
         self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
+        self._names: Container[bytes] = ()
+        self._databases: set[bytes] = set()
 
     def run(
         self, parent: DirectoryRules, rule_files: RuleFiles, *, last: bool
@@ -91,6 +102,7 @@ class Survey:
                     self._known_notes.setdefault(note.path, []).append(note)
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
+        self._names = set(names)
         verdict = self._walker.policy.judge_cache(
             parent, self._path, names, lambda name: rule_files.read(self._fd, name)
         )
@@ -125,10 +137,13 @@ class Survey:
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
         """The previous state with these files read anew; None when one is no longer a file."""
         assert self._previous is not None
+        self._names = self._previous.names.split(b"\0")
         state = self._previous.copy()
         touched = {join(self._path, name) for name, _ in changed}
         self._skipped = [note for note in state.skipped if note.path not in touched]
         for name, status in changed:
+            if self._is_of_database(name):
+                return None
             known = self._previous.row_of(name)
             if known is not None:
                 self._known_rows[name] = known
@@ -176,7 +191,7 @@ class Survey:
             return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
         verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
-        if verdict.reason is not None and self._is_wanted(name):
+        if verdict.reason is not None and (self._is_wanted(name) or self._is_companion(name)):
             verdict = ENTER_ONLY
         if verdict.reason is not None:
             return self._skip(name, verdict.reason, verdict.detail)
@@ -228,19 +243,92 @@ class Survey:
             return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
-        known = self._known_rows.get(name)
-        if known is not None and not known.flags & UNSETTLED and _matches(known, status):
-            self._files[name] = known
-            if self._previous is not None and name in self._previous.chunks:
-                self._chunks[name] = self._previous.chunks[name]
-            self._skipped.extend(self._known_notes.get(path, ()))
+        if name in self._databases:
+            return None  # the log of one, which was read with it
+        if self._keep_known(name, path, status):
             return None
         try:
+            if self._is_of_database(name):
+                return self._read_of_database(name, status)
             return self._read(name, status)
         except FileNotFoundError:
             return None
 
+    def _keep_known(self, name: bytes, path: bytes, status: os.stat_result) -> bool:
+        known = self._known_rows.get(name)
+        if known is None or known.flags & UNSETTLED or not _matches(known, status):
+            return False
+        self._files[name] = known
+        if self._previous is not None and name in self._previous.chunks:
+            self._chunks[name] = self._previous.chunks[name]
+        self._skipped.extend(self._known_notes.get(path, ()))
+        return True
+
+    def _is_of_database(self, name: bytes) -> bool:
+        """Whether a file looks like part of a database: the names tell, its beginning decides."""
+        base = database_of(name)
+        if base is not None and base in self._names:
+            return True
+        return name + LOG in self._names
+
+    def _is_companion(self, name: bytes) -> bool:
+        """Whether a file is part of a database that is captured: rules cannot take it apart."""
+        base = database_of(name)
+        return base in self._files and is_database(self._fs, self._fd, base)
+
+    def _read_of_database(self, name: bytes, status: os.stat_result) -> None:
+        base = database_of(name)
+        if base is None or base not in self._names:
+            base = name
+        if not is_database(self._fs, self._fd, base):
+            return self._read(name, status)
+        if name == base + SHARED_MEMORY:
+            return self._skip(name, SkipReason.SHARED_MEMORY)
+        if name == base + JOURNAL:
+            return self._read_journal(name, base, status)
+        self._databases |= {base, base + LOG}
+        return self._read_database(base)
+
+    def _read_database(self, base: bytes) -> None:
+        """With its log, as one state; whatever a part of it says about itself does not count."""
+        if not read_as_one(self._fs, self._fd, base, self._read_part):
+            self._skip(base, SkipReason.UNSTABLE)
+
+    def _read_part(self, name: bytes) -> PartRead:
+        path = join(self._path, name)
+        self._skipped = [note for note in self._skipped if note.path != path]
+        try:
+            status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                return PartRead(stable=False, state=None)
+            stable = self._keep_known(name, path, status) or self._capture(name, status)
+        except FileNotFoundError:
+            self._files.pop(name, None)
+            return PartRead(stable=True, state=None)
+        row = self._files.get(name)
+        state = None if row is None else (row.inode, row.size, row.mtime_ns, row.ctime_ns)
+        return PartRead(stable, state)
+
+    def _read_journal(self, name: bytes, base: bytes, status: os.stat_result) -> None:
+        """A journal tells how to take back what was written to the database: beside another state
+        of it, it would destroy it. One that is being written is therefore left out."""
+        stable = self._capture(name, status)
+        row = self._files.get(base)
+        now = self._fs.stat(base, dir_fd=self._fd, follow_symlinks=False)
+        if not stable or row is None or not _matches(row, now):
+            self._files.pop(name, None)
+            self._skip(name, SkipReason.TRANSACTION)
+
     def _read(self, name: bytes, status: os.stat_result) -> None:
+        if self._capture(name, status):
+            return
+        if name in self._files and is_database(self._fs, self._fd, name):
+            self._read_database(name)
+        elif name in self._files:
+            self._skip(name, SkipReason.UNSTABLE)
+
+    def _capture(self, name: bytes, status: os.stat_result) -> bool:
+        """Whether what was stored is one state of the file."""
         known = self._known_rows.get(name)
         previous = Digest(known.digest) if known is not None else None
         try:
@@ -251,15 +339,14 @@ class Survey:
             raise _Swapped from None
         except OSError as error:
             self._files.pop(name, None)
-            return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+            self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
+            return False
         final = read.status
         flags = SPARSE if is_sparse(final) else 0
         if final.st_nlink > 1:
             flags |= MANY_NAMES
         if not read.stable or read.has_writer or not self._walker.is_settled(final.st_ctime_ns):
             flags |= UNSETTLED
-        if not read.stable:
-            self._skip(name, SkipReason.UNSTABLE)
         if read.xattrs:
             self._skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))
         self._files[name] = FileRow(
@@ -275,7 +362,7 @@ class Survey:
             self._chunks[name] = read.content.chunks
         else:
             self._chunks.pop(name, None)
-        return None
+        return read.stable
 
     def _take_symlink(self, name: bytes, status: os.stat_result) -> None:
         try:

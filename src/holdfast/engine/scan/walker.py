@@ -204,9 +204,7 @@ class Walker:
             self.meter.passed(len(previous.rows) // ROW.size)
         return state or previous
 
-    def _files_again(
-        self, fd: int, path: bytes, previous: DirectoryState
-    ) -> DirectoryState | None:
+    def _files_again(self, fd: int, path: bytes, previous: DirectoryState) -> DirectoryState | None:
         """The directory with its changed files read anew, itself if there are none; None when
         more than that changed."""
         changed = self._changed_files(fd, previous) if previous.names else ()

@@ -89,11 +89,7 @@ class WatchedDirectories:
 
     def sweep(self, scan: int) -> list[Node]:
         """Take out the directories that no scan from this one on has seen."""
-        gone = [
-            node
-            for node in self.root.below()
-            if node.parent is not None and node.scan < scan
-        ]
+        gone = [node for node in self.root.below() if node.parent is not None and node.scan < scan]
         for node in gone:
             self._changed.pop(node, None)
             if node.parent is not None and node.parent.children.get(node.name) is node:

@@ -1,0 +1,28 @@
+"""What belongs to a SQLite database file: names beside it, and how it is recognised."""
+
+from __future__ import annotations
+
+HEADER = b"SQLite format 3\0"
+LOG = b"-wal"
+JOURNAL = b"-journal"
+SHARED_MEMORY = b"-shm"
+COMPANIONS = (JOURNAL, SHARED_MEMORY, LOG)
+
+LOG_HEADER_BYTES = 32
+"""They change when a log is begun anew, and at no other time."""
+
+_SHARED_MEMORY_BEGINNINGS = (b"\x18\xe2\x2d\x00", b"\x00\x2d\xe2\x18")
+
+
+def database_of(name: bytes) -> bytes | None:
+    """The database that a name beside it would belong to, if there is one."""
+    for suffix in COMPANIONS:
+        if name.endswith(suffix) and len(name) > len(suffix):
+            return name[: -len(suffix)]
+    return None
+
+
+def is_shared_memory(name: bytes, beginning: bytes) -> bool:
+    """Whether a file is what processes with a database open share: no content, made anew by the
+    next one that opens it."""
+    return name.endswith(SHARED_MEMORY) and beginning[:4] in _SHARED_MEMORY_BEGINNINGS

@@ -1,0 +1,81 @@
+"""Keeping a SQLite database that others write to from being rewritten while its files are copied.
+
+A reading transaction of SQLite itself is held. In rollback mode no writer can then touch the file;
+with a write-ahead log writers go on, but the log cannot be begun anew, so a copy of the file and
+then of the log is one state, whatever is moved from one to the other meanwhile.
+
+Not guaranteed: closing any handle of a file drops the locks that the same process has on it. The
+caller reads the database file first and last of all what has locks of its own (`-shm`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import apsw
+
+_PATIENCE_S = 3.0
+_BETWEEN_TRIES_S = 0.0005
+"""SQLite's own waiting sleeps so long that it hardly ever meets the gaps of a busy writer."""
+
+_GET_PATH = 50
+_PATH_BYTES = 1024
+
+
+@contextmanager
+def hold(name: bytes, dir_fd: int) -> Iterator[bool]:
+    """Whether it is held: False when it is no database, or one that cannot be read now."""
+    connection = None
+    with contextlib.suppress(apsw.Error, OSError, UnicodeError):
+        connection = _reading(name, dir_fd)
+    try:
+        yield connection is not None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
+    path = os.path.join(_path_of(dir_fd), name)
+    _require_same(path, name, dir_fd)
+    connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.set_busy_handler(_patience(time.monotonic() + _PATIENCE_S))
+        # Being the last to close would otherwise move the log into the database.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        _require_same(path, name, dir_fd)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _patience(deadline: float) -> Callable[[int], bool]:
+    def go_on(_: int) -> bool:
+        time.sleep(_BETWEEN_TRIES_S)
+        return time.monotonic() < deadline
+
+    return go_on
+
+
+def _path_of(dir_fd: int) -> bytes:
+    if sys.platform == "darwin":
+        import fcntl
+
+        return fcntl.fcntl(dir_fd, _GET_PATH, bytes(_PATH_BYTES)).rstrip(b"\0")
+    return os.readlink(b"/proc/self/fd/%d" % dir_fd)
+
+
+def _require_same(path: bytes, name: bytes, dir_fd: int) -> None:
+    """SQLite opens by path: what it reached has to be what the handle leads to."""
+    by_path = os.stat(path, follow_symlinks=False)
+    by_handle = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    if not stat.S_ISREG(by_path.st_mode) or not os.path.samestat(by_path, by_handle):
+        raise FileNotFoundError(path)

@@ -1,0 +1,237 @@
+"""SQLite databases are captured and brought back as one state, also while others write (DB-1)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.errors import RestoreConflict
+from tests.support.database_writer import hammering, make_database, state_of
+
+pytestmark = pytest.mark.requirement("DB-1")
+
+MODES = ["wal", "delete", "truncate", "persist"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return workspace
+
+
+def _materialised(session: SessionCheckpointer, checkpoint: str, place: Path) -> Path:
+    """The database of a checkpoint, written somewhere else with everything that belongs to it."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for artifact in session.get(checkpoint).artifacts:
+        if artifact.path.startswith("app.db") and not artifact.path.endswith("-shm"):
+            (place / artifact.path).write_bytes(artifact.read_bytes())
+    return place / "app.db"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_database_that_is_written_all_the_time_is_captured_as_a_state_it_had(
+    workspace: Path, tmp_path: Path, mode: str
+) -> None:
+    make_database(workspace / "app.db", mode)
+    states = []
+    with (
+        SessionCheckpointer(workspace, "s") as session,
+        hammering(workspace / "app.db", mode),
+    ):
+        for number in range(12):
+            outcome = session.save_checkpoint(f"while writing {number}")
+            assert outcome.failures == (), [skip.describe() for skip in outcome.failures]
+            copy = _materialised(session, outcome.checkpoint.id, tmp_path / "copy")
+            states.append(state_of(copy))
+    assert states == sorted(states)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_checkpoint_brings_the_database_back_with_its_log(workspace: Path, mode: str) -> None:
+    path = workspace / "app.db"
+    make_database(path, mode)
+    with SessionCheckpointer(workspace, "s") as session:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE rows SET number=2")
+            db.commit()
+            assert (workspace / "app.db-wal").exists() == (mode == "wal")
+            before = session.checkpoint("number 2, in the log")
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE rows SET number=3")
+            db.commit()
+        session.restore(before)
+        assert state_of(path) == 2
+        session.undo()
+        assert state_of(path) == 3
+
+
+def test_readers_see_the_old_state_or_the_new_one_and_never_a_mixture(workspace: Path) -> None:
+    """Somebody opens the database again and again while it goes back and forth."""
+    path = workspace / "app.db"
+    make_database(path, "wal", 1)
+    seen: set[int] = set()
+    wrong: list[BaseException] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            try:
+                seen.add(_look_without_waiting(path))
+            except sqlite3.OperationalError:
+                continue  # the moment in which it is not there
+            except BaseException as error:
+                wrong.append(error)
+                return
+
+    with SessionCheckpointer(workspace, "s") as session:
+        one = session.checkpoint("one")
+        holding = sqlite3.connect(path)
+        with closing(holding):
+            holding.execute("UPDATE rows SET number=2")
+            holding.commit()
+            two = session.checkpoint("two, in a log")
+        reader = threading.Thread(target=look, daemon=True)
+        reader.start()
+        try:
+            for _ in range(15):
+                session.restore(one)
+                session.restore(two)
+        finally:
+            done.set()
+            reader.join()
+    assert wrong == []
+    assert seen == {1, 2}
+
+
+def _look_without_waiting(path: Path) -> int:
+    address = f"file:{path}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=0)) as db:
+        numbers = db.execute("SELECT DISTINCT number FROM rows").fetchall()
+        assert len(numbers) == 1, f"a mixture: {numbers}"
+        return int(numbers[0][0])
+
+
+def test_a_reader_that_had_it_open_goes_on_seeing_the_old_state(workspace: Path) -> None:
+    path = workspace / "app.db"
+    make_database(path, "wal", 1)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("UPDATE rows SET number=2")
+            session.restore(first)
+            assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
+        assert state_of(path) == 1
+
+
+@pytest.mark.parametrize("rule", ["*-wal\n*-shm\n*-journal\n", "app.db-wal\n"])
+def test_rules_that_ignore_the_log_do_not_take_a_database_apart(workspace: Path, rule: str) -> None:
+    path = workspace / "app.db"
+    make_database(path, "wal", 1)
+    (workspace / ".gitignore").write_text(rule)
+    with SessionCheckpointer(workspace, "s") as session:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE rows SET number=2")
+            saved = session.checkpoint("two, in an ignored log")
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE rows SET number=3")
+            session.restore(saved)
+        assert state_of(path) == 2
+
+
+def test_a_database_selected_alone_comes_with_its_log(workspace: Path) -> None:
+    path = workspace / "app.db"
+    make_database(path, "wal", 1)
+    (workspace / "other").write_text("at first")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one, no log")
+        (workspace / "other").write_text("changed")
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE rows SET number=2")
+            second = session.checkpoint("two, in a log")
+            session.restore_checkpoint(first, paths=["app.db"])
+        assert state_of(path) == 1
+        session.restore_checkpoint(second, paths=["app.db"])
+        assert state_of(path) == 2
+        assert (workspace / "other").read_text() == "changed"
+
+
+def test_files_that_are_only_named_like_a_database_are_just_files(workspace: Path) -> None:
+    (workspace / "travel").write_text("to the sea")
+    (workspace / "travel-journal").write_text("day one")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("both")
+        (workspace / "travel").write_text("to the hills")
+        (workspace / "travel-journal").write_text("day two")
+        session.restore_checkpoint(first, paths=["travel"])
+        assert (workspace / "travel-journal").read_text() == "day two"
+        session.restore(first)
+        assert (workspace / "travel-journal").read_text() == "day one"
+
+
+def test_a_transaction_under_way_is_left_out_and_no_restore_tears_it_apart(workspace: Path) -> None:
+    path = workspace / "app.db"
+    make_database(path, "delete", 1)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE rows SET number=2")
+            db.execute("PRAGMA cache_size=1")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("UPDATE rows SET number=3")
+            outcome = session.save_checkpoint("in the middle")
+            assert (workspace / "app.db-journal").exists()
+            reasons = {skip.path: skip.reason for skip in outcome.skipped}
+            assert reasons[b"app.db-journal"] is SkipReason.TRANSACTION
+            with pytest.raises(RestoreConflict, match="transaction of this database is under way"):
+                session.restore(first)
+            db.execute("COMMIT")
+            assert db.execute("SELECT DISTINCT number FROM rows").fetchall() == [(3,)]
+        session.restore(first)
+        assert state_of(path) == 1
+
+
+def test_what_a_crashed_writer_left_is_captured_and_rolled_back_by_sqlite(workspace: Path) -> None:
+    path = workspace / "app.db"
+    make_database(path, "delete", 1)
+    dying = (
+        "import os, sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "db.execute('PRAGMA cache_size=1')\n"
+        "db.execute('BEGIN EXCLUSIVE')\n"
+        "db.execute('UPDATE rows SET number=2')\n"
+        "os._exit(0)\n"  # in the middle of a transaction that has reached the file
+    )
+    subprocess.run([sys.executable, "-c", dying, str(path)], check=True)
+    assert (workspace / "app.db-journal").stat().st_size > 0
+    for name in ("app.db", "app.db-journal"):
+        os.utime(workspace / name, (1_600_000_000, 1_600_000_000))
+    with SessionCheckpointer(workspace, "s") as session:
+        left = session.checkpoint("as the crash left it")
+        assert state_of(path) == 1
+        session.restore(left)
+        assert (workspace / "app.db-journal").stat().st_size > 0
+        assert state_of(path) == 1
+
+
+def test_what_cannot_be_a_database_any_more_is_captured_as_it_is(workspace: Path) -> None:
+    (workspace / "app.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    (workspace / "app.db-wal").write_bytes(b"\x37\x7f\x06\x82" + b"\xee" * 5000)
+    with SessionCheckpointer(workspace, "s") as session:
+        saved = session.checkpoint("garbage")
+        (workspace / "app.db").unlink()
+        (workspace / "app.db-wal").write_bytes(b"other")
+        session.restore(saved)
+        assert (workspace / "app.db").read_bytes().endswith(b"\xff" * 5000)
+        assert (workspace / "app.db-wal").read_bytes().endswith(b"\xee" * 5000)
