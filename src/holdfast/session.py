@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
+    from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
 
 
@@ -299,6 +300,17 @@ class SessionCheckpointer:
                 force=force,
             )
         )
+
+    def replay(self, reference: str | None = None) -> Replay:
+        """A walk through the session that begins at a checkpoint (without one: at HEAD) and never
+        touches the workspace. Use it as a context."""
+        import tempfile
+
+        from holdfast.engine.replay.replay import Replay
+
+        start = self._engine.resolve(self._id, reference or "HEAD")
+        place = Path(tempfile.gettempdir())
+        return Replay(self._engine.vault, self._id, start, temporary=place)
 
     def close(self) -> None:
         self._open.close()

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -30,10 +31,12 @@ class Screen:
         *arguments: str,
         program: str | None = None,
         columns: int = 120,
+        lines: int = 40,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.modes_before = termios.tcgetattr(slave)
+        self.resize(columns, lines)
         self._process = subprocess.Popen(
             command(*arguments) if program is None else [sys.executable, "-c", program],
             cwd=directory,
@@ -72,6 +75,23 @@ class Screen:
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
+
+    def resize(self, columns: int, lines: int) -> None:
+        """What uses the terminal is told by a signal."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def modes(self) -> list[object]:
+        """How the terminal treats keys now."""
+        return list(termios.tcgetattr(self._master))
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Nobody looks at it or types any more."""
+        os.close(self._master)
+        self._master = os.open(os.devnull, os.O_RDONLY)
+        self.status = self._process.wait(_LIMIT_S)
 
     def finish(self) -> str:
         """The rest, until the command has ended; its exit status is then known."""

@@ -63,6 +63,11 @@ class RestoreRequest:
         return f"Restored to {name}{some}"
 
 
+def restored_in_part(record: Checkpoint) -> bool:
+    """Whether the record of a restore says that it was one of some paths or hunks only."""
+    return re.search(r" \(\d+ selected \w+\)\Z", record.intent.reasoning) is not None
+
+
 def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
     """What a record says, with the id of a checkpoint in place of a name that is to be forgotten.
 

@@ -31,13 +31,13 @@ def wrapped(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        *full, line = _pieces(word, width)
+        *full, line = pieces(word, width)
         lines += full
         used = cell_width(line)
     return [*lines, line]
 
 
-def _pieces(word: str, width: int) -> Iterator[str]:
+def pieces(word: str, width: int) -> Iterator[str]:
     """A word that is too long for a line, cut where it has to be."""
     piece, used = "", 0
     for character in word:

@@ -105,6 +105,7 @@ class Terminal:
         self.err_colour = self._has_colour(self.err)
         self.for_people = self._is_terminal(self.out) or self._forced()
         self.standing_in = b""
+        self.out_is_live = self._is_terminal(self.out) and not self._is_dumb()
         self.err_is_live = self._is_terminal(self.err) and not self._is_dumb()
 
     @property

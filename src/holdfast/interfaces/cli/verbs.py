@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "log": "the checkpoints, newest first",
     "show": "everything about one checkpoint",
     "diff": "what differs between checkpoints, or from the workspace",
+    "replay": "walk through the session step by step, read-only",
     "restore": "take the workspace, or some paths, back to a checkpoint",
     "undo": "take back the last restore",
     "redo": "take back the last undo",
@@ -35,7 +36,7 @@ VERBS: dict[str, str] = {
 }
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Save and look", ("checkpoint", "status", "log", "show", "diff")),
+    ("Save and look", ("checkpoint", "status", "log", "show", "diff", "replay")),
     ("Take back", ("restore", "undo", "redo")),
     ("Approve", ("approve", "reset")),
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:
-    ends = {"from": difference.old.id, "to": difference.new_label}
+    ends = {"from": difference.old.id if difference.old else None, "to": difference.new_label}
     if not hunks:
         changes = [json_output.change(change) for change in difference.changes]
         terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))
@@ -28,6 +29,12 @@ def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> No
         for piece in _change_pieces(difference, change):
             terminal.write(piece)
     terminal.line("]}")
+
+
+def change_as_json(difference: Difference, change: Change) -> dict[str, Any]:
+    """One change with its hunks, as a value."""
+    described: dict[str, Any] = json.loads("".join(_change_pieces(difference, change)))
+    return described
 
 
 def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:

@@ -20,10 +20,10 @@ WORKSPACE = "workspace"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Changes between a checkpoint and another one, or the workspace."""
+    """Changes between a checkpoint (or nothing) and another one (or the workspace)."""
 
     vault: Vault
-    old: Checkpoint
+    old: Checkpoint | None
     new: Checkpoint | None
     changes: Sequence[Change]
     context: int = 3

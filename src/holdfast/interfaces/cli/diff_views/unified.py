@@ -33,7 +33,7 @@ from holdfast.interfaces.cli.terminal import (
 
 LineStyle = Literal["heading", "note", "hunk", " ", "+", "-"]
 
-_COLOURS: dict[LineStyle, tuple[str, ...]] = {
+COLOURS: dict[LineStyle, tuple[str, ...]] = {
     "heading": (BOLD,),
     "note": (DIM,),
     "hunk": (CYAN,),
@@ -65,7 +65,7 @@ def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> 
 def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
     for line in lines:
         text = visible_line(line.data)
-        terminal.line(terminal.paint(text, *_COLOURS[line.style]) if line.style != " " else text)
+        terminal.line(terminal.paint(text, *COLOURS[line.style]) if line.style != " " else text)
 
 
 def patch_lines(difference: Difference) -> Iterator[Line]:

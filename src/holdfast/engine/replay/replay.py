@@ -1,0 +1,201 @@
+"""Walking through a session: the state at each step, what it changed, and what was said by then.
+
+Guarantees: nothing of the workspace and nothing in the store is written, and no lock is waited for.
+Everything is read when it is asked for, so a step with damage says so, and the others work.
+Not guaranteed: that a step is still there when somebody deletes checkpoints meanwhile; reading one
+that is gone is reported like damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from holdfast.domain.changes import Change
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.messages import Message
+from holdfast.domain.paths import from_text, join, require_safe_path, to_text
+from holdfast.domain.rounds import round_name
+from holdfast.engine.compare.changed_content import compare_change
+from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.engine.compare.tree_difference import tree_difference
+from holdfast.engine.content import read_content
+from holdfast.engine.listing import entry_at, list_entries
+from holdfast.engine.replay.steps import ReplayStep, recorded_steps
+from holdfast.engine.vault import Vault
+
+if TYPE_CHECKING:
+    from holdfast.engine.replay.temporary_root import TemporaryRoot
+
+_STATE_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """What is known of the agent at a step: why it acted, and where in the conversation."""
+
+    intent: SnapshotIntent
+    round: str
+    message_index: int | None
+    tool_use_id: str | None
+
+
+class Replay:
+    """A position in the steps of a session. Use it as a context; after that it cannot be read.
+
+    Paths are text relative to the workspace, as in the rest of the library.
+    """
+
+    def __init__(
+        self, vault: Vault, session_id: SessionId, start: Checkpoint, *, temporary: Path
+    ) -> None:
+        """`temporary` is where a directory is made when files are asked for on disk."""
+        self._vault = vault
+        self._session_id = session_id
+        self._temporary = temporary
+        self._root: TemporaryRoot | None = None
+        self._closed = False
+        self.steps: tuple[ReplayStep, ...] = recorded_steps(vault, session_id, also=start.id)
+        found = [step.index for step in self.steps if step.checkpoint.id == start.id]
+        if not found:
+            raise NotFound(f"the checkpoint {start.id} is not there any more")
+        self.position = found[0]
+
+    @property
+    def step(self) -> ReplayStep:
+        return self.steps[self.position]
+
+    def go_to(self, index: int) -> ReplayStep:
+        """Stand at a step; before the first and behind the last one are those themselves."""
+        self.position = min(max(index, 0), len(self.steps) - 1)
+        return self.step
+
+    def forward(self) -> ReplayStep:
+        return self.go_to(self.position + 1)
+
+    def back(self) -> ReplayStep:
+        return self.go_to(self.position - 1)
+
+    def first(self) -> ReplayStep:
+        return self.go_to(0)
+
+    def last(self) -> ReplayStep:
+        return self.go_to(len(self.steps) - 1)
+
+    def changes(self) -> list[Change]:
+        """The paths that differ between the state before this step and the one after it."""
+        self._require_open()
+        after = self.step.checkpoint.tree
+        return tree_difference(self._vault.load_tree, self.step.before, after, renames=True)
+
+    def diff(self, change: Change, *, context: int = 3) -> ContentDiff | None:
+        """How the content of a path changed; None where neither side has any."""
+        self._require_open()
+        return compare_change(self._vault, change, new_in_workspace=False, context=context)
+
+    def entries(self, directory: str = "") -> Iterator[tuple[bytes, Entry]]:
+        """Every path of the state, or of a directory in it, in order."""
+        self._require_open()
+        tree, above = self.step.checkpoint.tree, b""
+        if directory:
+            above = from_text(directory)
+            entry = self._entry(above)
+            if not isinstance(entry, DirectoryEntry):
+                raise NotFound(f"{directory!r} is not a directory at this step")
+            tree = entry.digest
+        return list_entries(self._vault.load_tree, tree, above)
+
+    def files(self) -> list[str]:
+        """The paths of all files of the state."""
+        return [to_text(path) for path, entry in self.entries() if isinstance(entry, FileEntry)]
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file, piece by piece, proven."""
+        entry = self._entry(from_text(path))
+        if not isinstance(entry, FileEntry):
+            raise NotFound(f"{path!r} is not a file at this step")
+        return read_content(self._vault.objects, entry)
+
+    def read(self, path: str) -> bytes:
+        return b"".join(self.chunks(path))
+
+    def messages(self) -> Sequence[Message]:
+        """What had been said when this state was saved; empty where nobody recorded it."""
+        self._require_open()
+        last = self.step.checkpoint.message_index
+        return () if last is None else self._messages(0, last)
+
+    def new_messages(self) -> Sequence[Message]:
+        """Those of them that came with this step."""
+        self._require_open()
+        last = self.step.checkpoint.message_index
+        return () if last is None else self._messages(self.step.first_message, last)
+
+    def _messages(self, first: int, last: int) -> Sequence[Message]:
+        if last < first or not self._vault.access.has_story():
+            return ()
+        return self._vault.story.messages(self._session_id, first=first, limit=last - first + 1)
+
+    def agent_state(self) -> AgentState:
+        found = self.step.checkpoint
+        return AgentState(
+            found.intent, round_name(found.round), found.message_index, found.tool_use_id
+        )
+
+    def materialise(self, path: str = "") -> Path:
+        """A path of the state as files on disk that cannot be written, with all below it.
+
+        They lie in a private directory that goes away with the replay. Without `path`, everything.
+        """
+        self._require_open()
+        wanted = require_safe_path(from_text(path)) if path else b""
+        entry = self._entry(wanted) if wanted else None
+        if self._root is None:
+            from holdfast.engine.replay.temporary_root import TemporaryRoot
+
+            self._root = TemporaryRoot(self._vault, self._temporary)
+        # Each state has a place of its own: what was given out stays as it is.
+        state = self.step.checkpoint.tree.hex()[:_STATE_DIGITS].encode()
+        made = self._root.make_directory(state)
+        if entry is not None:
+            made = self._root.write(join(state, wanted), entry)
+        if entry is None or isinstance(entry, DirectoryEntry):
+            tree = self.step.checkpoint.tree if entry is None else entry.digest
+            for below, found in list_entries(self._vault.load_tree, tree, wanted):
+                self._root.write(join(state, below), found)
+        return made
+
+    def _entry(self, path: bytes) -> Entry:
+        self._require_open()
+        entry = entry_at(self._vault.load_tree, self.step.checkpoint.tree, path)
+        if entry is None:
+            raise NotFound(f"{to_text(path)!r} does not exist at this step")
+        return entry
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Refused("the replay is closed", hint="open another: session.replay()")
+
+    def close(self) -> None:
+        """Remove every file that was made."""
+        self._closed = True
+        if self._root is not None:
+            self._root.close()
+
+    def __enter__(self) -> Replay:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,257 @@
+"""A private directory that a checkpoint's files are written into when somebody asks for them.
+
+    make it with mode 0700 and lock it → write what is asked for, not writable → remove it all at
+    the end: when closed, when Python ends, and on SIGTERM and SIGHUP where nobody else handles them
+
+Guarantees: nobody else can look into it; nothing in it is writable; every write goes through
+handles on directories that were made here, so nothing outside is reached. What a killed process
+left is removed by the next one that makes such a directory.
+Not guaranteed: that nothing stays when the process is killed and no other ever comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import stat
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.errors import NoSpace, Refused
+from holdfast.domain.paths import basename, join, parent
+from holdfast.engine.content import read_content
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_faults import FULL
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.atomic_write import write_all
+
+PREFIX = b"holdfast-replay-"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN, _CLOSED = 0o700, 0o500
+_READABLE, _RUNNABLE = 0o400, 0o500
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class TemporaryRoot:
+    """One directory in `place`, made at once and gone with `close`."""
+
+    def __init__(self, vault: Vault, place: Path) -> None:
+        self._vault = vault
+        self._fs = vault.fs
+        place = Path(os.path.realpath(place))
+        if place == vault.workspace or vault.workspace in place.parents:
+            raise Refused(
+                f"files cannot be shown in {place}: it lies in the workspace",
+                hint="set TMPDIR to a directory outside of it",
+            )
+        try:
+            place_fd = self._fs.open(os.fsencode(place), DIRECTORY_FLAGS)
+            try:
+                _remove_left_over(self._fs, place_fd)
+                name, self._fd = self._make(place_fd)
+            except BaseException:
+                self._fs.close(place_fd)
+                raise
+        except OSError as error:
+            raise _trouble(error) from error
+        self.path = place / os.fsdecode(name)
+        self._handles = DirectoryHandles(self._fs, self._fd)
+        self._removal = weakref.finalize(
+            self, _remove, self._fs, self._handles, place_fd, name, self._fd, os.getpid()
+        )
+        _handle_endings(self)
+
+    def _make(self, place_fd: int) -> tuple[bytes, int]:
+        """A directory and a locked handle on it; again if a sweep took it before it was locked."""
+        while True:
+            name = PREFIX + self._vault.ids.new_id().encode()
+            self._fs.mkdir(name, _OPEN, dir_fd=place_fd)
+            fd = self._fs.open(name, DIRECTORY_FLAGS, dir_fd=place_fd)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if _stands_for(self._fs, name, place_fd, fd):
+                self._fs.fchmod(fd, _CLOSED)
+                return name, fd
+            self._fs.close(fd)
+
+    def make_directory(self, path: bytes) -> Path:
+        try:
+            self._make_directories(path)
+        except OSError as error:
+            raise _trouble(error) from error
+        return self.path / os.fsdecode(path)
+
+    def write(self, path: bytes, entry: Entry) -> Path:
+        """What stands at `path` from now on, made with the directories above it; once made, it is
+        left as it is. A directory is made empty."""
+        try:
+            self._make_directories(parent(path))
+            with self._opened(parent(path)) as dir_fd:
+                if not _exists(self._fs, basename(path), dir_fd):
+                    self._create(basename(path), entry, dir_fd)
+        except OSError as error:
+            raise _trouble(error) from error
+        return self.path / os.fsdecode(path)
+
+    def _make_directories(self, path: bytes) -> None:
+        made = b""
+        for name in path.split(b"/") if path else ():
+            with self._opened(made) as dir_fd:
+                if not _exists(self._fs, name, dir_fd):
+                    self._fs.mkdir(name, _CLOSED, dir_fd=dir_fd)
+            made = join(made, name)
+
+    def _create(self, name: bytes, entry: Entry, dir_fd: int) -> None:
+        if isinstance(entry, DirectoryEntry):
+            self._fs.mkdir(name, _CLOSED, dir_fd=dir_fd)
+        elif isinstance(entry, SymlinkEntry):
+            self._fs.symlink(entry.target, name, dir_fd=dir_fd)
+            self._fs.set_times(name, entry.mtime_ns, dir_fd=dir_fd)
+        else:
+            self._create_file(name, entry, dir_fd)
+
+    def _create_file(self, name: bytes, entry: FileEntry, dir_fd: int) -> None:
+        """Under its name only when it is whole: a damaged content leaves nothing behind."""
+        waiting = b"." + self._vault.ids.new_id().encode()
+        fd = self._fs.open(waiting, _CREATE, 0o600, dir_fd=dir_fd)
+        try:
+            try:
+                for piece in read_content(self._vault.objects, entry):
+                    write_all(self._fs, fd, piece)
+                self._fs.fchmod(fd, _RUNNABLE if entry.mode & 0o111 else _READABLE)
+            finally:
+                self._fs.close(fd)
+            self._fs.set_times(waiting, entry.mtime_ns, dir_fd=dir_fd)
+            self._fs.rename_new(waiting, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._fs.unlink(waiting, dir_fd=dir_fd)
+            raise
+
+    @contextmanager
+    def _opened(self, path: bytes) -> Iterator[int]:
+        """A handle on a directory that can be written into for as long as this lasts."""
+        fd = self._handles.open(path)
+        self._fs.fchmod(fd, _OPEN)
+        try:
+            yield fd
+        finally:
+            self._fs.fchmod(fd, _CLOSED)
+
+    def close(self) -> None:
+        self._removal()
+        _live.discard(self)
+        if not _live:
+            _leave_endings()
+
+
+_live: weakref.WeakSet[TemporaryRoot] = weakref.WeakSet()
+
+
+def _handle_endings(root: TemporaryRoot) -> None:
+    """One handler for all roots of the process, where nobody else has decided what happens."""
+    _live.add(root)
+    if threading.current_thread() is threading.main_thread():
+        for ending in _ENDINGS:
+            if signal.getsignal(ending) is signal.SIG_DFL:
+                signal.signal(ending, _end)
+
+
+def _leave_endings() -> None:
+    if threading.current_thread() is threading.main_thread():
+        for ending in _ENDINGS:
+            if signal.getsignal(ending) is _end:
+                signal.signal(ending, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Remove everything, then end as if nobody had handled it."""
+    for root in list(_live):
+        with contextlib.suppress(OSError):
+            root.close()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _remove(
+    fs: Filesystem, handles: DirectoryHandles, place_fd: int, name: bytes, fd: int, owner: int
+) -> None:
+    """A process that was forked off has the handles too, and must not remove what is not its."""
+    try:
+        if os.getpid() == owner:
+            handles.forget_all()
+            _remove_tree(fs, place_fd, name, fd)
+    finally:
+        fs.close(fd)
+        fs.close(place_fd)
+
+
+def _remove_tree(fs: Filesystem, place_fd: int, name: bytes, fd: int) -> None:
+    _empty(fs, fd)
+    if _stands_for(fs, name, place_fd, fd):
+        fs.rmdir(name, dir_fd=place_fd)
+
+
+def _empty(fs: Filesystem, fd: int) -> None:
+    fs.fchmod(fd, _OPEN)
+    for name in fs.list_names(fd):
+        status = fs.stat(name, dir_fd=fd, follow_symlinks=False)
+        if not stat.S_ISDIR(status.st_mode):
+            fs.unlink(name, dir_fd=fd)
+            continue
+        child = fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+        try:
+            _empty(fs, child)
+        finally:
+            fs.close(child)
+        fs.rmdir(name, dir_fd=fd)
+
+
+def _remove_left_over(fs: Filesystem, place_fd: int) -> None:
+    """Directories of processes that were killed: their locks ended with them."""
+    for name in fs.list_names(place_fd):
+        if not name.startswith(PREFIX):
+            continue
+        with contextlib.suppress(OSError):
+            fd = fs.open(name, DIRECTORY_FLAGS, dir_fd=place_fd)
+            try:
+                if fs.fstat(fd).st_uid == os.geteuid():
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove_tree(fs, place_fd, name, fd)
+            finally:
+                fs.close(fd)
+
+
+def _stands_for(fs: Filesystem, name: bytes, place_fd: int, fd: int) -> bool:
+    try:
+        found = fs.stat(name, dir_fd=place_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, fs.fstat(fd))
+
+
+def _exists(fs: Filesystem, name: bytes, dir_fd: int) -> bool:
+    try:
+        fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _trouble(error: OSError) -> NoSpace | Refused:
+    if error.errno in FULL:
+        return NoSpace(
+            "there is no space to show the files in",
+            hint="free some, or set TMPDIR to a directory on another disk",
+        )
+    return Refused(
+        f"the files cannot be shown: {error.strerror}",
+        hint="set TMPDIR to a directory that you may write to",
+    )

@@ -1,0 +1,149 @@
+"""A whole terminal, taken over and given back: keys as they are pressed, lines where they belong.
+
+Guarantees: however it ends (an error, Ctrl-C, SIGTERM, the terminal hanging up), the terminal has
+its modes, its cursor and its old content back. Every line is cut to the width there is, so nothing
+wraps or scrolls.
+Not guaranteed: anything after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple
+
+from holdfast.interfaces.cli.cells import cell_width, pieces
+from holdfast.interfaces.cli.replay_view.keys import KeyReader
+
+_ENTER = "\x1b[?1049h\x1b[?25l"
+_LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
+# Terminals that know these show the picture at once; the others leave them out.
+_BEGIN_PICTURE, _END_PICTURE = "\x1b[?2026h", "\x1b[?2026l"
+_LONGEST_ESCAPE_S = 0.05
+_READ_BYTES = 1024
+RESIZED = "resized"
+GONE = "gone"
+
+
+class ScreenLine(NamedTuple):
+    """One line of text in one colour."""
+
+    text: str
+    codes: tuple[str, ...] = ()
+
+
+class Screen:
+    """Reads from one handle and writes to another, both of the same terminal."""
+
+    def __init__(self, keyboard: int, display: int, *, colour: bool) -> None:
+        self._keyboard = keyboard
+        self._display = display
+        self._colour = colour
+        self._keys = KeyReader()
+        self._waiting: list[str] = []
+        self._wake_read, self._wake_write = -1, -1
+
+    @contextmanager
+    def taken_over(self) -> Iterator[None]:
+        before = termios.tcgetattr(self._keyboard)
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        handlers = {
+            number: signal.signal(number, self._wake)
+            for number in (signal.SIGWINCH, signal.SIGCONT)
+        }
+        try:
+            self._set_modes()
+            self._write(_ENTER)
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                self._write(_LEAVE)
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+
+    def _set_modes(self) -> None:
+        """Keys at once and unseen. Ctrl-Z is not taken: it would leave the terminal like this."""
+        modes = termios.tcgetattr(self._keyboard)
+        modes[3] &= ~(termios.ICANON | termios.ECHO)
+        modes[6] = list(modes[6])
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+        modes[6][termios.VSUSP] = b"\0"
+        termios.tcsetattr(self._keyboard, termios.TCSADRAIN, modes)
+
+    def _wake(self, number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(OSError):  # full: it is going to be read anyway
+            os.write(self._wake_write, b"c" if number == signal.SIGCONT else b"w")
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines; something usable where the terminal does not say."""
+        try:
+            columns, lines = os.get_terminal_size(self._display)
+        except OSError:
+            return 80, 24
+        return columns or 80, lines or 24
+
+    def next_key(self) -> str:
+        """Waits for a key, or `RESIZED`, or `GONE` when there is no keyboard any more."""
+        while not self._waiting:
+            timeout = _LONGEST_ESCAPE_S if self._keys.is_within_key else None
+            ready, _, _ = select.select([self._keyboard, self._wake_read], [], [], timeout)
+            if self._wake_read in ready:
+                return self._woken()
+            data = b""
+            if ready:
+                try:
+                    data = os.read(self._keyboard, _READ_BYTES)
+                except OSError:
+                    return GONE
+                if not data:
+                    return GONE
+            self._waiting += self._keys.feed(data)
+        return self._waiting.pop(0)
+
+    def _woken(self) -> str:
+        if b"c" in os.read(self._wake_read, _READ_BYTES):
+            # Stopped and continued: the shell has used the terminal meanwhile.
+            self._set_modes()
+            self._write(_ENTER)
+        return RESIZED
+
+    def draw(self, lines: Sequence[ScreenLine]) -> None:
+        """From the top; what is below the last line is wiped."""
+        columns, rows = self.size
+        # Wiped before it is written: behind a full line, wiping would take its last character.
+        shown = "\r\n".join(f"\x1b[K{self._painted(line, columns)}" for line in lines[:rows])
+        below = "\r\n\x1b[J" if len(lines) < rows else ""
+        self._write(f"{_BEGIN_PICTURE}\x1b[H{shown}{below}{_END_PICTURE}")
+
+    def _painted(self, line: ScreenLine, columns: int) -> str:
+        text = cut(line.text, columns)
+        if not line.codes or not self._colour:
+            return text
+        return f"\x1b[{';'.join(line.codes)}m{text}\x1b[0m"
+
+    def _write(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        while data:
+            data = data[os.write(self._display, data) :]
+
+
+def cut(text: str, columns: int) -> str:
+    """As much of a line as fits, with a mark where something is missing."""
+    if cell_width(text) <= columns:
+        return text
+    mark = "…" if columns > 1 else ""
+    start = next(pieces(text, columns - len(mark))) if columns > 0 else ""
+    # One character alone can be wider than all the room there is.
+    return start + mark if cell_width(start + mark) <= columns else ""
