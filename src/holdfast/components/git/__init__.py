@@ -1,0 +1,1 @@
+"""The state of the git repository that a workspace belongs to."""

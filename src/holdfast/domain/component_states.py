@@ -1,0 +1,149 @@
+"""What a checkpoint knows about state other than files: one entry for each component.
+
+The manifest is one object of the store, named by the checkpoint's row; it names the content that
+components gave, so whatever asks what a checkpoint needs has to look into it. Canonical JSON:
+
+    {"version": 1, "components": [{"name", "facts", "contents", "problems", "failure", "notes"}]}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.domain.errors import ObjectDamaged
+from holdfast.domain.ids import Digest
+
+EXACT = "exact"
+"""The mode that every component knows: as it was, nothing more and nothing less. Undo uses it."""
+
+LARGEST_MANIFEST_BYTES = 4 << 20
+MOST_CONTENTS = 100_000
+_VERSION = 1
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """Bytes that a component gave, as the object store holds them: whole, or as pieces."""
+
+    name: str
+    digest: Digest
+    chunks: Digest | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentState:
+    """One component at one moment.
+
+    `facts` is what the component says about it, `problems` what it could not take in although the
+    rest is there, `failure` why there is nothing at all. `notes` are the component's own and no
+    part of the state: two states that differ only in them are the same.
+    """
+
+    name: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    contents: tuple[StoredContent, ...] = ()
+    problems: tuple[str, ...] = ()
+    failure: str | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def same_as(self, other: ComponentState | None) -> bool:
+        return other is not None and _shape(self) == _shape(other)
+
+    def content(self, name: str) -> StoredContent | None:
+        return next((content for content in self.contents if content.name == name), None)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Everything that is missing, for people."""
+        why = () if self.failure is None else (self.failure,)
+        return tuple(f"{self.name}: {text}" for text in (*why, *self.problems))
+
+
+def _shape(state: ComponentState) -> tuple[Any, ...]:
+    return state.name, dict(state.facts), state.contents, state.failure
+
+
+def valid_component_name(name: str) -> bool:
+    return _NAME.match(name) is not None
+
+
+def encode_manifest(states: tuple[ComponentState, ...]) -> bytes:
+    rows = [
+        {
+            "name": state.name,
+            "facts": dict(state.facts),
+            "contents": [
+                [c.name, c.digest.hex(), c.chunks.hex() if c.chunks is not None else None, c.size]
+                for c in state.contents
+            ],
+            "problems": list(state.problems),
+            "failure": state.failure,
+            "notes": dict(state.notes),
+        }
+        for state in sorted(states, key=lambda state: state.name)
+    ]
+    manifest = {"version": _VERSION, "components": rows}
+    return json.dumps(manifest, separators=(",", ":"), sort_keys=True).encode()
+
+
+def decode_manifest(data: bytes) -> tuple[ComponentState, ...]:
+    """`ObjectDamaged` for anything that `encode_manifest` would not have made."""
+    try:
+        return _decode(data)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ObjectDamaged(f"the list of a checkpoint's components is unusable: {error}") from None
+
+
+def _decode(data: bytes) -> tuple[ComponentState, ...]:
+    if len(data) > LARGEST_MANIFEST_BYTES:
+        raise ValueError("it is larger than any that is made")
+    manifest = json.loads(data)
+    if manifest["version"] != _VERSION:
+        raise ValueError("a later version of Holdfast wrote it")
+    states = tuple(_state(row) for row in manifest["components"])
+    if len({state.name for state in states}) != len(states):
+        raise ValueError("a component is there twice")
+    return states
+
+
+def _state(row: Mapping[str, Any]) -> ComponentState:
+    name, failure = row["name"], row["failure"]
+    if not isinstance(name, str) or not valid_component_name(name):
+        raise ValueError("a component has no name")
+    if failure is not None and not isinstance(failure, str):
+        raise ValueError("a failure is no text")
+    if not all(isinstance(text, str) for text in row["problems"]):
+        raise ValueError("a problem is no text")
+    if not isinstance(row["facts"], dict) or not isinstance(row["notes"], dict):
+        raise ValueError("facts are no object")
+    if len(row["contents"]) > MOST_CONTENTS:
+        raise ValueError("a component gave more contents than any may")
+    contents = tuple(_content(*fields) for fields in row["contents"])
+    return ComponentState(
+        name, row["facts"], contents, tuple(row["problems"]), failure, row["notes"]
+    )
+
+
+def _content(name: Any, digest: Any, chunks: Any, size: Any) -> StoredContent:
+    if not isinstance(name, str) or type(size) is not int or size < 0:
+        raise ValueError("a content has no name or no size")
+    whole = _digest(digest)
+    return StoredContent(name, whole, None if chunks is None else _digest(chunks), size)
+
+
+def _digest(value: Any) -> Digest:
+    if not isinstance(value, str) or not _DIGEST.match(value):
+        raise ValueError(f"{value!r:.80} is no digest")
+    return Digest(bytes.fromhex(value))
+
+
+def contents_of(states: tuple[ComponentState, ...]) -> Iterator[StoredContent]:
+    for state in states:
+        yield from state.contents

@@ -1,0 +1,186 @@
+"""A part of state other than files, as a plug-in: git, a database, an agent's memory.
+
+A component takes its state into a checkpoint and brings it back. It is given what it needs and
+never sees the store, the catalog or the engine. It may be slow, wrong or hostile to time: every
+call runs with a time limit, what it gives is limited in size, and whatever it raises becomes a
+reason that the checkpoint carries; files are saved all the same.
+
+A third-party component is an entry point of the group `holdfast.components` whose name is the
+component's, and whose object is called with no argument to make one; the setting `components` has
+to name it. `holdfast.testing.component_contract` is the suite that every component has to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.ids import CheckpointId
+
+
+class ComponentProblem(Exception):
+    """Raised by a component: a reason for people, with the way out."""
+
+
+class ContentSink(Protocol):
+    """Takes bytes into the object store: cut by content, deduplicated, compressed."""
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Store a content under a name that is unique in this capture. Pieces are taken one at a
+        time, so a content may be larger than memory."""
+        ...
+
+
+class ContentSource(Protocol):
+    """Gives back what the sink took, proven to be the same bytes."""
+
+    def read(self, name: str) -> Iterator[bytes]:
+        """The pieces of a content in order; `KeyError` when the state has none of that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Intended:
+    """What a restore is about to do, for a capture that has to be able to take it back."""
+
+    state: ComponentState
+    mode: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
+    for what a component leaves outside of the store, None when nobody is going to keep the result
+    and nothing may be left anywhere. `owner` tells one store's leavings from another's."""
+
+    workspace: Path
+    owner: str
+    checkpoint: CheckpointId | None
+    previous: ComponentState | None
+    deadline_ns: int
+    now_ns: int
+    intended: Intended | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a component says about its state; `notes` are for itself, and no part of the state."""
+
+    facts: dict[str, Any]
+    problems: tuple[str, ...] = ()
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOf:
+    """`present` is how things are (as far as it was captured), `target` what they shall become;
+    `label` names the checkpoint for people, `title` says what it is."""
+
+    workspace: Path
+    owner: str
+    present: ComponentState | None
+    target: ComponentState
+    mode: str
+    label: str
+    title: str
+    contents: ContentSource
+    deadline_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPreview:
+    """What a restore would do, one line each; nothing to do when empty. `blocked` are reasons for
+    which it cannot be done."""
+
+    actions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+
+
+class Component(Protocol):
+    """One kind of state. Instances hold no state between calls that matters."""
+
+    @property
+    def name(self) -> str:
+        """Lower-case letters, digits, `-` and `_`; unique."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """Captured and restored after those with a lower number; 100 unless there is a reason."""
+        ...
+
+    @property
+    def restored_by_default(self) -> bool:
+        """Whether a restore of a whole checkpoint includes it when nobody says anything."""
+        ...
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The ways in which it can be restored; the first is `exact`."""
+        ...
+
+    def applies(self, workspace: Path) -> bool:
+        """Whether there is anything to capture here. Asked in every save: a system call or two."""
+        ...
+
+    def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        """The state as it is now, of one moment. None means that nothing has changed since
+        `previous`, contents included; that has to be found out cheaply, and proven.
+
+        What cannot be captured goes into `problems`, each with the way out; raises
+        `ComponentProblem` when nothing can be. Changes nothing that anybody else can see, but may
+        keep alive what the state refers to until `release` says that it is no longer needed.
+        """
+        ...
+
+    def describe(self, state: ComponentState) -> Sequence[str]:
+        """The state in a few lines, for people; from the state alone."""
+        ...
+
+    def plan(self, request: RestoreOf) -> ComponentPreview:
+        """What `restore` would do now; changes nothing. `request.present` may be None."""
+        ...
+
+    def restore(self, request: RestoreOf) -> None:
+        """Bring the target about, as the mode says. Doing it twice is the same as once: after a
+        crash it is called again, however far it came. Raises `ComponentProblem` when it cannot;
+        the engine then calls it with what was there before as the target, in the mode `exact`.
+        Never destroys anything that `present` does not have.
+        """
+        ...
+
+    def verify(self, request: RestoreOf) -> Sequence[str]:
+        """After `restore`: what is not as it should be; nothing when all is."""
+        ...
+
+    def release(self, workspace: Path, owner: str, needed: Sequence[ComponentState]) -> None:
+        """Let go of everything that was kept alive for `owner` and that none of these states
+        needs. Checkpoints that named it are gone."""
+        ...
+
+
+class Components(Protocol):
+    """The components that take part in a workspace."""
+
+    def all(self) -> Sequence[Component]:
+        """In their order, those that could be loaded."""
+        ...
+
+    def missing(self) -> Sequence[str]:
+        """Names that the settings ask for and that cannot be loaded, each with the reason."""
+        ...
+
+
+class NoComponents:
+    """Files and nothing else."""
+
+    def all(self) -> Sequence[Component]:
+        return ()
+
+    def missing(self) -> Sequence[str]:
+        return ()
