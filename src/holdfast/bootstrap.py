@@ -7,9 +7,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.components.installed import InstalledComponents
 from holdfast.domain.errors import (
     InvalidSetting,
     NoSpace,
@@ -144,7 +146,8 @@ def open_workspace(
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
-        vault = _vault(directory, fs, store, clock, settings)
+        components = InstalledComponents(settings.components, environment)
+        vault = replace(_vault(directory, fs, store, clock, settings), components=components)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
         return OpenWorkspace(engine, store, origins, recovered=recovered)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -138,12 +138,16 @@ class SessionCheckpointer:
         *,
         hunks: Sequence[int | str] | None = None,
         best_effort: bool = False,
+        components: Mapping[str, str] | None = None,
     ) -> RestoreOutcome:
         """Like `restore`, for some paths if asked, with everything there is to say about it.
 
         `hunks` are numbers or names of hunks of the one file in `paths`, as `hunks()` gives them.
+        `components` says how state other than files comes back: `{"git": "exact"}`, or "branch",
+        "revert", or "files" to leave it alone.
         """
-        return self._engine.restore(self._restore_request(reference, paths, hunks, best_effort))
+        request = self._restore_request(reference, paths, hunks, best_effort, components)
+        return self._engine.restore(request)
 
     def plan_restore(
         self,
@@ -151,9 +155,11 @@ class SessionCheckpointer:
         paths: Sequence[str] | None = None,
         *,
         hunks: Sequence[int | str] | None = None,
+        components: Mapping[str, str] | None = None,
     ) -> RestorePlan:
         """What `restore_checkpoint` would do now, without doing any of it."""
-        return self._engine.plan(self._restore_request(reference, paths, hunks, best_effort=False))
+        request = self._restore_request(reference, paths, hunks, False, components)
+        return self._engine.plan(request)
 
     def hunks(self, reference: str, path: str) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""
@@ -332,9 +338,16 @@ class SessionCheckpointer:
         paths: Sequence[str] | None,
         hunks: Sequence[int | str] | None,
         best_effort: bool,
+        components: Mapping[str, str] | None,
     ) -> RestoreRequest:
+        from holdfast.engine.components.choosing import ComponentChoice
+
         request = self._engine.restore_request(
-            self._id, reference, paths=_paths(paths), best_effort=best_effort
+            self._id,
+            reference,
+            paths=_paths(paths),
+            best_effort=best_effort,
+            components=ComponentChoice(components or {}),
         )
         if hunks is None:
             return request

@@ -17,7 +17,9 @@ from enum import IntEnum
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, from_text, to_text
 from holdfast.domain.trees import Tree, decode_tree
@@ -34,6 +36,7 @@ class Role(IntEnum):
     PIECES = 2
     TREE = 3
     REPORT = 4
+    COMPONENTS = 5
 
 
 class Inventory:
@@ -68,19 +71,26 @@ class Inventory:
             facts = (self._judge_pieces(data),)
         elif role is Role.TREE:
             facts = self._judge_tree(digest, decode_tree(data))
+        elif role is Role.COMPONENTS:
+            facts = ()
+            self._judge_components(data)
         else:
             facts = ()
             judge_report(data)
         self._facts[key] = (place, *facts)
         self._unused.add(key)
 
-    def require_checkpoint(self, tree: Digest, report: Digest | None) -> None:
-        """Both have come, and the tree can be the root of a workspace."""
+    def require_checkpoint(
+        self, tree: Digest, report: Digest | None, components: Digest | None = None
+    ) -> None:
+        """All have come, and the tree can be the root of a workspace."""
         self._named(Role.TREE, tree, "the directory of a checkpoint")
         if tree in self._own_data:
             raise ValueError(f"it would write {to_text(MARKER_DIRECTORY)}, which is Holdfast's own")
         if report is not None:
             self._named(Role.REPORT, report, "the list of what a checkpoint left out")
+        if components is not None:
+            self._named(Role.COMPONENTS, components, "the list of a checkpoint's components")
 
     def require_all_used(self) -> None:
         if self._unused:
@@ -93,6 +103,21 @@ class Inventory:
                 raise ValueError("a piece of a file has another size than listed")
             total += piece.size
         return total
+
+    def _judge_components(self, data: bytes) -> None:
+        try:
+            states = decode_manifest(data)
+        except ObjectDamaged as error:
+            raise ValueError(error.message) from None
+        for content in contents_of(states):
+            what = f"content {content.name!r:.80} of a component"
+            if content.chunks is None:
+                facts = self._named(Role.BLOB, content.digest, what)
+            else:
+                facts = self._named(Role.PIECES, content.chunks, what)
+                self.whole_files[content.digest, content.chunks] = facts[0]
+            if facts != (content.size,):
+                raise ValueError(f"{what} has another size than listed")
 
     def _judge_tree(self, digest: Digest, tree: Tree) -> tuple[int, ...]:
         for entry in tree.files:

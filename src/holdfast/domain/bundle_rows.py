@@ -62,6 +62,7 @@ class BundledCheckpoint:
     message_index: int | None = None
     tool_use_id: str | None = None
     round: int = 1
+    components: Digest | None = None
 
 
 def encode_origin(origin: Origin) -> bytes:
@@ -141,6 +142,7 @@ def encode_checkpoint(row: BundledCheckpoint) -> bytes:
             "message_index": row.message_index,
             "tool_use_id": row.tool_use_id,
             "round": row.round,
+            "components": None if row.components is None else row.components.hex(),
         }
     )
 
@@ -150,6 +152,7 @@ def decode_checkpoint(data: bytes) -> BundledCheckpoint:
     changed = _object(fields["changed"])
     parent, restores_from, report = fields["parent"], fields["restores_from"], fields["report"]
     message_index, tool_use_id = fields.get("message_index"), fields.get("tool_use_id")
+    components = fields.get("components")
     return BundledCheckpoint(
         id=_checkpoint_id(fields["id"]),
         session_id=_session_id(fields["session_id"]),
@@ -169,6 +172,7 @@ def decode_checkpoint(data: bytes) -> BundledCheckpoint:
         message_index=None if message_index is None else _number(message_index),
         tool_use_id=None if tool_use_id is None else _text(tool_use_id),
         round=_number(fields.get("round", 1)),
+        components=None if components is None else _digest(components),
     )
 
 

@@ -10,14 +10,15 @@ from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import CheckpointId
 
 if TYPE_CHECKING:  # a save reports back as well, and needs no plan
-    from holdfast.domain.restore_plans import Kept, Step
+    from holdfast.domain.restore_plans import ComponentOutcome, Kept, Step
 
 
 @dataclass(frozen=True, slots=True)
 class SaveOutcome:
     """A durable checkpoint and everything worth saying about it. `replaced` is the automatic
     checkpoint whose place it took because there were too many of them (SE-11). `deduplicated`:
-    nothing had changed for a moment, and `checkpoint` is the one there was (SE-12)."""
+    nothing had changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`:
+    what components could not take in, each with the reason and the way out."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
@@ -26,6 +27,7 @@ class SaveOutcome:
     warnings: tuple[str, ...] = ()
     replaced: CheckpointId | None = None
     deduplicated: bool = False
+    degraded: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[Skipped, ...]:
@@ -69,6 +71,7 @@ class RestoreOutcome:
     warnings: tuple[str, ...] = ()
     verified: bool = True
     recorded: bool = True
+    components: tuple[ComponentOutcome, ...] = ()
 
     @property
     def files_changed(self) -> int:

@@ -70,6 +70,30 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentStep:
+    """What happens to a part of state other than files; `blocked` are reasons why it cannot."""
+
+    name: str
+    mode: str
+    actions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+
+
+RESTORED, FAILED = "restored", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentOutcome:
+    """Where a component stands after a restore: restored, or failed with the reason."""
+
+    name: str
+    mode: str
+    status: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePlan:
     """Steps in the order they run, what stands in the way, and what is worth a warning."""
 
@@ -77,6 +101,7 @@ class RestorePlan:
     blocked: tuple[Blocked, ...] = ()
     kept: tuple[Kept, ...] = ()
     warnings: tuple[str, ...] = ()
+    components: tuple[ComponentStep, ...] = ()
 
     @property
     def affected_files(self) -> tuple[bytes, ...]:

@@ -73,6 +73,17 @@ def _choice(*allowed: str) -> Callable[[Any], str]:
     return check
 
 
+def _component_names(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.component_states import valid_component_name  # late: few set this
+
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of names, e.g. ["git"]')
+    for name in value:
+        if not isinstance(name, str) or not valid_component_name(name):
+            raise ValueError(f"{name!r} cannot be the name of a component")
+    return tuple(dict.fromkeys(value))
+
+
 def _file(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value or (value and value[0] not in "/~"):
         raise ValueError("expects the full path of a file, in quotes")
@@ -120,6 +131,17 @@ class Settings:
         "automatic checkpoints a session takes in one hour, 0 for no limit; a further one takes "
         "the place of the one before it",
     )
+    components: tuple[str, ...] = _setting(
+        ("git",),
+        _component_names,
+        "parts of state that are saved besides files; a name that is not built in is a plug-in",
+    )
+    component_timeout: float = _setting(
+        20.0, _seconds, "seconds that one component may take for one step"
+    )
+    component_max_size: int = _setting(
+        1_000_000_000, parse_size, "the most bytes that one component may add to a checkpoint"
+    )
     defaults: str = _setting(
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
@@ -156,6 +178,9 @@ _EXAMPLES = {
     "setuid": '"restore" or "drop"',
     "max_manual_checkpoints": "50 or 0 for no limit",
     "max_automatic_per_hour": "30 or 0 for no limit",
+    "components": '["git"] or [] for files alone',
+    "component_timeout": "20",
+    "component_max_size": '"1 GB"',
     "defaults": '"on" or "off"',
     "key_file": '"~/keys/shop.key"',
     "watch": '"on", "off" or "paranoid"',

@@ -22,6 +22,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.rounds import ENDINGS, Round, round_name, rounds_of
 from holdfast.domain.sessions import Session
+from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save import (
@@ -184,7 +185,8 @@ def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
             f"the session {session_id!r} has no checkpoint to go back to",
             hint='make one: holdfast checkpoint "why"',
         )
-    return RestoreRequest(session_id, base, kind=OperationKind.RESET)
+    components = choose_components(vault, base)
+    return RestoreRequest(session_id, base, kind=OperationKind.RESET, components=components)
 
 
 def require_same_base(vault: Vault, request: RestoreRequest) -> None:

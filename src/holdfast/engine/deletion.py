@@ -8,6 +8,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import DeleteOutcome
 from holdfast.domain.sessions import Session
+from holdfast.engine.components.releasing import release_components
 from holdfast.engine.prune import collect, is_worth_collecting
 from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
@@ -32,12 +33,13 @@ def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> Delet
         if session is not None and session.head == checkpoint.id:
             transaction.set_head(session_id, checkpoint.parent)
         transaction.remove_checkpoint(checkpoint.id)
+    kept = release_components(vault)
     try:
         if not is_worth_collecting(vault, checkpoint, near):
-            return DeleteOutcome(checkpoint.id, 0, waiting=True)
-        return DeleteOutcome(checkpoint.id, collect(vault))
+            return DeleteOutcome(checkpoint.id, 0, kept, waiting=True)
+        return DeleteOutcome(checkpoint.id, collect(vault), kept)
     except StoreDamaged as error:
-        return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}",))
+        return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}", *kept))
 
 
 def _near(vault: Vault, checkpoint: Checkpoint, session: Session | None) -> list[Checkpoint]:

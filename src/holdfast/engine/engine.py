@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
+    from holdfast.engine.components.choosing import ComponentChoice
     from holdfast.engine.prune import CleanupOutcome, CleanupPlan
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
@@ -123,7 +124,9 @@ class Engine:
         *,
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
+        components: ComponentChoice | None = None,
     ) -> RestoreRequest:
+        from holdfast.engine.components.choosing import choose_components
         from holdfast.engine.restore.planning import require_paths, with_companions
         from holdfast.engine.restore.records import RestoreRequest
 
@@ -134,6 +137,7 @@ class Engine:
             with_companions(self.vault, target, require_paths(paths)),
             best_effort,
             file_filter=self._file_filter,
+            components=choose_components(self.vault, target, components, paths=paths),
         )
 
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
@@ -169,17 +173,13 @@ class Engine:
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
         from holdfast.engine.references import standing_on
-        from holdfast.engine.restore.planning import make_plan
+        from holdfast.engine.restore.previewing import preview
         from holdfast.engine.restore.records import wanted_trees
 
         with self._exclusive():
             scan = self._look(wanted_trees(self.vault, request))
             head = standing_on(self.vault, request.session_id)
-            if request.hunks is not None:
-                from holdfast.engine.restore.chosen_hunks import preview_hunks
-
-                return preview_hunks(self.vault, scan, request, head)
-            return make_plan(self.vault, scan, request.target, paths=request.paths, head=head)
+            return preview(self.vault, scan, request, head)
 
     def restore(self, request: RestoreRequest) -> RestoreOutcome:
         from holdfast.engine.restore.restore import restore

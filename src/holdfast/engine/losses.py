@@ -7,17 +7,19 @@ A directory that itself is gone stands for everything that was below it. Nothing
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.entries import FileEntry
+from holdfast.domain.component_states import decode_manifest
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.paths import join
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.vault import Vault
+
+ALL_COMPONENTS = "components"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,14 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class DamagedCheckpoint:
-    """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out."""
+    """A checkpoint with what is lost of it; `report_lost`: nor is it known what it left out;
+    `components_lost`: names of components whose content is gone, or all of them when nobody knows
+    any more which there were."""
 
     id: CheckpointId
     losses: tuple[Loss, ...]
     report_lost: bool
+    components_lost: tuple[str, ...] = ()
 
     @property
     def is_gone(self) -> bool:
@@ -55,15 +60,47 @@ class LossFinder:
         self._unreadable = unreadable
         self._found = found or {}
         self._known: dict[Digest, tuple[Loss, ...]] = {}
+        self._known_manifests: dict[Digest, tuple[str, ...]] = {}
         self.lost: set[Digest] = set()
         """Objects that something names and nobody can read."""
 
     def damage_of(self, checkpoint: Checkpoint) -> DamagedCheckpoint | None:
         losses = self._below(checkpoint.tree)
         report_lost = checkpoint.report is not None and not self._has(checkpoint.report)
-        if not losses and not report_lost:
+        components_lost = self._components(checkpoint.components)
+        if not losses and not report_lost and not components_lost:
             return None
-        return DamagedCheckpoint(checkpoint.id, losses, report_lost)
+        return DamagedCheckpoint(checkpoint.id, losses, report_lost, components_lost)
+
+    def _components(self, manifest: Digest | None) -> tuple[str, ...]:
+        if manifest is None:
+            return ()
+        known = self._known_manifests.get(manifest)
+        if known is None:
+            known = self._known_manifests[manifest] = tuple(self._lost_components(manifest))
+        return known
+
+    def _lost_components(self, manifest: Digest) -> Iterator[str]:
+        if not self._has(manifest):
+            yield ALL_COMPONENTS
+            return
+        try:
+            states = decode_manifest(self._vault.objects.read(manifest))
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            self.lost.add(manifest)
+            yield ALL_COMPONENTS
+            return
+        for state in states:
+            held = [
+                self._has(content.digest)
+                if content.chunks is None
+                else self._has(content.chunks) and self._has_pieces(content.chunks)
+                for content in state.contents
+            ]
+            if not all(held):
+                yield state.name
 
     @property
     def trees(self) -> set[Digest]:
@@ -104,18 +141,17 @@ class LossFinder:
             Loss(entry.name, is_directory=False)
             for entry in tree.files
             if (entry.chunks or entry.digest) in gone
-            or (entry.chunks is not None and not self._has_pieces(entry))
+            or (entry.chunks is not None and not self._has_pieces(entry.chunks))
         ]
 
-    def _has_pieces(self, entry: FileEntry) -> bool:
-        assert entry.chunks is not None
+    def _has_pieces(self, chunks: Digest) -> bool:
         try:
-            listed = self._found.get(entry.chunks) or self._vault.objects.read(entry.chunks)
+            listed = self._found.get(chunks) or self._vault.objects.read(chunks)
             pieces = decode_chunk_list(listed)
         except IndexDamaged:
             raise
         except StoreDamaged:
-            self.lost.add(entry.chunks)
+            self.lost.add(chunks)
             return False
         gone = self._vault.objects.missing(piece.digest for piece in pieces)
         gone |= {piece.digest for piece in pieces if piece.digest in self._unreadable}

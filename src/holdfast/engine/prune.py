@@ -20,6 +20,8 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.retention import Decision, decide, protections, rules_with
+from holdfast.engine.components.manifests import named_objects
+from holdfast.engine.components.releasing import release_components
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -73,7 +75,8 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Take the rows away that the rules let go, all in one transaction."""
+    """Take the rows away that the rules let go, all in one transaction, and then what components
+    keep alive for them."""
     dropped = tuple(decision for decision in decided if not decision.keep)
     if dropped:
         with vault.catalog.transaction() as transaction:
@@ -88,6 +91,7 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
                         checkpoint=gone.id,
                     )
                 )
+        release_components(vault)  # what cannot be let go now is let go the next time
     return dropped
 
 
@@ -155,6 +159,8 @@ def mark(
 def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLoader) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
+    if checkpoint.components is not None and checkpoint.components not in found:
+        found.update(named_objects(vault.objects, checkpoint.components))
     pending = [checkpoint.tree]
     while pending:
         digest = pending.pop()

@@ -18,6 +18,8 @@ from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
+from holdfast.domain.component_states import ComponentState, encode_manifest
+from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
@@ -26,7 +28,8 @@ from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, to_text
 from holdfast.domain.repair_plans import DamagedState, UnnamedState
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees import decode_tree
-from holdfast.engine.losses import DamagedCheckpoint, LossFinder
+from holdfast.engine.components.manifests import read_states
+from holdfast.engine.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.planning import read_report
@@ -269,6 +272,7 @@ def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
     left_out += [Skipped(path, SkipReason.LOST) for path in _lost_paths(damage)]
     writer = vault.objects.writer()
     report = add_report(writer, left_out)
+    components = _components_left(vault, writer, checkpoint, damage.components_lost)
     writer.commit()
     left = vault.load_tree(tree)
     what_is_left = replace(
@@ -278,9 +282,27 @@ def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
         files=left.file_count,
         size_bytes=left.size_bytes,
         partial=True,
+        components=components,
     )
     with vault.catalog.transaction() as transaction:
         transaction.replace_checkpoint(what_is_left)
+
+
+def _components_left(
+    vault: Vault, writer: ObjectWriter, checkpoint: Checkpoint, lost: Collection[str]
+) -> Digest | None:
+    """The manifest without the content that is gone; what is lost of it says so."""
+    if not lost:
+        return checkpoint.components
+    states: tuple[ComponentState, ...] = ()
+    if ALL_COMPONENTS not in lost:
+        states = read_states(vault.objects, checkpoint)
+    left = [s for s in states if s.name not in lost]
+    left += [ComponentState(name, failure=SkipReason.LOST.value) for name in lost]
+    data = encode_manifest(tuple(left))
+    digest = digest_of(data)
+    writer.add(digest, data)
+    return digest
 
 
 def _drop(vault: Vault, checkpoint: Checkpoint) -> None:

@@ -38,6 +38,7 @@ from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
+from holdfast.engine.components.capturing import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -91,12 +92,15 @@ def save(
             )
         replaced = require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
+        head = session.head if session is not None else None
+        identifier = CheckpointId(vault.ids.new_id())
+        at_head = _parent(vault, session_id, head)
+        components = capture_components(vault, identifier, at_head)
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
-            same = _same_of_late(vault, session, saved)
+            same = _same_of_late(vault, at_head, saved, components)
             if same is not None:
                 scanner.remember(saved.scan)
-                return _outcome(same, saved, deduplicated=True)
-        head = session.head if session is not None else None
+                return _outcome(same, saved, components, deduplicated=True)
         base = replaced.parent if replaced is not None and replaced.id == head else head
         parent = _parent(vault, session_id, base)
         new = new_checkpoint(
@@ -108,6 +112,8 @@ def save(
             intent=intent,
             position=position,
             round_number=session.round if session is not None else 1,
+            identifier=identifier,
+            components=components,
         )
         with vault.catalog.transaction() as transaction:
             if session is None:
@@ -121,7 +127,8 @@ def save(
                     )
                 )
         scanner.remember(saved.scan)
-        return _outcome(checkpoint, saved, replaced=replaced.id if replaced is not None else None)
+        gone = replaced.id if replaced is not None else None
+        return _outcome(checkpoint, saved, components, replaced=gone)
 
 
 def add_to_history(
@@ -145,6 +152,7 @@ def add_to_history(
 def _outcome(
     checkpoint: Checkpoint,
     saved: SavedTree,
+    components: CapturedComponents,
     *,
     replaced: CheckpointId | None = None,
     deduplicated: bool = False,
@@ -157,13 +165,17 @@ def _outcome(
         saved.warnings,
         replaced,
         deduplicated,
+        components.troubles,
     )
 
 
-def _same_of_late(vault: Vault, session: Session | None, saved: SavedTree) -> Checkpoint | None:
+def _same_of_late(
+    vault: Vault, head: Checkpoint | None, saved: SavedTree, components: CapturedComponents
+) -> Checkpoint | None:
     """HEAD, if it is less than a minute old and says all that a new checkpoint would."""
-    head = None if session is None else _parent(vault, session.id, session.head)
     if head is None or head.tree != saved.scan.tree or head.report != saved.report:
+        return None
+    if head.components != components.manifest:
         return None
     age_ns = vault.clock.now_ns() - head.created_at_ns
     return head if 0 <= age_ns < _SAME_WITHIN_NS else None
@@ -268,10 +280,17 @@ def new_checkpoint(
     intent: SnapshotIntent,
     position: Position = NOWHERE,
     round_number: int = 1,
+    identifier: CheckpointId | None = None,
+    components: CapturedComponents | None = None,
 ) -> NewCheckpoint:
+    """Components are captured now unless that was done already, under that identifier."""
     scan = saved.scan
+    if identifier is None:
+        identifier = CheckpointId(vault.ids.new_id())
+    if components is None:
+        components = capture_components(vault, identifier, parent)
     return NewCheckpoint(
-        id=CheckpointId(vault.ids.new_id()),
+        id=identifier,
         session_id=session_id,
         parent=parent.id if parent else None,
         kind=kind,
@@ -282,10 +301,11 @@ def new_checkpoint(
         size_bytes=scan.size_bytes,
         changed=count_changes(vault, parent.tree if parent else None, scan),
         report=saved.report,
-        partial=any(skip.reason.is_failure for skip in scan.skipped),
+        partial=bool(components.troubles) or any(skip.reason.is_failure for skip in scan.skipped),
         message_index=position.message_index,
         tool_use_id=position.tool_use_id,
         round=round_number,
+        components=components.manifest,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NothingToUndo
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.engine.components.restoring import changed_components
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.vault import Vault
 
@@ -39,5 +41,13 @@ def _request(
             "the safety checkpoint of that restore has been deleted",
             hint="choose a checkpoint yourself: holdfast log --records",
         )
-    request = RestoreRequest(session_id, target)
+    request = RestoreRequest(session_id, target, components=_touched(vault, operation, target))
     return replace(request, kind=kind, reverses=operation.sequence)
+
+
+def _touched(vault: Vault, operation: Operation, safety: Checkpoint) -> tuple[tuple[str, str], ...]:
+    """Components that the operation has changed: its record says how they were afterwards. What it
+    left alone, an undo leaves alone too, whatever has become of it since."""
+    record = operation.checkpoint
+    made = vault.catalog.checkpoint(operation.session_id, record) if record else None
+    return () if made is None else changed_components(vault, safety, made)

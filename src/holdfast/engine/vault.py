@@ -16,6 +16,7 @@ from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
+from holdfast.ports.component import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.stat_cache import StatCache
@@ -41,6 +42,7 @@ class Vault:
     ids: IdSource
     settings: Settings
     progress: ProgressRelay = field(default_factory=ProgressRelay)
+    components: Components = field(default_factory=NoComponents)
 
     @property
     def story(self) -> Story:

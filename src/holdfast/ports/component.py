@@ -55,14 +55,15 @@ class Intended:
 class CaptureRequest:
     """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
     for what a component leaves outside of the store, None when nobody is going to keep the result
-    and nothing may be left anywhere. `owner` tells one store's leavings from another's."""
+    and nothing may be left anywhere. `owner` tells one store's leavings from another's. A call that
+    takes longer than `timeout_s` is given up; what it still does then is refused."""
 
     workspace: Path
     owner: str
     checkpoint: CheckpointId | None
     previous: ComponentState | None
-    deadline_ns: int
     now_ns: int
+    timeout_s: float
     intended: Intended | None = None
 
 
@@ -88,7 +89,8 @@ class RestoreOf:
     label: str
     title: str
     contents: ContentSource
-    deadline_ns: int
+    now_ns: int
+    timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,11 @@ class Component(Protocol):
         """After `restore`: what is not as it should be; nothing when all is."""
         ...
 
-    def release(self, workspace: Path, owner: str, needed: Sequence[ComponentState]) -> None:
+    def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Let go of everything that was kept alive for `owner` and that none of these states
-        needs. Checkpoints that named it are gone."""
+        needs: checkpoints that named it are gone. Going through `needed` costs every checkpoint
+        there is, so a component that keeps nothing does not; one that stops half-way, because of
+        an error, must let nothing go."""
         ...
 
 

@@ -23,9 +23,11 @@ from holdfast.domain.bundle_rows import (
     encode_session,
 )
 from holdfast.domain.chunk_lists import decode_chunk_list
+from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import ObjectMissing, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.paths import from_text
 from holdfast.domain.trees import EMPTY_TREE, Tree
 from holdfast.engine.bundles.selection import Selection
 from holdfast.engine.vault import Vault
@@ -107,16 +109,32 @@ def _plan(vault: Vault, selection: Selection) -> _Objects:
     objects = _Objects()
     trees = {row.id: row.tree for row in selection.checkpoints}
     report: Digest | None = None
+    manifest: Digest | None = None
     before: Digest | None = None
     for row in selection.checkpoints:
         if row.report is not None:
             size = len(vault.objects.read(row.report))
             objects.add(Role.REPORT, row.report, size, report)
             report = row.report
+        if row.components is not None:
+            manifest = _add_components(vault, objects, row.components, manifest)
         parent = trees[row.parent] if row.parent is not None else before
         _add_tree(vault, objects, row.tree, parent)
         before = row.tree
     return objects
+
+
+def _add_components(
+    vault: Vault, objects: _Objects, manifest: Digest, before: Digest | None
+) -> Digest:
+    """The list of a checkpoint's components, after all that they gave."""
+    encoded = vault.objects.read(manifest)
+    for content in contents_of(decode_manifest(encoded)):
+        name = from_text(content.name)
+        entry = FileEntry(name, 0, content.size, 0, content.digest, chunks=content.chunks)
+        _add_file(vault, objects, entry, EMPTY_TREE)
+    objects.add(Role.COMPONENTS, manifest, len(encoded), before)
+    return manifest
 
 
 def _add_tree(vault: Vault, objects: _Objects, root: Digest, before: Digest | None) -> None:
@@ -184,7 +202,7 @@ def _write(
     inventory = _write_objects(vault, objects, writer, progress)
     try:
         for row in selection.checkpoints:
-            inventory.require_checkpoint(row.tree, row.report)
+            inventory.require_checkpoint(row.tree, row.report, row.components)
         inventory.require_all_used()
     except ValueError as error:
         raise StoreDamaged(f"a checkpoint cannot be exported: {error}") from None

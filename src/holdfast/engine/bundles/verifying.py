@@ -159,8 +159,8 @@ def _verify(
         raise refused("it holds less than it says")
     manifest.require_whole()
     with _as_refusal():
-        for tree, report in manifest.trees:
-            inventory.require_checkpoint(tree, report)
+        for tree, report, components in manifest.trees:
+            inventory.require_checkpoint(tree, report, components)
         inventory.require_all_used()
     # One piece named a million times is a large file in a small bundle.
     _require_bounded(sum(inventory.whole_files.values()), most_bytes)
@@ -178,7 +178,7 @@ class _Manifest:
         self._origin = origin
         self.sessions: dict[SessionId, Session] = {}
         self.rows: list[bytes] = []
-        self.trees: dict[tuple[Digest, Digest | None], None] = {}
+        self.trees: dict[tuple[Digest, Digest | None, Digest | None], None] = {}
         self._session_of: dict[CheckpointId, SessionId] = {}
         self._names: set[tuple[SessionId, str]] = set()
 
@@ -203,7 +203,7 @@ class _Manifest:
             self._names.add((row.session_id, name))
         self._session_of[row.id] = row.session_id
         self.rows.append(body)
-        self.trees[row.tree, row.report] = None
+        self.trees[row.tree, row.report, row.components] = None
         if len(self.rows) > self._origin.checkpoints:
             raise refused("it holds more than it says")
 

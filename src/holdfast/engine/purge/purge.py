@@ -24,6 +24,7 @@ from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.purges import PurgeOutcome
 from holdfast.engine.chained_batches import store_chained
+from holdfast.engine.components.releasing import release_components
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
 from holdfast.engine.purge.proof import search, sought_for
@@ -50,6 +51,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     _store(vault, plan)
     vault.access.write_purge_note(_encode_note(plan.gone))
     _record(vault, plan)
+    release_components(vault)
     freed_bytes = _erase(vault)
     return PurgeOutcome(
         removed=tuple(c.id for c in plan.removed),

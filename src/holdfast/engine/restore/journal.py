@@ -26,6 +26,8 @@ from holdfast.domain.paths import (
 _VERSION = 1
 _VERSION_WITH_HUNKS = 2
 """Only written where it is needed: what cannot restore hunks must not restore the whole file."""
+_VERSION_WITH_COMPONENTS = 3
+"""The same for a restore that includes components: an older Holdfast must not do half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Journal:
     note: str | None = None
     hunks: HunkChoice | None = None
     tree: Digest | None = None
+    components: tuple[tuple[str, str], ...] = ()
 
     def turned_back(self) -> Journal:
         return replace(self, backwards=True)
@@ -58,7 +61,7 @@ class Journal:
 
 def encode_journal(journal: Journal) -> bytes:
     body = json.dumps(
-        _hunk_fields(journal)
+        _fields_by_version(journal)
         | {
             "token": journal.token,
             "kind": journal.kind.value,
@@ -79,7 +82,12 @@ def encode_journal(journal: Journal) -> bytes:
     return digest_of(body).hex().encode() + b"\n" + body
 
 
-def _hunk_fields(journal: Journal) -> dict[str, Any]:
+def _fields_by_version(journal: Journal) -> dict[str, Any]:
+    if journal.components:
+        return {
+            "version": _VERSION_WITH_COMPONENTS,
+            "components": [list(chosen) for chosen in journal.components],
+        }
     if journal.hunks is None or journal.tree is None:
         return {"version": _VERSION}
     return {
@@ -99,7 +107,7 @@ def decode_journal(data: bytes) -> Journal:
         )
     try:
         fields = json.loads(body)
-        if fields["version"] not in (_VERSION, _VERSION_WITH_HUNKS):
+        if fields["version"] not in (_VERSION, _VERSION_WITH_HUNKS, _VERSION_WITH_COMPONENTS):
             raise StoreDamaged(
                 "a later version of Holdfast left a restore unfinished", hint="upgrade Holdfast"
             )
@@ -131,6 +139,7 @@ def _from_fields(fields: dict[str, Any]) -> Journal:
         note=fields.get("note"),
         hunks=HunkChoice(frozenset(fields["hunks"]), fields["context"]) if with_hunks else None,
         tree=Digest(bytes.fromhex(fields["tree"])) if with_hunks else None,
+        components=tuple((str(n), str(m)) for n, m in fields.get("components", ())),
     )
 
 

@@ -12,6 +12,7 @@ from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
+from holdfast.engine.components.capturing import CapturedComponents, capture_components
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
@@ -28,7 +29,8 @@ class RestoreRequest:
     """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore.
 
     With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
-    of the target's own, as soon as it was made.
+    of the target's own, as soon as it was made. `components` are those that come back with the
+    files, each with the way in which.
     """
 
     session_id: SessionId
@@ -41,6 +43,7 @@ class RestoreRequest:
     file_filter: Callable[[Path], bool] | None = None
     hunks: HunkChoice | None = None
     tree: Digest | None = None
+    components: tuple[tuple[str, str], ...] = ()
 
     @property
     def goal(self) -> Checkpoint:
@@ -102,7 +105,12 @@ def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> Sav
 
 
 def add_safety(
-    vault: Vault, saved: SavedTree, request: RestoreRequest, head: Checkpoint | None
+    vault: Vault,
+    saved: SavedTree,
+    request: RestoreRequest,
+    head: Checkpoint | None,
+    identifier: CheckpointId,
+    components: CapturedComponents,
 ) -> Checkpoint:
     why = f"Before: {request.describe()}"
     new = new_checkpoint(
@@ -113,6 +121,8 @@ def add_safety(
         kind=Kind.SAFETY,
         intent=SnapshotIntent(why, confidence=_CERTAIN),
         round_number=head.round if head else 1,
+        identifier=identifier,
+        components=components,
     )
     with vault.catalog.transaction() as transaction:
         checkpoint = transaction.add_checkpoint(new)
@@ -166,14 +176,20 @@ def record_restore(
     token: str,
     head_before: CheckpointId | None,
 ) -> tuple[Checkpoint, CheckpointId]:
-    """The restore becomes part of history: its record, its operation and the new HEAD, together."""
+    """The restore becomes part of history: its record, its operation and the new HEAD, together.
+
+    What it says about components is how they are now: that it differs from the safety checkpoint
+    tells an undo which of them the restore has touched."""
     now_ns = vault.clock.now_ns()
     session = vault.catalog.session(request.session_id)
     round_number = session.round if session is not None else 1
     if request.kind is OperationKind.RESET:
         round_number += 1
+    identifier, components = CheckpointId(vault.ids.new_id()), safety.components
+    if request.components:
+        components = capture_components(vault, identifier, safety, beyond_budget=True).manifest
     record = NewCheckpoint(
-        id=CheckpointId(vault.ids.new_id()),
+        id=identifier,
         session_id=request.session_id,
         # After a restore of some paths the work still stands on the checkpoint it stood on.
         parent=head_before if request.paths and head_before else request.target.id,
@@ -188,7 +204,7 @@ def record_restore(
         restores_from=request.target.id,
         message_index=request.target.message_index,
         round=round_number,
-        components=request.target.components,
+        components=components,
     )
     if safety_tree != safety.tree:
         safety = add_safety_row(vault, safety, safety_tree)
@@ -226,12 +242,18 @@ def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
     return add_safety_row(vault, safety, amended_tree(vault, safety.tree, unsaved))
 
 
-def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint:
-    """A second safety checkpoint: the first one with what changed while the restore ran."""
+def add_safety_row(
+    vault: Vault, safety: Checkpoint, tree: Digest, *, capture: bool = False
+) -> Checkpoint:
+    """A second safety checkpoint: the first one with what changed while the restore ran; with
+    `capture`, also with components as they are now."""
     now_ns = vault.clock.now_ns()
     why = f"{safety.intent.reasoning}, with what changed meanwhile"
+    identifier, components = CheckpointId(vault.ids.new_id()), safety.components
+    if capture:
+        components = capture_components(vault, identifier, safety, beyond_budget=True).manifest
     new = NewCheckpoint(
-        id=CheckpointId(vault.ids.new_id()),
+        id=identifier,
         session_id=safety.session_id,
         parent=safety.parent,
         kind=Kind.SAFETY,
@@ -243,7 +265,7 @@ def add_safety_row(vault: Vault, safety: Checkpoint, tree: Digest) -> Checkpoint
         changed=safety.changed,
         report=safety.report,
         round=safety.round,
-        components=safety.components,
+        components=components,
     )
     with vault.catalog.transaction() as transaction:
         added = transaction.add_checkpoint(new)

@@ -17,12 +17,14 @@ from typing import TypeAlias
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import EXACT
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
+from holdfast.engine.components.restoring import plan_components, with_component_steps
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, NO_DIRECTORY, DirectoryHandles
@@ -109,10 +111,16 @@ def _restore_again(
         file_filter=file_filter,
         hunks=None if journal.backwards else journal.hunks,
         tree=None if journal.backwards else journal.tree,
+        components=_components(journal),
     )
     saved = save_present(vault, scanner, request)
     safety = _with_later_work(vault, safety, request.goal, saved.scan)
     plan = make_plan(vault, saved.scan, request.goal, paths=journal.paths)
+    if journal.components:
+        # Somebody may have used git, say, since the crash: what is there now is kept as well.
+        add_safety_row(vault, safety, safety.tree, capture=True)
+        steps = plan_components(vault, goal, request.components)
+        plan = with_component_steps(plan, steps)
     scanner.remember(saved.scan)
     carry_out(
         vault,
@@ -123,6 +131,13 @@ def _restore_again(
         token=journal.token,
         head_before=journal.head_before,
     )
+
+
+def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
+    """What was to be restored; on the way back, the same as it was before."""
+    if not journal.backwards:
+        return journal.components
+    return tuple((name, EXACT) for name, _ in journal.components)
 
 
 def _with_later_work(vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: Scan) -> Checkpoint:

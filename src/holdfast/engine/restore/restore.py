@@ -21,6 +21,17 @@ from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
+from holdfast.engine.components.capturing import CapturedComponents, capture_components
+from holdfast.engine.components.restoring import (
+    ComponentRestore,
+    ComponentsFailed,
+    blocked_first,
+    intended_of,
+    plan_components,
+    told,
+    with_component_steps,
+    without_blocked,
+)
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
@@ -55,10 +66,17 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             saved, request, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
+            identifier = CheckpointId(vault.ids.new_id())
+            components = None
+            if request.components:
+                components = _capture(vault, identifier, request, at_head)
+                plan = _with_components(vault, request, plan, components)
             if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
                 unlocked.put_back()
                 return _untouched(request, plan, at_head)
-            safety = add_safety(vault, saved, request, at_head)
+            if components is None:
+                components = _capture(vault, identifier, request, at_head)
+            safety = add_safety(vault, saved, request, at_head, identifier, components)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
             return carry_out(
@@ -76,6 +94,27 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             raise
 
 
+def _capture(
+    vault: Vault, identifier: CheckpointId, request: RestoreRequest, head: Checkpoint | None
+) -> CapturedComponents:
+    """Everything that the restore may change of components, so that undo can bring it back."""
+    intended = intended_of(vault, request.target, request.components)
+    return capture_components(vault, identifier, head, intended=intended, beyond_budget=True)
+
+
+def _with_components(
+    vault: Vault, request: RestoreRequest, plan: RestorePlan, components: CapturedComponents
+) -> RestorePlan:
+    steps = plan_components(vault, request.target, request.components, components.states)
+    why = blocked_first(steps)
+    if why is not None and not request.best_effort:
+        raise RestoreConflict(
+            f"the restore cannot be done: {why}",
+            hint="put that right and try again, restore files alone, or skip it: --best-effort",
+        )
+    return with_component_steps(plan, steps)
+
+
 def _nothing_to_do(
     vault: Vault, request: RestoreRequest, plan: RestorePlan, head: Checkpoint
 ) -> bool:
@@ -83,6 +122,8 @@ def _nothing_to_do(
     clutter the history. What changes the list of undos and redos is recorded always: these
     themselves, and a restore that ends what could be redone."""
     if plan.steps or request.kind is not OperationKind.RESTORE:
+        return False
+    if any(step.actions or step.blocked for step in plan.components):
         return False
     if undo_lists(vault.catalog.operations(request.session_id)).redoable:
         return False
@@ -160,6 +201,13 @@ def carry_out(
             modes=executor.closed_directories(plan.steps),
         )
         _write_first_journal(vault, journal, staging)
+        restoring = ComponentRestore(
+            vault,
+            request.target,
+            safety,
+            without_blocked(plan.components),
+            best_effort=request.best_effort,
+        )
         try:
             executor.apply(plan.steps)
             executor.make_durable()
@@ -168,11 +216,12 @@ def carry_out(
                 raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
             vault.progress.advance("finishing", 0, None)
             executor.finish_modes()
+            restoring.run()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
             result = resulting_tree(vault, request, head_before)
         except BaseException as error:
-            _take_back(vault, journal, safety, executor, staging)
+            _take_back(vault, journal, safety, executor, staging, restoring)
             raise _failure(error) from error
         record, final_safety = record_restore(
             vault, request, safety, tree, result, token, head_before
@@ -196,6 +245,7 @@ def carry_out(
         kept=plan.kept,
         warnings=plan.warnings,
         verified=not wrong,
+        components=(*restoring.outcomes, *told(plan.components)),
     )
 
 
@@ -222,6 +272,7 @@ def _first_journal(
         note=request.note,
         hunks=request.hunks,
         tree=request.tree,
+        components=request.components,
     )
 
 
@@ -247,10 +298,16 @@ def _stage(executor: Executor, staging: Staging, plan: RestorePlan) -> None:
 
 
 def _take_back(
-    vault: Vault, journal: Journal, safety: Checkpoint, executor: Executor, staging: Staging
+    vault: Vault,
+    journal: Journal,
+    safety: Checkpoint,
+    executor: Executor,
+    staging: Staging,
+    restoring: ComponentRestore,
 ) -> None:
     """Undo what was done. If even that fails, the journal says which way recovery has to go."""
     vault.access.write_journal(encode_journal(journal.turned_back()))
+    restoring.revert()
     executor.undo_all()
     rescue(vault, journal, safety)
     staging.remove()
@@ -267,6 +324,11 @@ def _failure(error: BaseException) -> BaseException:
         return RestoreFailed(
             f"the restore failed at {error}; everything was put back as it was",
             hint="put the cause right and try again, or skip such paths: --best-effort",
+        )
+    if isinstance(error, ComponentsFailed):
+        return RestoreFailed(
+            f"the restore failed at {error}; everything was put back as it was",
+            hint="put the cause right and try again, or go on without it: --best-effort",
         )
     if isinstance(error, OSError) and error.errno in FULL:
         return NoSpace(

@@ -33,6 +33,7 @@ def show_sheet(
     *,
     is_head: bool,
     now: datetime,
+    components: Sequence[tuple[str, str]] = (),
 ) -> None:
     head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
     _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head)
@@ -56,7 +57,9 @@ def show_sheet(
     _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
     _fact(terminal, "changed", change_words(found.changed))
     if found.partial:
-        _fact(terminal, "saved", terminal.paint("in part: some paths could not be read", YELLOW))
+        _fact(terminal, "saved", terminal.paint("in part: something could not be read", YELLOW))
+    for name, line in components:
+        _fact(terminal, name, visible(line))
     if left_out := left_out_words(skipped):
         _fact(terminal, "left out", left_out)
     terminal.line()

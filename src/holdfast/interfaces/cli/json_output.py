@@ -63,6 +63,7 @@ def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
         "elapsed_ms": elapsed_ms,
         "warnings": list(outcome.warnings),
         "partial": outcome.checkpoint.partial,
+        "degraded": list(outcome.degraded),
     }
 
 
@@ -86,6 +87,11 @@ def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
         "elapsed_ms": elapsed_ms,
         "kept": _problems(outcome.kept),
         "warnings": list(outcome.warnings),
+        "components": [
+            {"name": c.name, "mode": c.mode, "status": c.status}
+            | ({"detail": c.detail} if c.detail else {})
+            for c in outcome.components
+        ],
         "dry_run": False,
     }
 
@@ -105,6 +111,10 @@ def planned(
         "elapsed_ms": elapsed_ms,
         "kept": _problems(plan.kept),
         "warnings": list(plan.warnings),
+        "components": [
+            {"name": c.name, "mode": c.mode, "actions": list(c.actions), "blocked": list(c.blocked)}
+            for c in plan.components
+        ],
         "dry_run": True,
     }
 

@@ -8,7 +8,16 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
-from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step, StepType
+from holdfast.domain.restore_plans import (
+    FAILED,
+    Blocked,
+    ComponentOutcome,
+    ComponentStep,
+    Kept,
+    RestorePlan,
+    Step,
+    StepType,
+)
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.step_counts import count_steps
 from holdfast.interfaces.cli.terminal import (
@@ -76,6 +85,7 @@ def show_plan(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) ->
     begin = words[0].upper() + words[1:]
     if not plan.steps:
         terminal.line(f"{begin} would change nothing in the workspace.")
+        show_components_plan(terminal, plan.components)
         show_problems(terminal, "stays", plan.kept)
         show_problems(terminal, "in the way", plan.blocked)
         return
@@ -83,8 +93,28 @@ def show_plan(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) ->
     show_steps(terminal, plan.steps, whole=not terminal.for_people)
     written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
     terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
+    show_components_plan(terminal, plan.components)
     show_problems(terminal, "stays", plan.kept)
     show_problems(terminal, "in the way", plan.blocked)
+
+
+def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> None:
+    """What happens besides files, one line each."""
+    for step in steps:
+        name = terminal.paint(f"{step.name} ({step.mode}):", BOLD)
+        for line in step.actions or (() if step.blocked else ("nothing to change",)):
+            terminal.line(f"{name} {visible(line)}")
+        for line in step.blocked:
+            terminal.line(f"{name} {terminal.paint('in the way:', YELLOW)} {visible(line)}")
+
+
+def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutcome]) -> None:
+    for outcome in outcomes:
+        if outcome.status == FAILED:
+            mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
+        else:
+            mark, said = terminal.paint("✓", GREEN), f"restored ({outcome.mode})"
+        terminal.line(f"{mark} {outcome.name}: {said}")
 
 
 def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:

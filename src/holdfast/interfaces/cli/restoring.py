@@ -9,13 +9,14 @@ from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.restore_plans import FAILED, RestorePlan
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (
     doing,
+    show_components_outcome,
     show_nothing_to_do,
     show_outcome,
     show_plan,
@@ -48,7 +49,8 @@ def restore_and_report(
         if rounds:
             line = f"  {rounds['abandoned']} is abandoned; {rounds['new_session']} begins"
             invocation.terminal.line(invocation.terminal.paint(line, DIM))
-    return PARTIAL if outcome.skipped or not outcome.verified else 0
+    failed = any(component.status == FAILED for component in outcome.components)
+    return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
 
 
 def _rounds(
@@ -79,6 +81,7 @@ def _show(
         show_nothing_to_do(terminal, request, outcome)
     else:
         repeated = shown is not None and shown.steps == outcome.steps
+        show_components_outcome(terminal, outcome.components)
         show_outcome(terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated)
     told = shown.warnings if shown is not None else ()
     for warning in outcome.warnings:
@@ -125,10 +128,14 @@ def _confirm(
     invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
 ) -> RestorePlan | None:
     """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
-    affected, or when the engine will refuse anyway."""
+    affected and nothing else, or when the engine will refuse anyway."""
     with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
-    if len(plan.affected_files) <= 1 or (plan.blocked and not request.best_effort):
+    others = [step for step in plan.components if step.actions]
+    obstacles = plan.blocked or any(step.blocked for step in plan.components)
+    if obstacles and not request.best_effort:
+        return None
+    if len(plan.affected_files) <= 1 and not others:
         return None
     asks = not invocation.json and can_ask(invocation)
     if asks:
@@ -138,8 +145,14 @@ def _confirm(
             aside.warn(warning)
     require_confirmation(
         invocation,
-        f"{doing(request)} changes {summary(plan.steps)} and needs confirmation",
+        f"{doing(request)} changes {_changed(plan)} and needs confirmation",
         f"{request.kind.value.capitalize()}?",
         hint=_HINT,
     )
     return plan if asks else None
+
+
+def _changed(plan: RestorePlan) -> str:
+    others = [step.name for step in plan.components if step.actions]
+    files = summary(plan.steps)
+    return " and ".join([files, *others] if plan.steps else others or [files])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW
+from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def configure(parser: Parser) -> None:
 Save every file of the workspace that no rule leaves out, byte for byte, with modes, links and empty
 directories. When the command returns, the checkpoint is on disk and survives a crash.
 
-What could not be read is listed, and the exit status is then 3: saved in part."""
+In a git repository its state is saved with the files: branch, commit, index, and a merge or
+rebase that is under way. What could not be read is listed, and the exit status is then 3: saved in
+part."""
     parser.epilog = """\
 examples:
   $ holdfast checkpoint "before the refactor" --name before --confidence 0.9
@@ -73,7 +75,7 @@ def run(invocation: Invocation) -> int:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
     else:
         _show(invocation, outcome)
-    return _PARTIAL if outcome.failures else 0
+    return _PARTIAL if outcome.failures or outcome.degraded else 0
 
 
 def _reason(words: list[str]) -> str:
@@ -114,7 +116,7 @@ def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
     )
 
     terminal, made = invocation.terminal, outcome.checkpoint
-    mark = terminal.paint("✓", YELLOW if outcome.failures else GREEN)
+    mark = terminal.paint("✓", YELLOW if outcome.failures or outcome.degraded else GREEN)
     terminal.line(
         f"{mark} Saved {identifier(terminal, made)}: {files_words(made)}, "
         f"{change_words(made.changed)}, {duration(invocation.elapsed_ms)}"
@@ -122,6 +124,10 @@ def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
     if outcome.failures:
         terminal.line(f"{count(len(outcome.failures), 'path')} could not be read properly:")
         list_skipped(terminal, outcome.failures)
+    if outcome.degraded:
+        terminal.line("All files are saved, but not everything besides them:")
+        for text in outcome.degraded:
+            terminal.line(f"  {terminal.paint('degraded:', YELLOW)} {visible(text)}")
     other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
     if other:
         words = f"  left out: {other} (list: holdfast status --skipped)"

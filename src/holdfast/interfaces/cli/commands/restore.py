@@ -6,10 +6,13 @@ from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
+_GIT_MODES = ("files", "exact", "branch", "revert")
+
 
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
+        "       [--git files|exact|branch|revert] [--with NAME] [--without NAME]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
@@ -24,12 +27,19 @@ With --hunk only some changes of one text file are taken back, by the numbers th
 The present state is saved first, so that holdfast undo brings it back. Files that no checkpoint has
 are neither overwritten nor deleted. The restore happens as a whole or not at all and is verified.
 
-More than one affected file needs a yes: on a terminal it is asked for, elsewhere give --yes."""
+Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the index and a merge
+or rebase under way back as they were; branch puts them onto a new branch restore/ID and moves no
+other; revert takes the commits since then back with a new one. Nothing is ever pushed or fetched,
+and holdfast undo takes all of it back.
+
+More than one affected file, or anything in git, needs a yes: on a terminal it is asked for,
+elsewhere give --yes."""
     parser.epilog = """\
 examples:
   $ holdfast restore before-refactor --dry-run
   $ holdfast restore HEAD src/app.py
   $ holdfast restore HEAD src/app.py --hunk 2
+  $ holdfast restore before-rebase --git exact
   $ holdfast restore '@{10 minutes ago}' --yes"""
     parser.add_argument(
         "words", nargs="*", metavar="REF PATH", help="the checkpoint, and the paths to restore"
@@ -54,9 +64,32 @@ examples:
         action="store_true",
         help="skip and list what cannot be restored, instead of refusing as a whole (status 3)",
     )
+    parser.add_argument(
+        "--git",
+        metavar="MODE",
+        choices=_GIT_MODES,
+        help="what happens to git: files (nothing, the default), exact, branch or revert",
+    )
+    parser.add_argument(
+        "--with",
+        dest="include",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="bring this component back too, as it was; may be given several times",
+    )
+    parser.add_argument(
+        "--without",
+        dest="exclude",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave this component as it is; may be given several times",
+    )
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.components.choosing import ComponentChoice
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
     from holdfast.interfaces.cli.restoring import restore_and_report
 
@@ -67,8 +100,17 @@ def run(invocation: Invocation) -> int:
         paths = invocation.paths(words[1:], opened.engine.vault.workspace)
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
+            options = invocation.options
             request = opened.engine.restore_request(
-                session, reference, paths=paths, best_effort=invocation.options.best_effort
+                session,
+                reference,
+                paths=paths,
+                best_effort=options.best_effort,
+                components=ComponentChoice(
+                    {} if options.git is None else {"git": options.git},
+                    options.include,
+                    options.exclude,
+                ),
             )
         if not invocation.options.hunks:
             if invocation.options.context is not None:

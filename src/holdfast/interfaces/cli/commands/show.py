@@ -55,11 +55,17 @@ def _is_head(opened: OpenWorkspace, found: Checkpoint) -> bool:
 def _as_json(
     opened: OpenWorkspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
 ) -> dict[str, Any]:
+    from holdfast.engine.components.manifests import read_states
     from holdfast.interfaces.cli import json_output
 
     described = json_output.checkpoint_with_intent(found, is_head=_is_head(opened, found))
     described["tool_calls"] = found.intent.to_dict()["tool_calls"]
     described["skipped"] = json_output.skipped(opened.engine.skipped(found))
+    described["components"] = [
+        {"name": state.name, "facts": dict(state.facts), "problems": list(state.problems)}
+        | ({"failure": state.failure} if state.failure is not None else {})
+        for state in read_states(opened.engine.vault.objects, found)
+    ]
     if entries is not None:
         described["entries"] = [_entry(path, entry) for path, entry in entries]
     return described
@@ -84,6 +90,7 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
+    from holdfast.engine.components.describing import describe_components
     from holdfast.interfaces.cli.checkpoint_sheet import show_entries, show_sheet
 
     show_sheet(
@@ -92,6 +99,7 @@ def _show(
         opened.engine.skipped(found),
         is_head=_is_head(opened, found),
         now=invocation.now,
+        components=describe_components(opened.engine.vault, found),
     )
     if entries is not None:
         show_entries(invocation.terminal, entries)

@@ -1,0 +1,215 @@
+"""Taking the state of a repository into a checkpoint.
+
+    look (files only) → same signature as before: nothing to do, no process
+    → index bytes, staged paths (1 process) → keep commits and staged content alive (1 process)
+    → look again: unless nothing moved meanwhile, begin again
+
+Guarantee: the facts, the index and the files of an operation are of one moment, and on disk.
+Nothing of the user's is changed: no branch, no index, no stash, no config, no reflog.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.components.git import keeping
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.durability import sync_recent_objects
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.index_file import GITLINK, UnknownIndex, read_index
+from holdfast.components.git.looking import (
+    Look,
+    look,
+    read_stash,
+    read_worktrees,
+    stamp,
+    submodule_commit,
+)
+from holdfast.components.git.operation_files import (
+    Files,
+    TooMuch,
+    encode_files,
+    named_objects,
+    operation_name,
+)
+from holdfast.components.git.plain_files import TooLarge, blocks_of, opened
+from holdfast.components.git.references import BrokenReference, read_reference
+from holdfast.components.git.staging import Staged, read_staged
+from holdfast.components.git.states import intended_refs
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.paths import from_text, to_text
+from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
+
+INDEX = "index"
+OPERATION = "operation"
+_TRIES = 3
+_MOST_NAMES = 500
+_OLD_LOCK_NS = 60 * 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What one try gathers."""
+
+    facts: dict[str, Any]
+    operation: Files
+    staged: Staged
+    problems: list[str] = field(default_factory=list)
+
+
+class Capturing:
+    """One capture of one repository."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        request: CaptureRequest,
+        environment: Mapping[str, str],
+        timeout_s: float,
+    ) -> None:
+        self._repository = repository
+        self._request = request
+        self._git = Git(repository, environment, timeout_s)
+        self._refs = intended_refs(repository, request.intended)
+        self._previous = request.previous if request.intended is None else None
+
+    def run(self, sink: ContentSink) -> Captured | None:
+        """None when nothing has changed since the checkpoint before."""
+        for _ in range(_TRIES):
+            try:
+                before = self._look()
+                if self._is_as_before(before):
+                    return None
+                with opened(self._repository.own(b"index")) as index_fd:
+                    taken = self._take(before, index_fd)
+                    if self._look().signature == before.signature:
+                        return self._store(before, taken, index_fd, sink)
+            except FileNotFoundError:
+                continue  # git moved something while it was read
+            except (BrokenReference, TooMuch, TooLarge) as error:
+                raise ComponentProblem(
+                    f"the repository is damaged: {error}; see: git fsck"
+                ) from None
+        raise ComponentProblem("git kept changing the repository; save again when it has finished")
+
+    def _look(self) -> Look:
+        return look(self._repository, now_ns=self._request.now_ns, refs=self._refs)
+
+    def _is_as_before(self, found: Look) -> bool:
+        previous = self._previous
+        if previous is None or "signature" not in previous.notes:
+            return False
+        submodules = [from_text(row[0]) for row in previous.facts.get("submodules", ())]
+        ref = previous.notes.get("ref")
+        kept = None if ref is None else from_text(ref)
+        return bool(stamp(found, submodules, kept) == previous.notes["signature"])
+
+    def _take(self, found: Look, index_fd: int | None) -> _Taken:
+        head = found.head
+        refs = dict(found.refs)
+        if head.holder is not None:
+            refs[head.holder] = head.commit
+        taken = _Taken({}, found.operation(), Staged())
+        try:
+            if found.has_index:
+                taken.staged = read_staged(self._git, head.commit)
+        except GitFailed as error:
+            taken.problems.append(str(error))
+        if found.has_lock and self._is_old(self._repository.own(b"index.lock")):
+            lock = os.fsdecode(self._repository.own(b"index.lock"))
+            taken.problems.append(
+                f"a git that crashed has left its lock behind; if none runs, remove {lock}"
+            )
+        staged = taken.staged
+        taken.facts = {
+            "head": {"ref": _text(head.ref), "commit": head.commit},
+            "refs": {to_text(ref): oid for ref, oid in sorted(refs.items())},
+            "index": found.has_index,
+            "operation": operation_name(found.operation_paths),
+            "staged": [[s, to_text(path)] for s, path in staged.rows[:_MOST_NAMES]],
+            "staged_count": len(staged.rows),
+            "stash": read_stash(self._repository),
+            "worktrees": read_worktrees(self._repository),
+            "submodules": self._submodules(found, index_fd, taken),
+            "shallow": found.shallow,
+        }
+        return taken
+
+    def _is_old(self, path: bytes) -> bool:
+        try:
+            return os.stat(path).st_mtime_ns < self._request.now_ns - _OLD_LOCK_NS
+        except OSError:
+            return False
+
+    def _submodules(self, found: Look, index_fd: int | None, taken: _Taken) -> list[list[Any]]:
+        """Path, the commit that the index names, and the one that is checked out."""
+        declared = os.path.exists(os.path.join(self._repository.top, b".gitmodules"))
+        if index_fd is None or not (declared or os.path.isdir(self._repository.shared(b"modules"))):
+            return []
+        oid_bytes = len(found.head.commit or "0" * 40) // 2
+        try:
+            entries = list(read_index(b"".join(blocks_of(index_fd)), oid_bytes))
+        except UnknownIndex as error:
+            taken.problems.append(f"submodules are unknown, because of the index: {error}")
+            return []
+        return [
+            [to_text(e.path), e.oid, submodule_commit(self._repository, e.path)]
+            for e in entries
+            if e.mode == GITLINK
+        ]
+
+    def _store(
+        self, found: Look, taken: _Taken, index_fd: int | None, sink: ContentSink
+    ) -> Captured:
+        if index_fd is not None:
+            sink.add(INDEX, blocks_of(index_fd))
+        if taken.operation:
+            sink.add(OPERATION, [encode_files(taken.operation)])
+        # As it comes back from a manifest, so that equal states compare as equal.
+        taken.facts["stash"] = [list(row) for row in taken.facts["stash"]]
+        notes: dict[str, Any] = {}
+        if self._request.checkpoint is not None:
+            try:
+                notes = self._keep(found, taken, self._request.checkpoint)
+                sync_recent_objects(self._repository, self._request.now_ns)
+            except GitFailed as error:
+                if str(error) not in taken.problems:
+                    taken.problems.append(str(error))
+        if found.settled and not taken.problems and self._request.intended is None:
+            submodules = [from_text(row[0]) for row in taken.facts["submodules"]]
+            kept = from_text(notes["ref"]) if "ref" in notes else None
+            notes["signature"] = stamp(found, submodules, kept)
+        return Captured(taken.facts, tuple(taken.problems), notes)
+
+    def _keep(self, found: Look, taken: _Taken, checkpoint: CheckpointId) -> dict[str, Any]:
+        commits, blobs = self._needed(found, taken)
+        head = found.head.commit
+        if head is None and not commits and not blobs:
+            return {}
+        needs = digest_of(repr((head, sorted(set(commits)), sorted(blobs))).encode()).hex()
+        known = self._previous.notes if self._previous is not None else {}
+        if known.get("needs") == needs and self._is_kept(known["ref"], known["commit"]):
+            return {key: known[key] for key in ("ref", "commit", "needs")}
+        ref = keeping.PREFIX + f"{self._request.owner}/{checkpoint}".encode()
+        oid = keeping.keep(self._git, ref, head, commits, blobs)
+        return {"ref": to_text(ref), "commit": oid, "needs": needs}
+
+    def _is_kept(self, ref: str, commit: str) -> bool:
+        return read_reference(self._repository, from_text(ref)) == commit
+
+    def _needed(self, found: Look, taken: _Taken) -> tuple[list[str], set[str]]:
+        commits = [oid for oid in taken.facts["refs"].values() if oid is not None]
+        commits += [oid for oid, _ in taken.facts["stash"]]
+        lasting = {p: f for p, f in taken.operation.items() if p != b"ORIG_HEAD"}
+        if not lasting:
+            return commits, taken.staged.blobs
+        named, blobs = keeping.existing_objects(self._git, named_objects(lasting))
+        return commits + named, taken.staged.blobs | blobs
+
+
+def _text(ref: bytes | None) -> str | None:
+    return None if ref is None else to_text(ref)

@@ -1,0 +1,145 @@
+"""Running git: argument vectors, no shell, nothing of the user's that could run or be changed.
+
+Guarantees for every command: no hook, no file system monitor, no pager, no editor, no prompt, no
+optional lock, no connection to any remote (missing objects of a partial clone are not fetched); no
+variable of the environment leads it to another repository; it is found on absolute paths only, so
+that a program named `git` in the workspace is never started. Content of files is never read, so
+filters do not run either. Ownership is checked by git itself (`safe.directory`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from holdfast.components.git.finding import Repository
+from holdfast.ports.component import ComponentProblem
+
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.fsync=committed,loose-object",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "submodule.recurse=false",
+)
+_KEPT = ("HOME", "PATH", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME", "SUDO_UID")
+_KEPT_OF_GIT = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_IDENTITY = tuple(
+    f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
+)
+
+_WAYS_OUT = (
+    ("dubious ownership", "git does not trust it: git config --global --add safe.directory {top}"),
+    ("index file", "its index is damaged: remove {index} and run: git reset"),
+    ("bad signature", "its index is damaged: remove {index} and run: git reset"),
+    ("index.lock", "another git is at work or has crashed: if none runs, remove {index}.lock"),
+    ("cannot lock ref", "another git is at work, or a name is in the way"),
+    ("object file", "objects are damaged or missing: git fsck --full says which"),
+    ("bad object", "objects are damaged or missing: git fsck --full says which"),
+    ("bad tree", "objects are damaged or missing: git fsck --full says which"),
+    ("unable to read", "objects are damaged or missing: git fsck --full says which"),
+    ("invalid object", "objects are damaged or missing: git fsck --full says which"),
+    ("Not a valid", "objects are damaged or missing: git fsck --full says which"),
+    ("not a git repository", "it is damaged: git fsck --full says how"),
+    ("transport", "objects are with the remote, which is never asked: git fetch brings them"),
+)
+
+
+class GitFailed(ComponentProblem):
+    """A command that did not end well: what git said, and what to do about it."""
+
+    def __init__(self, message: str, way_out: str | None = None) -> None:
+        super().__init__(message if way_out is None else f"{message}; {way_out}")
+
+
+class Git:
+    """Runs commands in one repository, each for so long at most."""
+
+    def __init__(
+        self, repository: Repository, environment: Mapping[str, str], timeout_s: float
+    ) -> None:
+        self.repository = repository
+        self._timeout_s = timeout_s
+        self._variables = environment
+        self._environment = _clean(environment, repository)
+
+    def run(
+        self,
+        *arguments: str | bytes,
+        given: bytes = b"",
+        config: Sequence[str] = (),
+        as_user: bool = False,
+    ) -> bytes:
+        """The standard output; `GitFailed` for a status other than 0."""
+        program = find_git(self._variables)
+        settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
+        environment = self._environment
+        if as_user:
+            named = {n: self._variables[n] for n in _IDENTITY if n in self._variables}
+            environment = {**environment, **named}
+        try:
+            done = subprocess.run(
+                [program, "--no-pager", *settings, *arguments],
+                input=given,
+                capture_output=True,
+                cwd=self.repository.top,
+                env=environment,
+                timeout=self._timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitFailed(f"git {_shown(arguments)} took too long and was ended") from None
+        except OSError as error:
+            raise GitFailed(f"git cannot be run: {error.strerror}") from None
+        if done.returncode != 0:
+            raise self._failure(arguments, done.stderr)
+        return done.stdout
+
+    def _failure(self, arguments: Sequence[str | bytes], errors: bytes) -> GitFailed:
+        said = errors.decode("utf-8", "replace")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        chosen = next((x for x in lines if x.startswith(("fatal:", "error:"))), "")
+        line = "".join(c for c in (chosen or "it failed") if c.isprintable())[:300]
+        top, index = os.fsdecode(self.repository.top), os.fsdecode(self.repository.own(b"index"))
+        for sign, way_out in _WAYS_OUT:
+            if sign in said:
+                return GitFailed(line, way_out.format(top=top, index=index))
+        return GitFailed(f"git {_shown(arguments)}: {line}")
+
+
+def find_git(environment: Mapping[str, str]) -> str:
+    for directory in environment.get("PATH", os.defpath).split(os.pathsep):
+        program = os.path.join(directory, "git")
+        if os.path.isabs(directory) and os.access(program, os.X_OK) and os.path.isfile(program):
+            return program
+    raise GitFailed(
+        "git is not installed", "install git, or leave it out: config set components '[]'"
+    )
+
+
+def _clean(environment: Mapping[str, str], repository: Repository) -> dict[str, str]:
+    kept = {n: environment[n] for n in (*_KEPT, *_KEPT_OF_GIT) if n in environment}
+    return kept | {
+        "LC_ALL": "C",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_ASKPASS": "false",
+        "GIT_EDITOR": "false",
+        "GIT_PAGER": "cat",
+        "GIT_ATTR_NOSYSTEM": "1",
+        # A repository that is too broken to be one must not lead to the next one above it.
+        "GIT_CEILING_DIRECTORIES": os.path.dirname(os.fsdecode(repository.top)),
+    }
+
+
+def _shown(arguments: Sequence[str | bytes]) -> str:
+    return os.fsdecode(arguments[0])

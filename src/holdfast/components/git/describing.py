@@ -1,0 +1,53 @@
+"""The state of a repository in a few lines, for people; from the state alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.domain.component_states import ComponentState
+
+_SHOWN = 5
+
+
+def describe(state: ComponentState) -> Iterator[str]:
+    facts = state.facts
+    yield _head(facts["head"])
+    if facts["operation"]:
+        yield f"a {facts['operation']} is under way"
+    if facts["staged_count"]:
+        yield f"{_count(facts['staged_count'], 'path')} staged: {_some(facts['staged'])}"
+    if facts["stash"]:
+        yield f"{_count(len(facts['stash']), 'stash entry', 'stash entries')}"
+    linked = [row for row in facts["worktrees"] if not row["here"]]
+    if linked:
+        yield f"{_count(len(linked), 'other worktree')}: " + ", ".join(
+            _clean(row["path"]) for row in linked[:_SHOWN]
+        )
+    moved = [row for row in facts["submodules"] if row[1] != row[2]]
+    if facts["submodules"]:
+        off = f", {len(moved)} at another commit than the index says" if moved else ""
+        yield f"{_count(len(facts['submodules']), 'submodule')}{off}"
+    if facts["shallow"]:
+        yield "a shallow clone"
+
+
+def _head(head: dict[str, Any]) -> str:
+    commit = head["commit"]
+    if head["ref"] is None:
+        return f"detached at {commit[:10]}"
+    name = _clean(head["ref"].removeprefix("refs/heads/"))
+    return f"on {name}, no commit yet" if commit is None else f"on {name} at {commit[:10]}"
+
+
+def _some(rows: list[list[str]]) -> str:
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return ", ".join(f"{status} {_clean(path)}" for status, path in rows[:_SHOWN]) + more
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _count(number: int, noun: str, many: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"

@@ -1,0 +1,85 @@
+"""The index of a repository, as far as it has to be understood without git: which paths it has,
+with which content, and what it remembers of the file it saw.
+
+    header → entries (62 or 64 bytes, then the name) → extensions, which are not needed
+
+Versions 2 to 4 are read. A split or sparse index does not list every path; `whole` says so.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+GITLINK = 0o160000
+_HEADER = struct.Struct(">4sII")
+_STAT = struct.Struct(">10I")
+_MODE_AT, _OID_AT = 24, 40
+_EXTENDED = 0x4000
+_NAME_MASK = 0xFFF
+
+
+class UnknownIndex(Exception):
+    """An index that git may understand and this reader does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """`stage` is 0 unless the path is in conflict."""
+
+    path: bytes
+    mode: int
+    oid: str
+    stage: int
+    mtime_ns: int
+    size: int
+
+
+def read_index(data: bytes, oid_bytes: int = 20) -> Iterator[IndexEntry]:
+    """Entries in their order; `UnknownIndex` for what is no index or another version of it."""
+    if len(data) < _HEADER.size:
+        raise UnknownIndex("it is cut short")
+    magic, version, count = _HEADER.unpack_from(data)
+    if magic != b"DIRC" or version not in (2, 3, 4):
+        raise UnknownIndex(f"it has version {version}")
+    at, previous = _HEADER.size, b""
+    try:
+        for _ in range(count):
+            entry, at = _entry(data, at, version, oid_bytes, previous)
+            previous = entry.path
+            yield entry
+    except (struct.error, IndexError, ValueError):
+        raise UnknownIndex("it is damaged") from None
+
+
+def _entry(
+    data: bytes, at: int, version: int, oid_bytes: int, previous: bytes
+) -> tuple[IndexEntry, int]:
+    numbers = _STAT.unpack_from(data, at)
+    flags_at = at + _OID_AT + oid_bytes
+    (flags,) = struct.unpack_from(">H", data, flags_at)
+    name_at = flags_at + (4 if flags & _EXTENDED else 2)
+    if version == 4:
+        stripped, name_at = _varint(data, name_at)
+        end = data.index(b"\0", name_at)
+        path = previous[: len(previous) - stripped] + data[name_at:end]
+        after = end + 1
+    else:
+        length = flags & _NAME_MASK
+        end = name_at + length if length < _NAME_MASK else data.index(b"\0", name_at)
+        path = data[name_at:end]
+        after = at + (end - at + 8) // 8 * 8
+    oid = data[at + _OID_AT : flags_at].hex()
+    mtime_ns = numbers[2] * 1_000_000_000 + numbers[3]
+    entry = IndexEntry(path, numbers[6], oid, (flags >> 12) & 3, mtime_ns, numbers[9])
+    return entry, after
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    value, at = byte & 0x7F, at + 1
+    while byte & 0x80:
+        byte = data[at]
+        value, at = ((value + 1) << 7) | (byte & 0x7F), at + 1
+    return value, at

@@ -1,0 +1,192 @@
+"""One look at a repository by reading its files: where HEAD stands, what is under way, and a
+signature that changes whenever any of it does.
+
+    names of the git directory → stat of what matters, content of what is tiny → digest
+
+Guarantee: equal signatures mean that HEAD, the branch it stands on, the index, packed references,
+the stash, worktrees and every file of an operation are the same. What was written so late that the
+clock could not tell a further change apart makes a signature that is not trusted (`settled`).
+No process is started.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.components.git.finding import Repository, common_directory, linked_directory
+from holdfast.components.git.operation_files import Files, present_paths, read_files
+from holdfast.components.git.plain_files import TooLarge, read_small
+from holdfast.components.git.references import (
+    OID,
+    BrokenReference,
+    Head,
+    read_head,
+    read_reference,
+)
+from holdfast.domain.digests import digest_of
+from holdfast.domain.paths import to_text
+
+_CLOCK_TICK_NS = 50_000_000
+_LOG_BYTES = 16 << 20
+_LINK_BYTES = 8192
+_MOST_STASHES = 256
+_TRAILER_BYTES = 20
+
+
+@dataclass(slots=True)
+class Look:
+    """What was seen; `refs` are references besides the branch of HEAD that somebody asked for."""
+
+    repository: Repository
+    head: Head
+    refs: dict[bytes, str | None]
+    operation_paths: list[bytes]
+    has_index: bool
+    has_lock: bool
+    shallow: bool
+    signature: str = ""
+    settled: bool = False
+
+    def operation(self) -> Files:
+        return read_files(self.repository, self.operation_paths)
+
+
+def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -> Look:
+    """`BrokenReference` when HEAD cannot be read, `TooMuch` when an operation left too much."""
+    names = _names(repository)
+    head = read_head(repository)
+    wanted = {ref: read_reference(repository, ref) for ref in refs}
+    paths = list(present_paths(repository, names))
+    found = Look(
+        repository,
+        head,
+        wanted,
+        paths,
+        has_index=b"index" in names,
+        has_lock=b"index.lock" in names,
+        shallow=os.path.exists(repository.shared(b"shallow")),
+    )
+    stats = [
+        repository.own(b"HEAD"),
+        repository.own(b"index"),
+        repository.shared(b"packed-refs"),
+        repository.shared(b"shallow"),
+        repository.shared(b"refs/stash"),
+        repository.shared(b"logs/refs/stash"),
+        repository.shared(b"worktrees"),
+        *(repository.own(path) for path in paths),
+    ]
+    if head.holder is not None:
+        stats.append(repository.shared(head.holder))
+    newest_ns = 0
+    rows: list[Any] = [head, sorted(wanted.items()), sorted(names & _SIGNS)]
+    rows.append(_trailer(repository.own(b"index")))
+    for path in stats:
+        row, changed_ns = _row(path)
+        newest_ns = max(newest_ns, changed_ns)
+        rows.append(row)
+    found.signature = digest_of(repr((repository, rows)).encode()).hex()
+    found.settled = newest_ns < now_ns - _CLOCK_TICK_NS
+    return found
+
+
+def stamp(found: Look, submodules: Iterable[bytes], kept: bytes | None) -> str:
+    """The signature with where submodules stand, and that what we keep alive is still kept."""
+    repository = found.repository
+    rows = [(path, submodule_commit(repository, path)) for path in submodules]
+    there = kept is None or read_reference(repository, kept) is not None
+    return digest_of(repr((found.signature, rows, kept, there)).encode()).hex()
+
+
+_SIGNS = frozenset((b"index", b"worktrees", b"modules", b"shallow"))
+
+
+def _names(repository: Repository) -> frozenset[bytes]:
+    try:
+        return frozenset(os.listdir(repository.git_dir))
+    except OSError as error:
+        raise BrokenReference(
+            f"{os.fsdecode(repository.git_dir)} cannot be read: {error.strerror}"
+        ) from None
+
+
+def _row(path: bytes) -> tuple[Any, int]:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return path, 0
+    numbers = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return (path, *numbers), max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _trailer(index: bytes) -> bytes:
+    """The checksum that an index ends with: changes even where size and times do not."""
+    try:
+        fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        size = os.fstat(fd).st_size
+        return os.pread(fd, _TRAILER_BYTES, max(size - _TRAILER_BYTES, 0))
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def read_stash(repository: Repository) -> list[tuple[str, str]]:
+    """Commit and message of each entry, newest first."""
+    newest = read_reference(repository, b"refs/stash")
+    if newest is None:
+        return []
+    try:
+        log = read_small(repository.shared(b"logs/refs/stash"), _LOG_BYTES) or b""
+    except TooLarge:
+        log = b""
+    entries = []
+    for line in reversed(log.splitlines()[-_MOST_STASHES:]):
+        fields, _, message = line.partition(b"\t")
+        oid = fields.split(b" ")[1:2]
+        if oid and OID.match(oid[0]):
+            entries.append((oid[0].decode(), to_text(message)[:200]))
+    return entries or [(newest, "")]
+
+
+def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
+    """Every linked worktree: where it is, and where its HEAD stands."""
+    found = []
+    try:
+        names = sorted(os.listdir(repository.shared(b"worktrees")))
+    except OSError:
+        return []
+    for name in names:
+        own = repository.shared(b"worktrees", name)
+        try:
+            link = read_small(os.path.join(own, b"gitdir"), _LINK_BYTES)
+            at = read_head(Repository(b"", own, repository.common_dir))
+        except (BrokenReference, TooLarge):
+            continue
+        place = os.path.dirname((link or b"").rstrip(b"\n"))
+        found.append(
+            {
+                "name": to_text(name),
+                "path": to_text(place),
+                "ref": None if at.ref is None else to_text(at.ref),
+                "commit": at.commit,
+                "here": own == repository.git_dir,
+            }
+        )
+    return found
+
+
+def submodule_commit(repository: Repository, path: bytes) -> str | None:
+    """The commit that a submodule stands on; None when it is not there."""
+    top = os.path.join(repository.top, path)
+    git_dir = linked_directory(top) or os.path.join(top, b".git")
+    try:
+        return read_head(Repository(top, git_dir, common_directory(git_dir))).commit
+    except (BrokenReference, TooLarge):
+        return None

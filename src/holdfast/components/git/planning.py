@@ -1,0 +1,211 @@
+"""What a restore of git state would do, as data: the same for the preview and for doing it.
+
+    exact   HEAD, the branches that the checkpoint knows, the index and the files of an operation
+            become what they were
+    branch  a new branch stands where HEAD stood, HEAD goes to it; index as it was; no other branch
+            moves
+    revert  one new commit on top of what HEAD stands on now, with the content of the commit it
+            stood on then; index as it was; no commit leaves any branch
+
+Nothing else of the repository is ever touched: other branches, tags, the stash, config, hooks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.components.git import keeping
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.looking import Look, read_worktrees
+from holdfast.components.git.operation_files import operation_name
+from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.states import BRANCH, HEADS, REVERT, GitState, new_branch
+from holdfast.domain.component_states import EXACT
+from holdfast.domain.paths import from_text, to_text
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A branch from one commit to another; None where it does not exist."""
+
+    ref: bytes
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlan:
+    """`head` is where HEAD shall stand. With `revert_to` a commit with the content of that one is
+    made first, and `head` is where it stands now."""
+
+    head: Head
+    moves: tuple[Move, ...]
+    put_operation: bool
+    revert_to: str | None = None
+    makes_commit: bool = False
+    blocked: list[str] = field(default_factory=list)
+
+
+def make_plan(git: Git, present: Look, target: GitState, mode: str, label: str) -> GitPlan:
+    if mode == EXACT:
+        plan = _exact(present, target)
+    elif mode == BRANCH:
+        ref = new_branch(git.repository, label, target.head.commit)
+        plan = GitPlan(
+            Head(ref, target.head.commit),
+            _moves(present, {ref: target.head.commit} if target.head.commit else {}),
+            put_operation=False,
+        )
+    elif mode == REVERT:
+        plan = GitPlan(
+            Head(present.head.ref, present.head.commit, present.head.holder),
+            (),
+            put_operation=False,
+            revert_to=target.head.commit,
+            makes_commit=_differs(git, present.head.commit, target.head.commit),
+        )
+    else:
+        raise GitFailed(f"git cannot be restored as {mode!r}", "modes: exact, branch, revert")
+    plan.blocked.extend(_obstacles(git, present, target, plan))
+    return plan
+
+
+def _exact(present: Look, target: GitState) -> GitPlan:
+    return GitPlan(target.head, _moves(present, target.refs), put_operation=True)
+
+
+def _moves(present: Look, wanted: Mapping[bytes, str | None]) -> tuple[Move, ...]:
+    there = dict(present.refs)
+    if present.head.holder is not None:
+        there[present.head.holder] = present.head.commit
+    return tuple(
+        Move(ref, there.get(ref), new)
+        for ref, new in sorted(wanted.items())
+        if there.get(ref) != new
+    )
+
+
+def _differs(git: Git, one: str | None, other: str | None) -> bool:
+    """Whether two commits hold different content; no commit holds nothing."""
+    if one == other or (one is None and other is None):
+        return False
+    return tree_of(git, one) != tree_of(git, other)
+
+
+def tree_of(git: Git, commit: str | None, *, write: bool = False) -> str:
+    """The content of a commit; that of none is an empty tree, which may have to be made."""
+    if commit is None:
+        made = ("-w",) if write else ()
+        return git.run("hash-object", "-t", "tree", *made, "--stdin").strip().decode()
+    return git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}").strip().decode()
+
+
+def _obstacles(git: Git, present: Look, target: GitState, plan: GitPlan) -> list[str]:
+    found = []
+    if present.has_lock:
+        lock = os.fsdecode(git.repository.own(b"index.lock"))
+        found.append(f"{lock} is there: another git is at work, or has crashed; remove it then")
+    wanted = {target.head.commit, *(move.new for move in plan.moves)} - {None}
+    commits, _ = keeping.existing_objects(git, (oid for oid in wanted if oid is not None))
+    for oid in sorted(oid for oid in wanted if oid is not None and oid not in commits):
+        found.append(
+            f"commit {oid[:10]} is no longer in the repository; git fetch may bring it back"
+        )
+    moved = {move.ref for move in plan.moves}
+    switched = plan.head.ref if plan.head.ref != present.head.ref else None
+    for worktree in read_worktrees(git.repository):
+        ref = None if worktree["ref"] is None else from_text(worktree["ref"])
+        if worktree["here"] or ref is None or (ref not in moved and ref != switched):
+            continue
+        found.append(
+            f"branch {_short(ref)} is checked out in {worktree['path']}; "
+            f"use --git branch, or remove that worktree"
+        )
+    main = _main_worktree_ref(git)
+    if main is not None and (main in moved or main == switched):
+        found.append(
+            f"branch {_short(main)} is checked out in the repository's main worktree; "
+            f"use --git branch"
+        )
+    return found
+
+
+def _main_worktree_ref(git: Git) -> bytes | None:
+    """The branch of the main worktree, seen from a linked one; a bare repository has none."""
+    repository = git.repository
+    if repository.git_dir == repository.common_dir:
+        return None
+    config = git.run("config", "--type=bool", "--default=false", "--get", "core.bare").strip()
+    if config == b"true":
+        return None
+    return read_head(Repository(b"", repository.common_dir, repository.common_dir)).ref
+
+
+def describe(git: Git, present: Look, target: GitState, plan: GitPlan) -> list[str]:
+    """What the plan does, one line each; commits that leave a branch are named."""
+    lines: list[str] = []
+    for move in plan.moves:
+        lines += _describe_move(git, move)
+    if plan.makes_commit:
+        lines.append(
+            f"a new commit on {_where(present.head)} takes it back to the content of "
+            f"{(plan.revert_to or 'an empty repository')[:10]}"
+        )
+    if (plan.head.ref, plan.head.commit) != (present.head.ref, present.head.commit):
+        moved = any(move.ref == plan.head.ref == present.head.ref for move in plan.moves)
+        if not moved:
+            lines.append(f"HEAD goes from {_where(present.head)} to {_where(plan.head)}")
+    now = operation_name(present.operation_paths)
+    then = target.operation if plan.put_operation else None
+    if now != then and now is not None:
+        lines.append(f"the {now} that is under way ends")
+    if now != then and then is not None:
+        lines.append(f"the {then} that was under way goes on")
+    return lines
+
+
+def _describe_move(git: Git, move: Move) -> list[str]:
+    name = _short(move.ref)
+    if move.new is None:
+        first = f"branch {name}, which did not exist, is removed"
+    elif move.old is None:
+        return [f"branch {name} is made, at {move.new[:10]}"]
+    else:
+        first = f"branch {name} moves from {(move.old or '')[:10]} to {move.new[:10]}"
+    leaving = _leaving(git, move)
+    if not leaving:
+        return [first]
+    noun = "commit leaves" if len(leaving) == 1 else "commits leave"
+    more = f", and {len(leaving) - _SHOWN} more" if len(leaving) > _SHOWN else ""
+    listed = "; ".join(leaving[:_SHOWN])
+    return [first, f"{len(leaving)} {noun} {name} (kept for undo): {listed}{more}"]
+
+
+def _leaving(git: Git, move: Move) -> list[str]:
+    """Commits that the branch has now and will not have, newest first."""
+    if move.old is None:
+        return []
+    exclude = [] if move.new is None else [f"^{move.new}"]
+    if move.new is None:
+        exclude = ["--not", "--exclude=" + to_text(move.ref), "--all"]
+    raw = git.run(
+        "rev-list", "--max-count=1000", "--pretty=tformat:%h %s", move.old, *exclude, "--"
+    )
+    lines = raw.decode("utf-8", "replace").splitlines()
+    shown = [line for line in lines if not line.startswith("commit ")]
+    return ["".join(c for c in line if c.isprintable())[:100] for line in shown]
+
+
+def _where(head: Head) -> str:
+    if head.ref is None:
+        return f"{(head.commit or '')[:10]} (detached)"
+    return _short(head.ref)
+
+
+def _short(ref: bytes) -> str:
+    return "".join(c if c.isprintable() else "?" for c in to_text(ref.removeprefix(HEADS)))

@@ -1,0 +1,114 @@
+"""References of a repository, read as files: HEAD, branches, the stash.
+
+Packed references are searched, not parsed: a repository may have a hundred thousand.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
+
+OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_REF_BYTES = 8192
+_DEEPEST = 5
+_FORBIDDEN = re.compile(rb"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
+
+
+class BrokenReference(Exception):
+    """HEAD or a branch holds something that git would not have written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where HEAD stands. `ref` is None when it is detached, `commit` when the branch is unborn;
+    `holder` is the reference that holds the commit, when a branch is a link to another."""
+
+    ref: bytes | None
+    commit: str | None
+    holder: bytes | None = None
+
+
+def is_branch_name(ref: bytes) -> bool:
+    """Whether this may stand for a branch of the user's: the rules of `git check-ref-format`."""
+    return (
+        ref.startswith(b"refs/heads/")
+        and len(ref) > len(b"refs/heads/")
+        and len(ref) < 1000
+        and not ref.endswith((b"/", b"."))
+        and b"/-" not in ref[: len(b"refs/heads/") + 1]
+        and _FORBIDDEN.search(ref) is None
+    )
+
+
+def read_head(repository: Repository) -> Head:
+    text = _read(repository.own(b"HEAD"))
+    if text is None:
+        raise BrokenReference("HEAD is missing")
+    if os.path.islink(repository.own(b"HEAD")):
+        text = b"ref: " + os.readlink(repository.own(b"HEAD"))
+    if not text.startswith(b"ref:"):
+        return Head(None, _oid(text, b"HEAD"))
+    ref = text[4:].strip()
+    if ref == b"refs/heads/.invalid":
+        raise BrokenReference("references are stored as a table, which is not supported")
+    if not ref.startswith(b"refs/") or _FORBIDDEN.search(ref):
+        raise BrokenReference(f"HEAD names {ref!r:.80}, which is no branch")
+    holder, commit = _resolve(repository, ref)
+    return Head(ref, commit, holder)
+
+
+def read_reference(repository: Repository, ref: bytes) -> str | None:
+    """What a reference stands for; None when there is none."""
+    return _resolve(repository, ref)[1]
+
+
+def _resolve(repository: Repository, ref: bytes) -> tuple[bytes, str | None]:
+    for _ in range(_DEEPEST):
+        text = _read(_place(repository, ref))
+        if text is None:
+            return ref, _packed(repository, ref)
+        if not text.startswith(b"ref:"):
+            return ref, _oid(text, ref)
+        ref = text[4:].strip()
+        if _FORBIDDEN.search(ref):
+            break
+    raise BrokenReference(f"{ref!r:.80} leads nowhere")
+
+
+def _place(repository: Repository, ref: bytes) -> bytes:
+    """Some references belong to one worktree, the others to all."""
+    own = ref.startswith((b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/"))
+    return repository.own(ref) if own else repository.shared(ref)
+
+
+def _packed(repository: Repository, ref: bytes) -> str | None:
+    packed = read_whole(repository.shared(b"packed-refs"))
+    end = packed.find(b" " + ref + b"\n")
+    if end < 0:
+        return None
+    return _oid(packed[packed.rfind(b"\n", 0, end) + 1 : end], ref)
+
+
+def packed_under(repository: Repository, prefix: bytes) -> list[bytes]:
+    """Packed references that begin with this."""
+    packed = read_whole(repository.shared(b"packed-refs"))
+    return re.findall(rb"^[0-9a-f]+ (" + re.escape(prefix) + rb"[^\n]+)$", packed, re.MULTILINE)
+
+
+def _read(path: bytes) -> bytes | None:
+    try:
+        text = read_small(path, _REF_BYTES)
+    except TooLarge:
+        raise BrokenReference(f"{os.fsdecode(path)} is far too large") from None
+    return None if text is None else text.rstrip(b"\n")
+
+
+def _oid(text: bytes, ref: bytes) -> str:
+    text = text.strip()
+    if not OID.match(text):
+        raise BrokenReference(f"{ref!r:.80} holds no commit: {text!r:.60}")
+    return text.decode()

@@ -1,0 +1,192 @@
+"""Bringing back the state of a repository, by git's own rules for changing it.
+
+    lock the index → write the new one → move branches in one transaction (each only if it stands
+    where the plan saw it) → HEAD → remove branches → index in place → files of an operation
+
+Guarantees: every step can be repeated, so that a crash is followed by doing it again. While the
+index is locked no other git changes it. What goes was captured before: undo brings it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from holdfast.components.git.capturing import INDEX, OPERATION
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.index_file import IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.looking import Look, look
+from holdfast.components.git.operation_files import decode_files, put_files
+from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
+from holdfast.components.git.planning import GitPlan, Move, make_plan, tree_of
+from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.states import BRANCH, GitState, decode_state, intended_refs
+from holdfast.domain.component_states import EXACT
+from holdfast.domain.paths import to_text
+from holdfast.ports.component import ComponentProblem, Intended, RestoreOf
+
+_LOCK_MODE = 0o644
+_FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")
+
+
+def present_look(git: Git, request: RestoreOf) -> Look:
+    """The repository as it is, with every branch that the restore may move."""
+    intended = Intended(request.target, request.mode, request.label)
+    refs = intended_refs(git.repository, intended)
+    return look(git.repository, now_ns=request.now_ns, refs=refs)
+
+
+def restore(git: Git, request: RestoreOf) -> None:
+    """`ComponentProblem` when it cannot be done; some of it may be done then."""
+    target = decode_state(request.target)
+    _require_own_repository(git)
+    present = present_look(git, request)
+    plan = make_plan(git, present, target, request.mode, request.label)
+    if plan.blocked:
+        raise ComponentProblem("; ".join(plan.blocked))
+    if target.has_index and request.target.content(INDEX) is None:
+        raise ComponentProblem("the checkpoint has no index of the repository")
+    message = f"holdfast: restore {request.label[:10]} ({request.mode})"
+    with _locked_index(git, target, request) as place_index:
+        if plan.makes_commit:
+            plan = _with_commit(git, plan, request)
+        _move(git, [move for move in plan.moves if move.new is not None], message)
+        _set_head(git, present.head, plan, message)
+        _move(git, [move for move in plan.moves if move.new is None], message)
+        place_index()
+    files = {}
+    if plan.put_operation and request.target.content(OPERATION) is not None:
+        files = decode_files(b"".join(request.contents.read(OPERATION)))
+    put_files(git.repository, files)
+
+
+def _require_own_repository(git: Git) -> None:
+    """That git works on the repository that was looked at, and on no other."""
+    seen = git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
+    if not os.path.samefile(seen, git.repository.git_dir):
+        raise GitFailed(f"git works on {os.fsdecode(seen)} instead", "see: git fsck")
+
+
+@contextmanager
+def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Callable[[], None]]:
+    """The lock that git itself takes, holding the new index; released whatever happens."""
+    repository = git.repository
+    index, lock = repository.own(b"index"), repository.own(b"index.lock")
+    pieces = request.contents.read(INDEX) if target.has_index else iter(())
+    mode = os.stat(index).st_mode & 0o777 if os.path.exists(index) else _LOCK_MODE
+    try:
+        write_new(lock, pieces, mode)
+    except FileExistsError:
+        raise ComponentProblem(
+            f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
+        ) from None
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
+        raise
+    placed = False
+
+    def place() -> None:
+        nonlocal placed
+        if target.has_index:
+            os.replace(lock, index)
+            placed = True
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(index)
+        sync_directory(repository.git_dir)
+
+    try:
+        yield place
+    finally:
+        if not placed:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(lock)
+
+
+def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
+    """The plan with the commit that takes the content back, made now."""
+    tree = tree_of(git, plan.revert_to, write=True)
+    parents = [] if plan.head.commit is None else ["-p", plan.head.commit]
+    text = f"Restore {request.title}\n\nHoldfast-Id: {request.label}\n".encode()
+    try:
+        made = git.run("commit-tree", *parents, tree, given=text, as_user=True)
+    except GitFailed as error:
+        if "ident" not in str(error) and "tell me who" not in str(error):
+            raise
+        made = git.run("commit-tree", *parents, tree, given=text, config=_FALLBACK)
+    oid = made.strip().decode()
+    if plan.head.ref is None:
+        return GitPlan(Head(None, oid), (), put_operation=False)
+    holder = plan.head.holder or plan.head.ref
+    move = Move(holder, plan.head.commit, oid)
+    return GitPlan(Head(plan.head.ref, oid), (move,), put_operation=False)
+
+
+def _move(git: Git, moves: list[Move], message: str) -> None:
+    """All branches or none; each only when it still stands where it was seen."""
+    if not moves:
+        return
+    nothing = b"0" * len(moves[0].new or moves[0].old or "")
+    script = b"".join(
+        b"delete %b\0%b\0" % (move.ref, (move.old or "").encode())
+        if move.new is None
+        else b"update %b\0%b\0%b\0"
+        % (move.ref, move.new.encode(), move.old.encode() if move.old else nothing)
+        for move in moves
+    )
+    git.run("update-ref", "--stdin", "-z", "-m", message, given=script)
+
+
+def _set_head(git: Git, present: Head, plan: GitPlan, message: str) -> None:
+    wanted = plan.head
+    if wanted.ref is not None:
+        if present.ref != wanted.ref:
+            git.run("symbolic-ref", "-m", message, "HEAD", wanted.ref)
+    elif present.ref is not None or present.commit != wanted.commit:
+        assert wanted.commit is not None
+        git.run("update-ref", "--no-deref", "-m", message, "HEAD", wanted.commit)
+
+
+def verify(git: Git, request: RestoreOf) -> list[str]:
+    """What is not as it should be, after a restore in the mode `exact`."""
+    target = decode_state(request.target)
+    present = look(git.repository, now_ns=request.now_ns, refs=tuple(target.refs))
+    wrong = []
+    if request.mode == EXACT:
+        if (present.head.ref, present.head.commit) != (target.head.ref, target.head.commit):
+            wrong.append("HEAD stands elsewhere")
+        for ref, oid in target.refs.items():
+            if present.refs.get(ref) != oid:
+                wrong.append(f"branch {to_text(ref)} stands elsewhere")
+        expected = {}
+        if request.target.content(OPERATION) is not None:
+            expected = decode_files(b"".join(request.contents.read(OPERATION)))
+        found = {path: data for path, (_, data) in present.operation().items()}
+        if found != {path: data for path, (_, data) in expected.items()}:
+            wrong.append("the files of an operation of git are others")
+    elif read_head(git.repository).ref is None and request.mode == BRANCH:
+        wrong.append("HEAD stands on no branch")
+    if present.has_index != target.has_index:
+        wrong.append("the index is missing" if target.has_index else "there is an index")
+    elif target.has_index and not _is_index(git, b"".join(request.contents.read(INDEX))):
+        wrong.append("the index is another")
+    return wrong
+
+
+def _is_index(git: Git, wanted: bytes) -> bool:
+    """Whether the index is this one; somebody's `git status` may have renewed what it remembers
+    about the times of files, which is no other index."""
+    found = read_whole(git.repository.own(b"index"))
+    if found == wanted:
+        return True
+    try:
+        return [_meaning(e) for e in read_index(found)] == [_meaning(e) for e in read_index(wanted)]
+    except UnknownIndex:
+        return False
+
+
+def _meaning(entry: IndexEntry) -> tuple[bytes, int, str, int]:
+    return entry.path, entry.mode, entry.oid, entry.stage

@@ -1,0 +1,94 @@
+"""What a checkpoint says about a repository, as a value: from facts that nobody has to trust.
+
+Facts may come from an imported bundle. Every name and every object is checked here, before any of
+them comes near a repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.references import OID, Head, is_branch_name, read_reference
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.ids import short
+from holdfast.domain.paths import from_text, to_text
+from holdfast.ports.component import ComponentProblem, Intended
+
+BRANCH, REVERT = "branch", "revert"
+HEADS = b"refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    """`refs` are branches with what they stand for: that of HEAD, and others that a restore was
+    about to move; None for one that does not exist."""
+
+    head: Head
+    refs: Mapping[bytes, str | None]
+    has_index: bool
+    operation: str | None
+    kept: str | None
+
+
+def decode_state(state: ComponentState) -> GitState:
+    """`ComponentProblem` when this is nothing that a capture would have made."""
+    try:
+        return _decode(state.facts, state.notes)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+
+
+def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
+    ref, commit = facts["head"]["ref"], facts["head"]["commit"]
+    refs = {_branch(name): _oid(oid) for name, oid in facts["refs"].items()}
+    if type(facts["index"]) is not bool:
+        raise ValueError("it does not say whether there was an index")
+    head = Head(None if ref is None else _branch(ref), _oid(commit))
+    if head.ref is None and head.commit is None:
+        raise ValueError("HEAD stands nowhere")
+    return GitState(head, refs, facts["index"], facts["operation"], _oid(notes.get("commit")))
+
+
+def _branch(text: str) -> bytes:
+    ref = from_text(text)
+    if not is_branch_name(ref):
+        raise ValueError(f"{text!r:.80} is no branch")
+    return ref
+
+
+def _oid(text: str | None) -> str | None:
+    if text is not None and not OID.match(text.encode()):
+        raise ValueError(f"{text!r:.80} is no object")
+    return text
+
+
+def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
+    """The branch that a restore beside the others makes: one that is there already serves when it
+    stands where the new one would."""
+    stem = b"restore/" + short(label).encode()
+    if read_reference(repository, HEADS + b"restore") is not None:
+        stem = b"restore-" + short(label).encode()
+    for number in range(1, 1000):
+        ref = HEADS + stem + (b"-%d" % number if number > 1 else b"")
+        there = read_reference(repository, ref)
+        if there is None or there == commit:
+            return ref
+    raise ComponentProblem(f"there are a thousand branches named {to_text(stem)}")
+
+
+def intended_refs(repository: Repository, intended: Intended | None) -> tuple[bytes, ...]:
+    """Branches that a restore is about to move, so that undo can move them back."""
+    if intended is None:
+        return ()
+    try:
+        target = decode_state(intended.state)
+    except ComponentProblem:
+        return ()  # the restore itself will say so
+    if intended.mode == EXACT:
+        return tuple(sorted(target.refs))
+    if intended.mode == BRANCH:
+        return (new_branch(repository, intended.label, target.head.commit),)
+    return ()

@@ -1,0 +1,203 @@
+"""Taking components into a checkpoint, after its files are durable.
+
+    per component, in order: unchanged since the checkpoint before → its entry serves again
+    → else capture, within time and size → contents and manifest durable
+
+Guarantee: whatever a component does, the checkpoint is made; what is missing of it is said. Costs
+nothing where no component applies, and no write where nothing changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import (
+    LARGEST_MANIFEST_BYTES,
+    ComponentState,
+    encode_manifest,
+)
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.engine.components.contents import NoSink, StoreSink
+from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.manifests import read_states
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
+from holdfast.ports.objects import ObjectWriter
+
+_LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 16
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedComponents:
+    """The manifest, if there is anything to say, and what went wrong with whom."""
+
+    manifest: Digest | None = None
+    states: tuple[ComponentState, ...] = ()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        return tuple(text for state in self.states for text in state.troubles)
+
+
+def capture_components(
+    vault: Vault,
+    checkpoint: CheckpointId,
+    before: Checkpoint | None,
+    *,
+    intended: dict[str, Intended] | None = None,
+    beyond_budget: bool = False,
+) -> CapturedComponents:
+    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
+    chosen = [c for c in vault.components.all() if _applies(c, vault)]
+    missing = vault.components.missing()
+    if not chosen and not missing:
+        return CapturedComponents()
+    known = _known(vault, before)
+    run = _Run(vault, checkpoint, known, intended or {}, beyond_budget=beyond_budget)
+    try:
+        states = [run.capture(component) for component in chosen]
+        for text in missing:
+            name, _, why = text.partition(": ")
+            states.append(ComponentState(name, failure=why))
+        return run.finish(tuple(states), before)
+    except BaseException:
+        run.abandon()
+        raise
+
+
+def look_at(vault: Vault, component: Component, intended: Intended | None) -> ComponentState:
+    """The state as it is now, for a preview: nothing is stored and nothing kept alive."""
+    request = CaptureRequest(
+        workspace=vault.workspace,
+        owner=vault.access.workspace_id,
+        checkpoint=None,
+        previous=None,
+        now_ns=vault.clock.now_ns(),
+        timeout_s=vault.settings.component_timeout,
+        intended=intended,
+    )
+    try:
+        captured = guarded(
+            lambda: component.capture(request, NoSink()), timeout_s=request.timeout_s
+        )
+        return _checked(component.name, captured, None)
+    except Refusal as error:
+        return ComponentState(component.name, failure=str(error))
+
+
+def _applies(component: Component, vault: Vault) -> bool:
+    """One that cannot even say is captured, and fails there with its reason."""
+    try:
+        return component.applies(vault.workspace)
+    except Exception:
+        return True
+
+
+def _known(vault: Vault, before: Checkpoint | None) -> dict[str, ComponentState]:
+    if before is None:
+        return {}
+    try:
+        return {state.name: state for state in read_states(vault.objects, before)}
+    except StoreDamaged:
+        return {}  # the parent cannot be read, which is no reason not to save what is there now
+
+
+class _Run:
+    """The captures of one checkpoint; at most one batch of objects is open at a time."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        checkpoint: CheckpointId,
+        known: dict[str, ComponentState],
+        intended: dict[str, Intended],
+        *,
+        beyond_budget: bool,
+    ) -> None:
+        self._vault = vault
+        self._checkpoint = checkpoint
+        self._known = known
+        self._intended = intended
+        self._beyond_budget = beyond_budget
+        self._writer: ObjectWriter | None = None
+
+    def capture(self, component: Component) -> ComponentState:
+        vault, name = self._vault, component.name
+        previous = self._known.get(name)
+        request = CaptureRequest(
+            workspace=vault.workspace,
+            owner=vault.access.workspace_id,
+            checkpoint=self._checkpoint,
+            previous=previous if previous is not None and previous.failure is None else None,
+            now_ns=vault.clock.now_ns(),
+            timeout_s=vault.settings.component_timeout,
+            intended=self._intended.get(name),
+        )
+        self._commit()
+        limit = vault.settings.component_max_size
+        sink = StoreSink(vault.objects, limit_bytes=limit, store_limit=self._room())
+        try:
+            captured = guarded(
+                lambda: component.capture(request, sink), timeout_s=request.timeout_s
+            )
+            state = _checked(name, captured, request.previous)
+        except Refusal as error:
+            writer = sink.close()
+            if writer is not None:
+                writer.abandon()
+            return ComponentState(name, failure=str(error))
+        self._writer = sink.close()
+        return state if captured is None else replace(state, contents=sink.contents)
+
+    def _room(self) -> int:
+        """What the store has left; what a restore saves first may go beyond the budget."""
+        left = self._vault.access.free_bytes()
+        if not self._beyond_budget:
+            left = min(left, self._vault.settings.budget - self._vault.access.size_bytes())
+        return max(left, 0)
+
+    def finish(
+        self, states: tuple[ComponentState, ...], before: Checkpoint | None
+    ) -> CapturedComponents:
+        data = encode_manifest(states)
+        digest = digest_of(data)
+        if before is None or before.components != digest:
+            writer = self._writer or self._vault.objects.writer()
+            self._writer = writer
+            writer.add(digest, data)
+        self._commit()
+        return CapturedComponents(digest, states)
+
+    def _commit(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.commit()
+
+    def abandon(self) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
+
+
+def _checked(
+    name: str, captured: Captured | None, previous: ComponentState | None
+) -> ComponentState:
+    """What a component gave, if it is what it may give; `Refusal` otherwise."""
+    if captured is None:
+        if previous is None:
+            raise Refusal("it says that nothing changed, and nothing was there before")
+        return previous
+    try:
+        rows = [captured.facts, captured.notes, list(captured.problems)]
+        text = json.dumps(rows)
+        if len(text) > _LARGEST_FACTS_BYTES:
+            raise Refusal(f"its facts take {len(text)} bytes; contents are for what is large")
+        facts, notes, problems = json.loads(text)
+        if not isinstance(facts, dict) or not isinstance(notes, dict):
+            raise Refusal("its facts are no object")
+        return ComponentState(name, facts, (), tuple(map(str, problems)), None, notes)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Refusal(f"its facts are no JSON: {error}") from None

@@ -1,0 +1,69 @@
+"""Which components a restore includes, and how: what was asked for, over what is usual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import EXACT
+from holdfast.domain.errors import UsageError
+from holdfast.engine.components.manifests import read_states
+from holdfast.engine.vault import Vault
+
+LEAVE = "files"
+"""A mode that every component has: leave it alone, restore files only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentChoice:
+    """`modes` says how components come back; `include` and `exclude` which do, beside the usual."""
+
+    modes: Mapping[str, str] = field(default_factory=dict)
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+
+def _parts(
+    choice: ComponentChoice | None,
+) -> tuple[Mapping[str, str], Sequence[str], Sequence[str]]:
+    choice = choice or ComponentChoice()
+    return choice.modes, choice.include, choice.exclude
+
+
+def choose_components(
+    vault: Vault,
+    target: Checkpoint,
+    choice: ComponentChoice | None = None,
+    *,
+    paths: Sequence[bytes] = (),
+) -> tuple[tuple[str, str], ...]:
+    """Name and mode of each; `UsageError` for names and modes that do not exist."""
+    modes, include, exclude = _parts(choice)
+    components = {component.name: component for component in vault.components.all()}
+    for name in (*include, *exclude, *modes):
+        if name not in components:
+            raise UsageError(
+                f"there is no component {name!r}",
+                hint=f"components are: {', '.join(sorted(components)) or 'none'}",
+            )
+    chosen: dict[str, str] = {}
+    if not paths and target.components is not None:
+        usual = {name for name, c in components.items() if c.restored_by_default}
+        states = read_states(vault.objects, target) if usual else ()
+        chosen = {s.name: EXACT for s in states if s.name in usual and s.failure is None}
+    chosen |= dict.fromkeys(include, EXACT)
+    for name, mode in modes.items():
+        allowed = (LEAVE, *components[name].modes)
+        if mode not in allowed:
+            raise UsageError(
+                f"{name} cannot be restored as {mode!r}", hint=f"choose one of {', '.join(allowed)}"
+            )
+        chosen[name] = mode
+    chosen = {n: m for n, m in chosen.items() if m != LEAVE and n not in exclude}
+    if chosen and paths:
+        raise UsageError(
+            f"{', '.join(sorted(chosen))} can only be restored with a whole checkpoint",
+            hint="leave out the paths",
+        )
+    return tuple(sorted(chosen.items()))

@@ -1,0 +1,128 @@
+"""What components give and get back: streams of bytes, stored like the content of files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from holdfast.domain.component_states import MOST_CONTENTS, ComponentState, StoredContent
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import from_text
+from holdfast.domain.sizes import size_words
+from holdfast.engine.content import read_content
+from holdfast.engine.scan.file_capture import store_content
+from holdfast.ports.component import ComponentProblem
+from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
+
+_BLOCK_BYTES = 4 << 20
+_LONGEST_NAME = 1000
+
+
+class StoreSink:
+    """Takes contents through one writer, up to a limit. Once closed it refuses everything: a call
+    that was given up may still be running."""
+
+    def __init__(self, objects: ObjectStore, *, limit_bytes: int, store_limit: int | None) -> None:
+        self._objects = objects
+        self._limit_bytes = limit_bytes
+        self._store_limit = store_limit
+        self._writer: ObjectWriter | None = None
+        self._taken_bytes = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._contents: dict[str, StoredContent] = {}
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> None:
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+            raise ComponentProblem(f"{name!r:.80} cannot name a content")
+        if name in self._contents or len(self._contents) >= MOST_CONTENTS:
+            raise ComponentProblem(f"it gave the content {name!r:.80} twice, or too many of them")
+        captured = store_content(_Adding(self), self._measured(_in_blocks(pieces)))
+        self._contents[name] = StoredContent(name, captured.digest, captured.chunks, captured.size)
+
+    @property
+    def contents(self) -> tuple[StoredContent, ...]:
+        return tuple(sorted(self._contents.values(), key=lambda content: content.name))
+
+    def _measured(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self._taken_bytes += len(block)
+            if self._taken_bytes > self._limit_bytes:
+                raise ComponentProblem(
+                    f"it gave more than {size_words(self._limit_bytes)}; "
+                    f"raise component_max_size if that is right"
+                )
+            yield block
+
+    def add_object(self, digest: Digest, data: bytes) -> bool:
+        with self._lock:
+            if self._closed:
+                raise ComponentProblem("it was given up")
+            if self._writer is None:
+                self._writer = self._objects.writer(limit_bytes=self._store_limit)
+            return self._writer.add(digest, data)
+
+    def close(self) -> ObjectWriter | None:
+        """Take nothing more; the batch, if there is one, is the caller's."""
+        with self._lock:
+            self._closed = True
+            return self._writer
+
+
+class _Adding:
+    """A sink as the writer of one content: its batch is ended by others."""
+
+    def __init__(self, sink: StoreSink) -> None:
+        self._sink = sink
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        return self._sink.add_object(digest, data)
+
+    def commit(self) -> WriteTotals:
+        return WriteTotals()
+
+    def abandon(self) -> None:
+        return None
+
+
+class NoSink:
+    """For a look at the state that nobody keeps: contents are read and forgotten."""
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> None:
+        return None
+
+
+class StoreSource:
+    """The contents of one state, read back and proven."""
+
+    def __init__(self, objects: ObjectStore, state: ComponentState) -> None:
+        self._objects = objects
+        self._state = state
+
+    def read(self, name: str) -> Iterator[bytes]:
+        content = self._state.content(name)
+        if content is None:
+            raise KeyError(name)
+        entry = FileEntry(
+            from_text(name), 0o600, content.size, 0, content.digest, chunks=content.chunks
+        )
+        return read_content(self._objects, entry)
+
+
+def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of a size that is worth cutting."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if not isinstance(piece, bytes):
+            raise ComponentProblem(f"it gave {type(piece).__name__} instead of bytes")
+        for start in range(0, len(piece), _BLOCK_BYTES):
+            part = piece[start : start + _BLOCK_BYTES]
+            waiting.append(part)
+            size += len(part)
+            if size >= _BLOCK_BYTES:
+                yield b"".join(waiting)
+                waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)

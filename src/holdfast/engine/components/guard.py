@@ -1,0 +1,53 @@
+"""Calling somebody else's code: with a time limit, and whatever it does becomes a reason.
+
+The call runs in a thread of its own. One that does not end in time is left behind: Python cannot
+end a thread, but nothing waits for it any more, and what it still gives is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from holdfast.domain.errors import NoSpace
+from holdfast.ports.component import ComponentProblem
+
+T = TypeVar("T")
+_LONGEST_REASON = 500
+
+
+class Refusal(Exception):
+    """A call that did not succeed, and why."""
+
+
+def guarded(call: Callable[[], T], *, timeout_s: float) -> T:
+    """What the call returns; `Refusal` for everything else that it may do."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # a plug-in may even try to end the process
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="holdfast-component", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if results:
+        return results[0]
+    if errors:
+        raise Refusal(reason_of(errors[0])) from errors[0]
+    raise Refusal(f"it did not finish within {timeout_s:g} seconds")
+
+
+def reason_of(error: BaseException) -> str:
+    if isinstance(error, ComponentProblem):
+        text = str(error)
+    elif isinstance(error, NoSpace):
+        text = error.message
+    else:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = " ".join(text.split())
+    return "".join(c for c in text if c.isprintable())[:_LONGEST_REASON]

@@ -1,0 +1,236 @@
+"""Bringing components back with a checkpoint, and taking that back when one of them fails.
+
+    files are restored and verified → per component, in order: restore, verify
+    → one fails: everything that was begun returns to what the safety checkpoint has
+
+With best effort a failure is told and the others go on. Each call has a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.errors import RestoreFailed
+from holdfast.domain.ids import short
+from holdfast.domain.restore_plans import (
+    FAILED,
+    RESTORED,
+    ComponentOutcome,
+    ComponentStep,
+    RestorePlan,
+)
+from holdfast.engine.components.capturing import look_at
+from holdfast.engine.components.contents import StoreSource
+from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
+
+
+class ComponentsFailed(Exception):
+    """A component could not be restored; everything it belongs to has to go back."""
+
+
+def intended_of(
+    vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
+) -> dict[str, Intended]:
+    """What a capture has to know so that the restore can be undone."""
+    states = {state.name: state for state in read_states(vault.objects, target)} if chosen else {}
+    return {
+        name: Intended(states[name], mode, target.id) for name, mode in chosen if name in states
+    }
+
+
+def plan_components(
+    vault: Vault,
+    target: Checkpoint,
+    chosen: Sequence[tuple[str, str]],
+    present: Sequence[ComponentState] | None = None,
+) -> tuple[ComponentStep, ...]:
+    """What would be done with each, and why it cannot be; nothing is changed. `present` is what
+    was just captured, if it was."""
+    if not chosen:
+        return ()
+    intended = intended_of(vault, target, chosen)
+    components = {component.name: component for component in vault.components.all()}
+    known = {state.name: state for state in present or ()}
+    steps = []
+    for name, mode in chosen:
+        component, wanted = components.get(name), intended.get(name)
+        if component is None:
+            step = ComponentStep(name, mode, blocked=("it is not installed, or turned off",))
+        elif wanted is None:
+            step = ComponentStep(name, mode, blocked=("that checkpoint has nothing of it",))
+        elif wanted.state.failure is not None:
+            why = f"it was not captured then: {wanted.state.failure}"
+            step = ComponentStep(name, mode, blocked=(why,))
+        else:
+            now = known.get(name) or look_at(vault, component, wanted)
+            step = _planned(vault, component, target, wanted, now)
+        steps.append(step)
+    order = {name: (c.order, name) for name, c in components.items()}
+    return tuple(sorted(steps, key=lambda step: order.get(step.name, (0, step.name))))
+
+
+def _planned(
+    vault: Vault, component: Component, target: Checkpoint, wanted: Intended, now: ComponentState
+) -> ComponentStep:
+    lost = (*now.problems, *(() if now.failure is None else (now.failure,)))
+    if lost:
+        why = f"what is there now cannot be saved, so undo could not bring it back: {lost[0]}"
+        return ComponentStep(component.name, wanted.mode, blocked=(why,))
+    request = _request(vault, target, wanted.state, now, wanted.mode)
+    try:
+        preview: ComponentPreview = guarded(
+            lambda: component.plan(request), timeout_s=request.timeout_s
+        )
+        return ComponentStep(
+            component.name,
+            wanted.mode,
+            tuple(preview.actions),
+            tuple(preview.warnings),
+            tuple(preview.blocked),
+        )
+    except Refusal as error:
+        return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
+
+
+def _request(
+    vault: Vault,
+    target: Checkpoint,
+    state: ComponentState,
+    present: ComponentState | None,
+    mode: str,
+) -> RestoreOf:
+    name = f"{target.name} ({short(target.id)})" if target.name else short(target.id)
+    return RestoreOf(
+        workspace=vault.workspace,
+        owner=vault.access.workspace_id,
+        present=present,
+        target=state,
+        mode=mode,
+        label=target.id,
+        title=f"{name}: {target.intent.reasoning.splitlines()[0][:100]}",
+        contents=StoreSource(vault.objects, state),
+        now_ns=vault.clock.now_ns(),
+        timeout_s=vault.settings.component_timeout,
+    )
+
+
+class ComponentRestore:
+    """The component part of one restore; `revert` takes back what `run` began."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        target: Checkpoint,
+        safety: Checkpoint,
+        chosen: Sequence[tuple[str, str]],
+        *,
+        best_effort: bool,
+    ) -> None:
+        self._vault = vault
+        self._target = target
+        self._safety = safety
+        self._best_effort = best_effort
+        modes = dict(chosen)
+        self._chosen = [(c, modes[c.name]) for c in vault.components.all() if c.name in modes]
+        self._begun: list[Component] = []
+        self.outcomes: list[ComponentOutcome] = []
+
+    def run(self) -> None:
+        """`ComponentsFailed` when one fails and best effort was not asked for."""
+        for component, mode in self._chosen:
+            name = component.name
+            state = state_of(self._vault.objects, self._target, name)
+            if state is None or state.failure is not None:
+                self._failed(name, mode, "that checkpoint has nothing of it")
+                continue
+            try:
+                self._restore(component, state, mode)
+                self.outcomes.append(ComponentOutcome(name, mode, RESTORED))
+            except Refusal as error:
+                self._failed(name, mode, str(error), component)
+
+    def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
+        present = state_of(self._vault.objects, self._safety, component.name)
+        request = _request(self._vault, self._target, state, present, mode)
+        self._begun.append(component)
+        guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+        wrong = guarded(lambda: component.verify(request), timeout_s=request.timeout_s)
+        if wrong:
+            raise Refusal(f"after the restore {wrong[0]}")
+
+    def _failed(self, name: str, mode: str, why: str, component: Component | None = None) -> None:
+        if not self._best_effort:
+            raise ComponentsFailed(f"{name}: {why}")
+        where = "not restored"
+        if component is not None:
+            where = "as it was before" if self._put_back(component) is None else "unknown"
+        self.outcomes.append(ComponentOutcome(name, mode, FAILED, f"{why} (it is {where})"))
+
+    def revert(self) -> None:
+        """Everything that was begun as the safety checkpoint has it, newest first."""
+        problems = []
+        while self._begun:
+            component = self._begun.pop()
+            why = self._put_back(component)
+            if why is not None:
+                problems.append(f"{component.name}: {why}")
+        if problems:
+            raise RestoreFailed(
+                f"the restore failed, and could not be taken back: {'; '.join(problems)}",
+                hint="put the cause right; the next command takes it back",
+            )
+
+    def _put_back(self, component: Component) -> str | None:
+        """Why it could not be put back; None when it was."""
+        state = state_of(self._vault.objects, self._safety, component.name)
+        if state is None or state.failure is not None:
+            return "what was there before was not captured"
+        request = _request(self._vault, self._safety, state, None, EXACT)
+        try:
+            guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+        except Refusal as error:
+            return str(error)
+        return None
+
+
+def changed_components(
+    vault: Vault, before: Checkpoint, after: Checkpoint
+) -> tuple[tuple[str, str], ...]:
+    """Components that differ between two checkpoints, each to be restored as it was before."""
+    if before.components == after.components:
+        return ()
+    later = {state.name: state for state in read_states(vault.objects, after)}
+    return tuple(
+        (state.name, EXACT)
+        for state in read_states(vault.objects, before)
+        if state.failure is None and not state.same_as(later.get(state.name))
+    )
+
+
+def blocked_first(steps: Sequence[ComponentStep]) -> str | None:
+    return next((f"{s.name}: {s.blocked[0]}" for s in steps if s.blocked), None)
+
+
+def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ...]:
+    return tuple((step.name, step.mode) for step in steps if not step.blocked)
+
+
+def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
+    """What best effort says about those that cannot even be begun."""
+    return tuple(
+        ComponentOutcome(step.name, step.mode, FAILED, step.blocked[0])
+        for step in steps
+        if step.blocked
+    )
+
+
+def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) -> RestorePlan:
+    """The plan with what happens to components, and what is worth a warning about that."""
+    warnings = tuple(f"{step.name}: {text}" for step in steps for text in step.warnings)
+    return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))

@@ -1,0 +1,21 @@
+"""The plan of a restore with all that it does, for looking at: nothing is written."""
+
+from __future__ import annotations
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.engine.components.restoring import plan_components, with_component_steps
+from holdfast.engine.restore.chosen_hunks import preview_hunks
+from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.vault import Vault
+
+
+def preview(
+    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
+) -> RestorePlan:
+    if request.hunks is not None:
+        return preview_hunks(vault, scan, request, head)
+    plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
+    return with_component_steps(plan, plan_components(vault, request.target, request.components))
