@@ -32,6 +32,9 @@ MANY_NAMES = 2
 UNSETTLED = 4
 """The file changed so shortly before it was read that it may change again unseen."""
 
+BEING_WRITTEN = 8
+"""Somebody had the file open for writing: it may change without times or events that tell."""
+
 _DIRECTORY_SETTLED = 1
 _HAS_IGNORE_FILES = 2
 _HAS_GIT = 4

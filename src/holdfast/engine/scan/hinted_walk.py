@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.paths import join
-from holdfast.engine.scan.directory_state import MANY_NAMES, ROW, UNSETTLED, DirectoryState
+from holdfast.engine.scan.directory_state import BEING_WRITTEN, MANY_NAMES, ROW, DirectoryState
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules
@@ -262,4 +262,4 @@ def is_restless(state: DirectoryState) -> bool:
 
 
 def _has_restless_file(state: DirectoryState) -> bool:
-    return any(row[5] & (MANY_NAMES | UNSETTLED) for row in ROW.iter_unpack(state.rows))
+    return any(row[5] & (MANY_NAMES | BEING_WRITTEN) for row in ROW.iter_unpack(state.rows))

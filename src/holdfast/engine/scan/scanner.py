@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.ports.watcher import WorkspaceWatch
 
+_MOST_PENDING = 400
+
 
 @dataclass(frozen=True, slots=True)
 class Begun:
@@ -92,6 +94,7 @@ class Scanner:
         self._generation: str | None = None
         self._root: DirectoryState | None = None
         self._stored: dict[bytes, bytes] = {}
+        self._pending: list[tuple[bytes, DirectoryState | None]] = []
 
     @property
     def root(self) -> DirectoryState | None:
@@ -185,13 +188,26 @@ class Scanner:
             remember_watched(self, self.watch, scan, scan.begun)
         if self._cache is None or self._generation is None or not scan.fresh:
             return
-        self._cache.update(self._generation, _changed_entries(before, scan.fresh))
+        self._pending.extend(_changed_entries(before, scan.fresh))
+        if scan.begun is None or scan.begun.whole or len(self._pending) > _MOST_PENDING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand to the cache what it has not got yet. While changes are told to us nobody needs it
+        soon, and what is lost with us is only read again."""
+        pending, self._pending = self._pending, []
+        if pending and self._cache is not None and self._generation is not None:
+            self._cache.update(
+                self._generation,
+                ((path, None if state is None else encode_state(state)) for path, state in pending),
+            )
 
     def _use_generation(self, generation: str) -> None:
         if generation == self._generation:
             return
         self._generation = generation
         self._root = None
+        self._pending = []
         self._stored = self._cache.load(generation) if self._cache is not None else {}
 
     def _load_tree(self, digest: Digest) -> Tree:
@@ -213,13 +229,13 @@ def _nothing_known(path: bytes) -> DirectoryState | None:
 
 def _changed_entries(
     before: DirectoryState | None, fresh: dict[bytes, DirectoryState]
-) -> Iterator[tuple[bytes, bytes | None]]:
-    """What the cache has to store, one at a time, and which directories it can forget."""
+) -> Iterator[tuple[bytes, DirectoryState | None]]:
+    """What the cache has to store, and which directories it can forget."""
     for path, state in fresh.items():
         earlier = state_at(before, path)
         for name in earlier.children.keys() - state.children.keys() if earlier else ():
             yield join(path, name), None
-        yield path, encode_state(state)
+        yield path, state
 
 
 def state_at(root: DirectoryState | None, path: bytes) -> DirectoryState | None:

@@ -14,6 +14,7 @@ from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, database_of
 from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
+    BEING_WRITTEN,
     MANY_NAMES,
     SPARSE,
     UNSETTLED,
@@ -345,7 +346,9 @@ class Survey:
         flags = SPARSE if is_sparse(final) else 0
         if final.st_nlink > 1:
             flags |= MANY_NAMES
-        if not read.stable or read.has_writer or not self._walker.is_settled(final.st_ctime_ns):
+        if not read.stable or read.has_writer:
+            flags |= UNSETTLED | BEING_WRITTEN
+        elif not self._walker.is_settled(final.st_ctime_ns):
             flags |= UNSETTLED
         if read.xattrs:
             self._skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))

@@ -1,0 +1,112 @@
+"""When a workspace deserves a checkpoint of its own accord: pure decisions, made at given moments.
+
+    files touched, and quiet for a second (or busy for ten)  → threshold
+    anything touched, and the interval is over               → interval
+    the time of day is past, once a day                      → end of day
+
+What was touched is an upper bound on what changed. A decision is therefore to *look*; whether a
+checkpoint is made depends on what the look finds (`enough`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+from holdfast.domain.checkpoints import Kind
+
+SECOND_NS = 1_000_000_000
+QUIET_NS = SECOND_NS
+"""A burst of changes is over when nothing happened for this long."""
+
+LONGEST_BURST_NS = 10 * SECOND_NS
+"""Work that never pauses is looked at this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRules:
+    """What is asked for; 0 and None switch a trigger off."""
+
+    files: int = 5
+    interval_ns: int = 30 * 60 * SECOND_NS
+    end_of_day: time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known at one moment. Times in ns are of the monotonic clock; `local` is the time
+    of day where the user is, `ended_day` the day whose end was already kept."""
+
+    now_ns: int
+    local: datetime
+    touched: int
+    last_change_ns: int
+    since_ns: int
+    """When the last checkpoint was made, or the last look that led to none."""
+
+    looked_at: int = 0
+    """How many names had been touched when a look found too few changes."""
+
+    ended_day: str | None = None
+
+
+def due(rules: TriggerRules, now: Situation) -> Kind | None:
+    """The trigger that calls for a look at this moment."""
+    if rules.end_of_day is not None and _day_is_over(rules.end_of_day, now):
+        return Kind.END_OF_DAY
+    if _may_be_enough(rules, now) and now.now_ns >= _burst_ends_ns(now):
+        return Kind.THRESHOLD
+    if rules.interval_ns and now.touched and now.now_ns - now.since_ns >= rules.interval_ns:
+        return Kind.INTERVAL
+    return None
+
+
+def wait_ns(rules: TriggerRules, now: Situation) -> int | None:
+    """How long nothing can become due if nothing more happens; None for as long as that lasts."""
+    times: list[int] = []
+    if _may_be_enough(rules, now):
+        times.append(_burst_ends_ns(now) - now.now_ns)
+    if rules.interval_ns and now.touched:
+        times.append(now.since_ns + rules.interval_ns - now.now_ns)
+    if rules.end_of_day is not None:
+        times.append(_until_end_ns(rules.end_of_day, now))
+    return max(min(times), 0) if times else None
+
+
+def enough(rules: TriggerRules, kind: Kind, changes: int) -> bool:
+    """Whether what a look found is worth a checkpoint of this kind."""
+    return changes >= (rules.files if kind is Kind.THRESHOLD else 1)
+
+
+def _may_be_enough(rules: TriggerRules, now: Situation) -> bool:
+    return bool(rules.files) and now.touched >= rules.files and now.touched > now.looked_at
+
+
+def _burst_ends_ns(now: Situation) -> int:
+    return min(now.last_change_ns + QUIET_NS, now.since_ns + LONGEST_BURST_NS)
+
+
+def _day_is_over(end: time, now: Situation) -> bool:
+    return now.local.time() >= end and now.ended_day != day_of(now.local)
+
+
+def _until_end_ns(end: time, now: Situation) -> int:
+    at = now.local.replace(hour=end.hour, minute=end.minute, second=0, microsecond=0)
+    if now.ended_day == day_of(now.local):
+        at += timedelta(days=1)
+    return int((at - now.local).total_seconds() * SECOND_NS)
+
+
+def day_of(local: datetime) -> str:
+    return local.date().isoformat()
+
+
+def describe(kind: Kind, paths: list[str], interval_ns: int) -> str:
+    """The reason that an automatic checkpoint gives for itself."""
+    named = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    if kind is Kind.END_OF_DAY:
+        return f"End of the day: {named}" if named else "End of the day"
+    if kind is Kind.INTERVAL:
+        minutes = max(round(interval_ns / SECOND_NS / 60), 1)
+        return f"Changed within {minutes} minutes: {named}"
+    return f"{len(paths)} paths changed: {named}"
