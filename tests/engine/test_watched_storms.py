@@ -66,7 +66,7 @@ class Storm(RuleBasedStateMachine):
     def write_rules(self, where: bytes, rules: bytes, name: str) -> None:
         directory = os.path.dirname(self.at(where))
         if os.path.isdir(directory) and not os.path.islink(directory):
-            self._try(lambda: fill(Path(os.fsdecode(directory)) / name, rules) and None)
+            self._try(lambda: fill(Path(os.fsdecode(directory)) / name, rules))
 
     @rule(source=paths, other=paths)
     def move(self, source: bytes, other: bytes) -> None:

@@ -16,7 +16,7 @@ SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 # What this version promises of the command line.
 PROMISED_COMMANDS = frozenset(
     "init status checkpoint log show diff restore undo redo delete export import purge config stats"
-    " check demo repair cleanup doctor".split()
+    " check demo repair cleanup doctor watch serve".split()
 )
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]]*\]\(([^)\s]+)\)")

@@ -69,6 +69,8 @@ EDGES = {
     "bootstrap.py": {"environment"},
     "upkeep.py": {"environment"},
     "interfaces/cli": {"environment", "terminal", "clock"},
+    "interfaces/daemon": {"environment", "terminal", "clock"},
+    "watching.py": {"environment", "clock"},
     "store/system.py": {"clock", "randomness"},
 }
 

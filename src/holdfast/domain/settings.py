@@ -64,6 +64,23 @@ def _count(value: Any) -> int:
     return value
 
 
+def _minutes(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 10080:
+        raise ValueError("expects a number of minutes, up to a week")
+    return float(value)
+
+
+def _time_of_day(value: Any) -> str:
+    hours, colon, minutes = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value == "":
+        return ""
+    if not (colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal()):
+        raise ValueError("expects a time of day such as 18:00, or nothing")
+    if int(hours) > 23 or int(minutes) > 59:
+        raise ValueError("there is no such time of day")
+    return str(value)
+
+
 def _choice(*allowed: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if value not in allowed:
@@ -153,13 +170,26 @@ class Settings:
         _choice("on", "off", "paranoid"),
         "whether changes are watched for; paranoid compares each hint with a look at everything",
     )
+    auto_files: int = _setting(
+        5, _count, "changed files after which a watched workspace gets a checkpoint; 0 for never"
+    )
+    auto_interval: float = _setting(
+        30.0, _minutes, "minutes after which changes of a watched workspace get one; 0 for never"
+    )
+    end_of_day: str = _setting(
+        "18:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
+    )
+    daemon_idle: float = _setting(
+        30.0, _minutes, "minutes without work after which the daemon ends; 0 for never; user's file"
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
 
 
-USER_ONLY = frozenset({"key_file"})
-"""Neither a project nor a store may say which key of the user's is to be used."""
+USER_ONLY = frozenset({"key_file", "daemon_idle"})
+"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon
+there is one, whatever the workspace."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
@@ -183,6 +213,10 @@ _EXAMPLES = {
     "component_max_size": '"1 GB"',
     "defaults": '"on" or "off"',
     "key_file": '"~/keys/shop.key"',
+    "auto_files": "5 or 0 for never",
+    "auto_interval": "30 or 0 for never",
+    "end_of_day": '"18:00" or "" for never',
+    "daemon_idle": "30 or 0 for never",
     "watch": '"on", "off" or "paranoid"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }

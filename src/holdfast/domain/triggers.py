@@ -40,12 +40,14 @@ class Situation:
     now_ns: int
     local: datetime
     touched: int
+    first_change_ns: int
     last_change_ns: int
-    since_ns: int
-    """When the last checkpoint was made, or the last look that led to none."""
+    interval_began_ns: int
+    """When the interval began: with the last checkpoint, or the last end of one."""
 
+    looked_ns: int = 0
     looked_at: int = 0
-    """How many names had been touched when a look found too few changes."""
+    """How many names had been touched when the last look found too few changes."""
 
     ended_day: str | None = None
 
@@ -56,7 +58,11 @@ def due(rules: TriggerRules, now: Situation) -> Kind | None:
         return Kind.END_OF_DAY
     if _may_be_enough(rules, now) and now.now_ns >= _burst_ends_ns(now):
         return Kind.THRESHOLD
-    if rules.interval_ns and now.touched and now.now_ns - now.since_ns >= rules.interval_ns:
+    if (
+        rules.interval_ns
+        and now.touched
+        and now.now_ns - now.interval_began_ns >= rules.interval_ns
+    ):
         return Kind.INTERVAL
     return None
 
@@ -67,7 +73,7 @@ def wait_ns(rules: TriggerRules, now: Situation) -> int | None:
     if _may_be_enough(rules, now):
         times.append(_burst_ends_ns(now) - now.now_ns)
     if rules.interval_ns and now.touched:
-        times.append(now.since_ns + rules.interval_ns - now.now_ns)
+        times.append(now.interval_began_ns + rules.interval_ns - now.now_ns)
     if rules.end_of_day is not None:
         times.append(_until_end_ns(rules.end_of_day, now))
     return max(min(times), 0) if times else None
@@ -83,7 +89,8 @@ def _may_be_enough(rules: TriggerRules, now: Situation) -> bool:
 
 
 def _burst_ends_ns(now: Situation) -> int:
-    return min(now.last_change_ns + QUIET_NS, now.since_ns + LONGEST_BURST_NS)
+    begun_ns = max(now.first_change_ns, now.looked_ns)
+    return min(now.last_change_ns + QUIET_NS, begun_ns + LONGEST_BURST_NS)
 
 
 def _day_is_over(end: time, now: Situation) -> bool:

@@ -71,6 +71,11 @@ class Engine:
         self._scanner.watch = watch
         self._scanner.paranoid = self.vault.settings.watch == "paranoid"
 
+    def finish_watching(self) -> None:
+        """Leave to others what scans under watch have kept to themselves."""
+        with contextlib.suppress(Busy), self.vault.access.exclusive(wait=False):
+            self._scanner.flush()
+
     def recover(self) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one."""
         with self._exclusive():

@@ -56,9 +56,10 @@ class WatchStatus:
 @dataclass(frozen=True, slots=True)
 class Activity:
     """What happened since the last scan that was kept: how many names were touched (counted up to
-    a limit), and when something last was, on the monotonic clock."""
+    a limit), and when something first and last was, on the monotonic clock."""
 
     names: int
+    first_ns: int
     last_ns: int
 
 

@@ -63,6 +63,7 @@ class Status:
     files: int
     approval: ApprovalStatus | None = None
     rounds: Sequence[Round] = ()
+    watch: dict[str, Any] | None = None
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -84,6 +85,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "files": status.files,
         "changed": status.change_counts(),
         "changes": [json_output.change(change) for change in status.changes],
+        "watch": status.watch,
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
@@ -107,8 +109,24 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
     _fact(terminal, "left out", (words or "nothing") + how)
+    if status.watch is not None:
+        _fact(terminal, "watch", _watch_words(terminal, status.watch))
     if listed:
         list_skipped(terminal, status.skipped)
+
+
+def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:
+    """In doubt, a save looks at every file: slower, and as sure as without a watch."""
+    watched = count(watch["directories"], "directory", "directories")
+    if watch["watched"]:
+        words = f"{watched}, all changes known"
+    elif watch["off"]:
+        words = terminal.paint(f"none: {watch['reason']}", YELLOW)
+    else:
+        words = f"{watched}; the next save looks at every file: {watch['reason']}"
+    if watch["differences"]:
+        words += terminal.paint(f"  ({watch['differences']} times wrong)", RED)
+    return words
 
 
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:

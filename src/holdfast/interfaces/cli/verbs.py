@@ -32,6 +32,8 @@ VERBS: dict[str, str] = {
     "cleanup": "drop what the retention rules let go, and free its space",
     "doctor": "find what is wrong around the store, and the cure",
     "completion": "let the shell complete commands, checkpoints and paths",
+    "watch": "make checkpoints by itself while somebody works",
+    "serve": "run the daemon that keeps workspaces watched, in the foreground",
     "demo": "watch an agent wreck a project and Holdfast bring it back",
 }
 
@@ -42,6 +44,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
     ("Look after the store", ("check", "repair", "doctor")),
     ("Carry away, wipe out", ("export", "import", "purge")),
+    ("Automatically", ("watch", "serve")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )
@@ -73,6 +76,7 @@ OTHER_WORDS: dict[str, str] = {
     "rm": "delete",
     "rollback": "restore",
     "save": "checkpoint",
+    "daemon": "serve",
     "settings": "config",
     "size": "stats",
     "snapshot": "checkpoint",

@@ -126,17 +126,26 @@ class InotifyWatcher:
         with self.lock:
             self._require_alive()
             try:
-                os.fchmod(self._cookie.fileno(), 0o600)  # needs no room on the disk
+                self._touch_cookie()
                 self._read_to_cookie()
             except OSError as error:
                 raise self.fail(f"the watcher failed: {error.strerror}") from error
 
+    def _touch_cookie(self) -> None:
+        os.fchmod(self._cookie.fileno(), 0o600)  # needs no room on the disk
+
     def _read_to_cookie(self) -> None:
+        """A queue that was full has not taken the cookie; now that it is read, it will."""
+        full = False
         while True:
             events = self.calls.read()
             if self._take(events):
                 return
-            if not events:
+            full = full or any(event.mask & calls.OVERFLOW for event in events)
+            if not events and full:
+                full = False
+                self._touch_cookie()
+            elif not events:
                 poll = select.poll()
                 poll.register(self.calls.fd, select.POLLIN)
                 if not poll.poll(_COOKIE_WAIT_MS):

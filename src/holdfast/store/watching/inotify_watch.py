@@ -40,7 +40,7 @@ class InotifyWatch:
         self._mounts: tuple[Mount, ...] = ()
         self._whole_ns = 0
         self._begun_ns = 0
-        self._last_ns = watcher.clock.monotonic_ns()
+        self._first_ns = self._last_ns = watcher.clock.monotonic_ns()
         self._tell = False
         self._scan = 0
         self._whole = self._hinted = self._overflows = self._differences = 0
@@ -133,6 +133,7 @@ class InotifyWatch:
         """One event in the directory of `node`."""
         if mask & calls.IGNORED:
             return  # the watch ended: what led to it was told before
+        self._note_activity()
         if mask & calls.UNMOUNT:
             self.doubt("a file system was unmounted in the workspace")
         elif mask & (calls.DELETE_SELF | calls.MOVE_SELF):
@@ -147,10 +148,11 @@ class InotifyWatch:
             self.directories.change(node, name)
             if mask & calls.IS_DIRECTORY and name in node.children:
                 self.directories.change(node.children[name])
-        self._note_activity()
 
     def _note_activity(self) -> None:
         self._last_ns = self._watcher.clock.monotonic_ns()
+        if self.directories.touched == 0:
+            self._first_ns = self._last_ns
         self._tell = True
 
     def is_to_be_told(self) -> bool:
@@ -163,7 +165,7 @@ class InotifyWatch:
 
     def activity(self) -> Activity:
         with self._watcher.lock:
-            return Activity(self.directories.touched, self._last_ns)
+            return Activity(self.directories.touched, self._first_ns, self._last_ns)
 
     def status(self) -> WatchStatus:
         with self._watcher.lock:

@@ -33,7 +33,7 @@ class NoWatch:
         return None
 
     def activity(self) -> Activity:
-        return Activity(0, 0)
+        return Activity(0, 0, 0)
 
     def status(self) -> WatchStatus:
         return WatchStatus(0, self._reason, off=True, whole_scans=self._scans)

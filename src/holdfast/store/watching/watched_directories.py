@@ -14,6 +14,7 @@ from holdfast.domain.paths import join
 
 _MOST_TOUCHED = 10_000
 _MOST_UNKNOWN = 20_000
+_IN_A_NEW_DIRECTORY = 1_000
 
 
 class Node:
@@ -115,4 +116,5 @@ class WatchedDirectories:
 
     @property
     def touched(self) -> int:
-        return len(self._touched)
+        """How many names may be concerned; a directory that came can hold any number."""
+        return len(self._touched) + _IN_A_NEW_DIRECTORY * len(self._unknown)

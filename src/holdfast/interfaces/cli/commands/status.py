@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
 
+_DAEMON_S = 2.0
+
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast status [--skipped]"
     parser.description = """\
 Show the workspace, its store and session, the checkpoint that HEAD is, the paths that changed
-since, how many paths are left out and why, and how much of the disk budget is used. With
---skipped, every path that is left out, with its reason."""
+since, how many paths are left out and why, how much of the disk budget is used, and whether a
+daemon watches it. With --skipped, every path that is left out, with its reason."""
     parser.epilog = """\
 examples:
   $ holdfast status
@@ -53,12 +56,25 @@ def run(invocation: Invocation) -> int:
             files=scan.files,
             approval=engine.approval(session) if head is not None and session else None,
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
+            watch=_watch(engine.vault.workspace),
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
     return 0
+
+
+def _watch(workspace: Path) -> dict[str, Any] | None:
+    """What a daemon says about its watch over this workspace; None without daemon or watch."""
+    from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask
+
+    try:
+        answer = ask("status", {"workspace": str(workspace)}, answer_s=_DAEMON_S)
+    except (NoDaemon, DaemonError):
+        return None
+    found = answer.get("workspaces")
+    return dict(found[0]["watch"]) if found else None
 
 
 def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | None:

@@ -1,0 +1,98 @@
+"""`holdfast serve`: the daemon, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from pathlib import Path
+
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast serve [--idle MINUTES]"
+    parser.description = """\
+Run the daemon that keeps workspaces open and watched, so that a save costs only what changed. It
+starts by itself when an agent's hook needs it, and ends when nobody has needed it for a while; run
+it by hand to keep it, or to see what it does. There is one for each user. Ctrl-C ends it, after it
+has finished what it is doing. Everything works without it, only slower."""
+    parser.epilog = """\
+examples:
+  $ holdfast serve
+  $ holdfast serve --idle 0"""
+    parser.add_argument(
+        "--idle",
+        metavar="MINUTES",
+        help="end after so long without work, 0 for never (default: the setting daemon_idle)",
+    )
+    parser.add_argument("--detached", metavar="FD", help=argparse.SUPPRESS)
+
+
+def run(invocation: Invocation) -> int:
+    invocation.at_most(0)
+    from holdfast.interfaces.daemon.address import NoPlace
+    from holdfast.interfaces.daemon.listening import AlreadyRunning, listen
+    from holdfast.interfaces.daemon.server import Daemon
+    from holdfast.watching import open_watcher
+
+    options = invocation.options
+    ready = None if options.detached is None else _number("--detached", options.detached)
+    idle_s = _idle_s(options.idle)
+    try:
+        listener = listen(os.environ)
+    except AlreadyRunning as error:
+        if ready is not None:
+            return 0  # somebody else was quicker, which is just as well
+        raise Refused(
+            f"a daemon is already running: {error}", hint="use that one, or end it first"
+        ) from None
+    except NoPlace as error:
+        raise Refused(
+            f"there is no place for the daemon's socket: {error}",
+            hint="set XDG_RUNTIME_DIR to a directory of your own with a short path",
+        ) from None
+    daemon = Daemon(listener, open_watcher(), os.environ, idle_s=idle_s)
+    if ready is not None:
+        _detach(int(ready))
+    elif invocation.json:
+        invocation.emit({"socket": listener.path, "pid": os.getpid()})
+    else:
+        invocation.terminal.line(f"Listening on {listener.path}. Ctrl-C ends it.")
+    invocation.terminal.flush()
+    try:
+        daemon.run()
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _idle_s(text: str | None) -> float:
+    if text is not None:
+        return _number("--idle", text) * 60
+    from holdfast.bootstrap import gather_settings
+    from holdfast.domain.settings import make_settings
+
+    # There is one daemon, whatever the workspace: only the user's own file counts.
+    values, _ = gather_settings({}, Path(os.devnull), os.environ)
+    return make_settings(values).daemon_idle * 60
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 100_000:
+        raise UsageError(f"{option} takes a number, not {text!r}")
+    return number
+
+
+def _detach(ready: int) -> None:
+    """Belong to nobody's terminal or directory, and say that the socket is there."""
+    os.chdir("/")
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.write(ready, b".")
+    os.close(ready)

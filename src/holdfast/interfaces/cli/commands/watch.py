@@ -1,0 +1,169 @@
+"""`holdfast watch`: checkpoints by themselves, in the foreground, for agents without hooks."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.errors import Busy, NoSpace, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+
+if TYPE_CHECKING:
+    from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.triggers import TriggerRules
+    from holdfast.watching import WatchedWorkspace
+
+_DEBOUNCE_S = 1.0
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast watch [--files N] [--every MINUTES]"
+    parser.description = """\
+Watch the workspace and save it by itself, for agents that have no hooks: after a burst of changes,
+when enough files have changed; after a while, if anything has; and at the end of the day. What has
+changed when it begins and when Ctrl-C ends it is saved, too. Where the system cannot tell of
+changes, the workspace is looked at once a minute, and that is said."""
+    parser.epilog = """\
+examples:
+  $ holdfast watch
+  $ holdfast watch --files 1 --every 10 --session aider"""
+    parser.add_argument(
+        "--files",
+        metavar="N",
+        help="changed files that make a checkpoint, 0 for never (default: the setting auto_files)",
+    )
+    parser.add_argument(
+        "--every",
+        metavar="MINUTES",
+        help="minutes after which changes are saved, 0 for never (default: auto_interval)",
+    )
+
+
+def run(invocation: Invocation) -> int:
+    invocation.at_most(0)
+    from holdfast.watching import WatchedWorkspace, open_watcher, trigger_rules
+
+    opened = invocation.open(create=True)
+    happened = threading.Event()
+    watcher = open_watcher()
+    try:
+        vault = opened.engine.vault
+        rules = _asked(invocation, trigger_rules(vault.settings))
+        session = invocation.session(opened, create=True)
+        workspace = WatchedWorkspace(
+            vault.workspace, watcher, opened=opened, listener=happened.set, rules=rules
+        )
+    except BaseException:
+        opened.close()
+        watcher.close()
+        raise
+    made: list[SaveOutcome] = []
+    try:
+        with invocation.busy("saving", opened):
+            _note(invocation, made, workspace.begin(session))
+        _say_how(invocation, workspace)
+        _follow(invocation, workspace, happened, made)
+    except KeyboardInterrupt:
+        _note(invocation, made, workspace.finish())
+    finally:
+        workspace.close()
+        watcher.close()
+    _sum_up(invocation, workspace, made)
+    return 0
+
+
+def _follow(
+    invocation: Invocation,
+    workspace: WatchedWorkspace,
+    happened: threading.Event,
+    made: list[SaveOutcome],
+) -> None:
+    """Until somebody ends it."""
+    pause = threading.Event()
+    while True:
+        wait = workspace.wait_ns(_local())
+        happened.wait(None if wait is None else wait / 1e9)
+        happened.clear()
+        try:
+            _note(invocation, made, workspace.consider(_local()))
+        except (Busy, NoSpace) as error:
+            invocation.terminal.warn(f"not saved this time: {error.message}")
+        pause.wait(_DEBOUNCE_S)
+
+
+def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:
+    options = invocation.options
+    if options.files is not None:
+        rules = replace(rules, files=int(_number("--files", options.files)))
+    if options.every is not None:
+        interval_ns = int(_number("--every", options.every) * 60 * 1e9)
+        rules = replace(rules, interval_ns=interval_ns)
+    return rules
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1_000_000:
+        raise UsageError(f"{option} takes a number, not {text!r}")
+    return number
+
+
+def _local() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
+    if invocation.json:
+        return
+    status = workspace.status()
+    name = visible(str(workspace.workspace))
+    if status.off:
+        invocation.terminal.warn(f"{name} is not watched: {status.doubt}")
+        how = "Looking once a minute"
+    else:
+        how = f"Watching {status.directories:,} directories"
+    invocation.terminal.line(f"{how} of {name}. Ctrl-C ends it.")
+    invocation.terminal.flush()
+
+
+def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome | None) -> None:
+    if outcome is None or outcome.deduplicated:
+        return
+    made.append(outcome)
+    if invocation.json:
+        return
+    from holdfast.interfaces.cli.checkpoint_view import change_words, identifier
+
+    terminal, saved = invocation.terminal, outcome.checkpoint
+    when = terminal.paint(f"{_local():%H:%M:%S}", DIM)
+    kind = saved.kind.value
+    terminal.line(
+        f"{when} {terminal.paint('✓', GREEN)} {identifier(terminal, saved)} {kind}: "
+        f"{change_words(saved.changed)}"
+    )
+    for warning in outcome.warnings:
+        terminal.warn(warning)
+    terminal.flush()
+
+
+def _sum_up(invocation: Invocation, workspace: WatchedWorkspace, made: list[SaveOutcome]) -> None:
+    if invocation.json:
+        from holdfast.interfaces.cli import json_output
+
+        answer: dict[str, Any] = {
+            "workspace": str(workspace.workspace),
+            "session_id": workspace.session,
+            "checkpoints": [json_output.checkpoint(each.checkpoint) for each in made],
+        }
+        invocation.emit(answer)
+        return
+    number = len(made)
+    words = "1 checkpoint" if number == 1 else f"{number} checkpoints"
+    invocation.terminal.line(f"Ended: {words} made.")

@@ -1,0 +1,240 @@
+"""Asking the daemon, and starting it: with the standard library only, because hooks are in a hurry.
+
+    connect → ask
+    nobody there → one of the clients starts a daemon, the others wait for the same one → ask
+
+Guarantees: never talks to a process of another user; never waits longer than it was told; whatever
+goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An answer that was
+an error of the work itself is `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon`
+was not carried out; a checkpoint may then be made twice, which does no harm.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast import __version__
+from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon.address import (
+    NoPlace,
+    candidate_directories,
+    candidates,
+    is_private,
+    require_private,
+    socket_name,
+    surroundings,
+)
+
+ANSWER_S = 120.0
+START_S = 10.0
+_CONNECT_S = 1.0
+_LOOK_AGAIN_S = 0.01
+_CREDENTIALS = struct.Struct("3i")
+_LARGEST_LOG_BYTES = 1 << 20
+_started: list[int] = []
+
+
+class NoDaemon(Exception):
+    """There is no daemon that could do it, for the reason given."""
+
+
+class DaemonError(Exception):
+    """The daemon did the work, and it failed: code, message, hint and exit status of the error."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self.code = str(error.get("code"))
+        self.message = str(error.get("message"))
+        self.hint = error.get("hint")
+        self.exit_status = int(error.get("exit_status", 1))
+
+
+def ask(
+    request: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    start: bool = False,
+    answer_s: float = ANSWER_S,
+    start_s: float = START_S,
+    version: str = __version__,
+) -> dict[str, Any]:
+    """What the daemon answers; with `start`, one is started if none is there."""
+    environment = os.environ if environment is None else environment
+    message = {
+        "protocol": frames.PROTOCOL,
+        "version": version,
+        "surroundings": surroundings(environment),
+        "request": request,
+        "arguments": dict(arguments or {}),
+    }
+    answer = _exchange(message, environment, answer_s, start_s if start else None)
+    if answer.get("retired") and start:
+        # It was of an earlier version, and has ended to make room for ours.
+        answer = _exchange(message, environment, answer_s, start_s)
+    if "refused" in answer:
+        raise NoDaemon(str(answer["refused"]))
+    error = answer.get("error")
+    if isinstance(error, dict):
+        raise DaemonError(error)
+    result = answer.get("answer")
+    if not isinstance(result, dict):
+        raise NoDaemon("an answer that makes no sense")
+    return result
+
+
+def _exchange(
+    message: dict[str, Any],
+    environment: Mapping[str, str],
+    answer_s: float,
+    start_s: float | None,
+) -> dict[str, Any]:
+    connection = connect(environment)
+    if connection is None and start_s is not None:
+        start_daemon(environment, start_s)
+        connection = connect(environment)
+    if connection is None:
+        raise NoDaemon("none is running")
+    try:
+        frames.send(connection, message, _CONNECT_S)
+        answer = frames.receive(connection, answer_s)
+    except (OSError, frames.BadFrame) as error:
+        raise NoDaemon(f"it did not answer: {error}") from None
+    finally:
+        connection.close()
+    if answer is None:
+        raise NoDaemon("it ended without an answer")
+    return answer
+
+
+def connect(environment: Mapping[str, str]) -> socket.socket | None:
+    """A connection to the daemon of this user, or None."""
+    for path in candidates(environment):
+        if not is_private(os.path.dirname(path)):
+            continue
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(_CONNECT_S)
+        try:
+            connection.connect(path)
+            if peer_user(connection) == os.geteuid():
+                return connection
+        except OSError:
+            pass
+        connection.close()
+    return None
+
+
+def peer_user(connection: socket.socket) -> int | None:
+    """Who is at the other end; None where the system does not tell."""
+    if hasattr(socket, "SO_PEERCRED"):
+        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(told)[1])
+    if sys.platform == "darwin":
+        told = connection.getsockopt(0, 1, 76)  # LOCAL_PEERCRED: version, user, groups
+        return int(struct.unpack_from("=II", told)[1])
+    return None
+
+
+def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
+    """Start one, unless somebody else is about to; `NoDaemon` when none is ready in time."""
+    deadline = time.monotonic() + wait_s
+    directory = _start_directory(environment)
+    lock = os.path.join(directory, socket_name(environment) + ".starting")
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NoDaemon(f"{lock} cannot be opened: {error.strerror}") from None
+    try:
+        while time.monotonic() < deadline:
+            connection = connect(environment)
+            if connection is not None:
+                connection.close()
+                return
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_LOOK_AGAIN_S)
+                continue
+            _spawn(directory, environment, deadline)
+            if (connection := connect(environment)) is not None:
+                connection.close()
+                return
+            break
+        raise NoDaemon(f"none was ready after {wait_s:g} s")
+    finally:
+        os.close(fd)
+
+
+def _start_directory(environment: Mapping[str, str]) -> str:
+    reasons = []
+    for directory in candidate_directories(environment):
+        try:
+            require_private(directory)
+        except (NoPlace, OSError) as error:
+            reasons.append(str(error))
+            continue
+        return directory
+    raise NoDaemon("; ".join(reasons))
+
+
+def _spawn(directory: str, environment: Mapping[str, str], deadline: float) -> None:
+    """Start the process, detached, and wait until it says that it is ready or ends."""
+    _reap()
+    log = _log_file(directory)
+    ready, told = os.pipe()
+    try:
+        os.set_inheritable(told, True)
+        # -P: what lies in the current directory is not taken for a module.
+        command = [sys.executable, "-P", "-m", "holdfast", "serve", "--detached", str(told)]
+        opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        pid = os.posix_spawn(
+            sys.executable,
+            command,
+            dict(environment),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, log, opened, 0o600),
+            ],
+            setsid=True,
+        )
+        _started.append(pid)
+        os.close(told)
+        told = -1
+        select.select([ready], [], [], max(deadline - time.monotonic(), 0))
+    except (OSError, NotImplementedError) as error:
+        raise NoDaemon(f"it cannot be started: {error}") from None
+    finally:
+        os.close(ready)
+        if told >= 0:
+            os.close(told)
+
+
+def _log_file(directory: str) -> str:
+    """Where the daemon writes what goes wrong; the one before it is kept when it grew long."""
+    path = os.path.join(directory, "daemon.log")
+    try:
+        if os.lstat(path).st_size > _LARGEST_LOG_BYTES:
+            os.replace(path, path + ".1")
+    except OSError:
+        return path
+    return path
+
+
+def _reap() -> None:
+    """Those who were started here and have ended."""
+    for pid in list(_started):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            _started.remove(pid)

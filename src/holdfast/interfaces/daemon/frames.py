@@ -1,0 +1,70 @@
+"""What goes over the socket: a length of four bytes, then one JSON object.
+
+Guarantees: a frame is read whole or not at all; a length beyond the limit is refused before
+anything is read; a peer that stops in the middle is given up when the time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from typing import Any
+
+PROTOCOL = 1
+LARGEST_BYTES = 16 << 20
+_LENGTH = struct.Struct(">I")
+
+
+class BadFrame(Exception):
+    """The peer does not speak this protocol, or too much at once."""
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    data = json.dumps(message, separators=(",", ":")).encode("ascii")
+    if len(data) > LARGEST_BYTES:
+        raise BadFrame(f"a message of {len(data)} bytes; at most {LARGEST_BYTES} are taken")
+    return _LENGTH.pack(len(data)) + data
+
+
+def send(connection: socket.socket, message: dict[str, Any], timeout_s: float) -> None:
+    connection.settimeout(timeout_s)
+    connection.sendall(encode(message))
+
+
+def receive(connection: socket.socket, timeout_s: float) -> dict[str, Any] | None:
+    """The next message; None when the peer has ended the connection between two of them."""
+    deadline = time.monotonic() + timeout_s
+    header = _exactly(connection, _LENGTH.size, deadline, may_end=True)
+    if header is None:
+        return None
+    length = _LENGTH.unpack(header)[0]
+    if length > LARGEST_BYTES:
+        raise BadFrame(f"a message of {length} bytes; at most {LARGEST_BYTES} are taken")
+    data = _exactly(connection, length, deadline, may_end=False)
+    try:
+        message = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        raise BadFrame("a message that is not JSON") from None
+    if not isinstance(message, dict):
+        raise BadFrame("a message that is not an object")
+    return message
+
+
+def _exactly(
+    connection: socket.socket, size: int, deadline: float, *, may_end: bool
+) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < size:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the peer stopped in the middle of a message")
+        connection.settimeout(left)
+        part = connection.recv(min(size - len(parts), 1 << 16))
+        if not part:
+            if may_end and not parts:
+                return None
+            raise BadFrame("the connection ended in the middle of a message")
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,218 @@
+"""What the daemon can be asked, by name: a table that other parts add to.
+
+A handler gets the daemon and the arguments of the request and returns what is answered. What it
+raises of the error family is told to the client as it is; anything else makes the client do the
+work itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from holdfast import __version__
+from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.errors import Refused, StoreDamaged, UsageError
+from holdfast.domain.ids import session_id
+from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
+from holdfast.domain.outcomes import SaveOutcome
+from holdfast.ports.watcher import WatchStatus
+from holdfast.watching import WatchedWorkspace
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.daemon.server import Daemon
+
+Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
+
+
+class Arguments:
+    """The arguments of one request, with what they have to be."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+
+    def text(self, name: str) -> str:
+        value = self.optional_text(name)
+        if value is None:
+            raise UsageError(f"the argument {name!r} is missing")
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        value = self._given.get(name)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"the argument {name!r} is not a text")
+        return value
+
+    def optional_number(self, name: str) -> int | None:
+        value = self._given.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise UsageError(f"the argument {name!r} is not a whole number")
+        return value
+
+    def list_of(self, name: str) -> list[Any]:
+        value = self._given.get(name, [])
+        if not isinstance(value, list):
+            raise UsageError(f"the argument {name!r} is not a list")
+        return value
+
+    def get(self, name: str, default: Any) -> Any:
+        return self._given.get(name, default)
+
+    def directory(self, name: str) -> str:
+        """A full path: the daemon stands in another directory than who asks."""
+        value = self.text(name)
+        if not os.path.isabs(value) or "\0" in value:
+            raise UsageError(f"the argument {name!r} is not a full path")
+        return value
+
+
+def ping(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    return {"pid": os.getpid(), "version": __version__}
+
+
+def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """Of one workspace if it is named, else of all that are open. Opens none."""
+    wanted = arguments.optional_text("workspace")
+    key = None if wanted is None else os.path.realpath(wanted)
+    return {
+        "pid": os.getpid(),
+        "version": __version__,
+        "uptime_s": daemon.uptime_s(),
+        "idle_limit_s": daemon.idle_s,
+        "connections": daemon.connections,
+        "requests": daemon.requests,
+        "wakeups": daemon.wakeups,
+        "workspaces": [
+            described(workspace)
+            for workspace in daemon.workspaces.all()
+            if key is None or str(workspace.workspace) == key
+        ],
+    }
+
+
+def described(workspace: WatchedWorkspace) -> dict[str, Any]:
+    return {
+        "workspace": str(workspace.workspace),
+        "session_id": workspace.session,
+        "watch": watch_as_data(workspace.status()),
+    }
+
+
+def watch_as_data(found: WatchStatus) -> dict[str, Any]:
+    return {
+        "watched": found.doubt is None,
+        "reason": found.doubt,
+        "off": found.off,
+        "directories": found.directories,
+        "whole_scans": found.whole_scans,
+        "hinted_scans": found.hinted_scans,
+        "overflows": found.overflows,
+        "differences": found.differences,
+    }
+
+
+def checkpoint(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """Save a workspace; answered when the checkpoint is durable."""
+    path = arguments.directory("workspace")
+    session = session_id(arguments.text("session"))
+    intent = make_intent(
+        arguments.text("reasoning"),
+        goal_id=arguments.optional_text("goal_id"),
+        task_id=arguments.optional_text("task_id"),
+        tool_calls=arguments.list_of("tool_calls"),
+        confidence=arguments.get("confidence", DEFAULT_CONFIDENCE),
+        name=arguments.optional_text("name"),
+        tags=arguments.list_of("tags"),
+    )
+    kind = _kind(arguments.get("kind", Kind.MANUAL.value))
+    position = Position(
+        arguments.optional_number("message_index"), arguments.optional_text("tool_use_id")
+    )
+    reuse = arguments.get("reuse", False) is True
+
+    def save(workspace: WatchedWorkspace) -> dict[str, Any]:
+        workspace.session = session
+        outcome = workspace.save(session, intent, kind=kind, position=position, reuse=reuse)
+        return saved_as_data(outcome) | {"watch": watch_as_data(workspace.status())}
+
+    return _with_workspace(daemon, path, save)
+
+
+def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """Keep a workspace open and watched, with automatic checkpoints into this session."""
+    session = session_id(arguments.text("session"))
+
+    def begin(workspace: WatchedWorkspace) -> dict[str, Any]:
+        workspace.session = session
+        workspace.opened.engine.look()
+        return described(workspace)
+
+    return _with_workspace(daemon, arguments.directory("workspace"), begin)
+
+
+def release(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """Close a workspace; the next request opens it again."""
+    daemon.workspaces.discard(arguments.directory("workspace"))
+    return {}
+
+
+def stop(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    daemon.end()
+    return {"pid": os.getpid()}
+
+
+def _with_workspace(
+    daemon: Daemon, path: str, work: Callable[[WatchedWorkspace], dict[str, Any]]
+) -> dict[str, Any]:
+    """What was kept open may have become useless in a way that only the work itself finds out (a
+    store that was repaired, or removed): then once more with it opened afresh."""
+    known = {str(workspace.workspace) for workspace in daemon.workspaces.all()}
+    try:
+        with daemon.workspaces.use(path) as workspace:
+            answer = work(workspace)
+            daemon.triggers_changed()
+            return answer
+    except (Refused, StoreDamaged):
+        if os.path.realpath(path) not in known:
+            raise
+    daemon.workspaces.discard(path)
+    with daemon.workspaces.use(path) as workspace:
+        return work(workspace)
+
+
+def _kind(name: object) -> Kind:
+    try:
+        kind = Kind(str(name))
+    except ValueError:
+        raise UsageError(f"there is no kind of checkpoint {name!r}") from None
+    if kind.is_record:
+        raise UsageError(f"{kind.value} is what restores leave behind, nothing to ask for")
+    return kind
+
+
+def saved_as_data(outcome: SaveOutcome) -> dict[str, Any]:
+    made = outcome.checkpoint
+    return {
+        "id": made.id,
+        "session_id": made.session_id,
+        "kind": made.kind.value,
+        "parent": made.parent,
+        "files": made.files,
+        "changed": made.changed.to_dict(),
+        "partial": made.partial,
+        "deduplicated": outcome.deduplicated,
+        "replaced": outcome.replaced,
+        "failures": len(outcome.failures),
+        "warnings": list(outcome.warnings),
+    }
+
+
+HANDLERS: dict[str, Handler] = {
+    "ping": ping,
+    "status": status,
+    "checkpoint": checkpoint,
+    "watch": watch,
+    "release": release,
+    "stop": stop,
+}

@@ -1,0 +1,98 @@
+"""The daemon's end of the socket: one daemon at a time, and nobody else's connections.
+
+The lock is held as long as the daemon lives, so a socket that is there without it is stale and is
+replaced. The lock file itself is never removed: two processes could then hold different ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Mapping
+
+from holdfast.interfaces.daemon.address import NoPlace, candidates, require_private
+
+_BACKLOG = 128
+
+
+class AlreadyRunning(Exception):
+    """Another daemon holds the lock; `pid` if it said so."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(f"process {pid}" if pid else "another process")
+        self.pid = pid
+
+
+class Listener:
+    """A bound socket that only its user can reach, and the lock that goes with it."""
+
+    def __init__(self, path: str) -> None:
+        """`AlreadyRunning`, `NoPlace` or OSError when it cannot be had."""
+        require_private(os.path.dirname(path))
+        self.path = path
+        with contextlib.ExitStack() as opened:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._lock = os.open(path + ".lock", flags, 0o600)
+            opened.callback(os.close, self._lock)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise AlreadyRunning(_pid_in(self._lock)) from None
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, b"%d\n" % os.getpid(), 0)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            opened.callback(self.socket.close)
+            self.socket.bind(path)
+            opened.callback(os.unlink, path)
+            os.chmod(path, 0o600)
+            self.socket.listen(_BACKLOG)
+            self.socket.setblocking(False)
+            self._identity = _identity(path)
+            opened.pop_all()
+
+    def is_reachable(self) -> bool:
+        """Whether the socket is still where clients look for it."""
+        return _identity(self.path) == self._identity
+
+    def close(self) -> None:
+        """Any number of times; another daemon can take the place from here on."""
+        lock, self._lock = self._lock, -1
+        if lock < 0:
+            return
+        if self.is_reachable():
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+        self.socket.close()
+        os.close(lock)
+
+
+def listen(environment: Mapping[str, str]) -> Listener:
+    """At the first place that works; a file system without sockets or locks is not one."""
+    reasons = []
+    for path in candidates(environment):
+        try:
+            return Listener(path)
+        except NoPlace as error:
+            reasons.append(str(error))
+        except OSError as error:
+            reasons.append(f"{path}: {error.strerror}")
+    raise NoPlace("; ".join(reasons) or "every possible path is too long for a socket")
+
+
+def _pid_in(fd: int) -> int | None:
+    try:
+        return int(os.pread(fd, 20, 0))
+    except (OSError, ValueError):
+        return None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

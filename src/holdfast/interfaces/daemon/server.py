@@ -1,0 +1,264 @@
+"""The daemon: answers requests, makes the checkpoints that are due, ends when nobody needs it.
+
+    main thread   → accepts connections; a thread for each of them reads, answers, reads …
+    timer thread  → sleeps until a trigger of some workspace can be due, or something happened
+    watcher       → a thread of its own, asleep while nothing changes
+
+Bounds: connections at once, size of a message, time for a message to arrive. What goes wrong in a
+request is logged and leaves the daemon running; killed at any instant it loses nothing, because
+nothing lives in it alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from holdfast import __version__
+from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
+from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon.address import surroundings
+from holdfast.interfaces.daemon.client import peer_user
+from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
+from holdfast.interfaces.daemon.listening import Listener
+from holdfast.interfaces.daemon.workspaces import Workspaces
+from holdfast.ports.watcher import Watcher
+from holdfast.watching import WatchedWorkspace
+
+MOST_CONNECTIONS = 64
+_CONNECTION_IDLE_S = 30.0
+_ANSWER_TAKEN_S = 10.0
+_FINISH_S = 30.0
+_DEBOUNCE_S = 1.0
+_STILL_THERE_S = 300.0
+
+
+class Daemon:
+    """One per user and surroundings. `idle_s`: ends after so long without work; 0 for never."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        watcher: Watcher,
+        environment: Mapping[str, str],
+        *,
+        idle_s: float,
+        handlers: Mapping[str, Handler] | None = None,
+        version: str = __version__,
+    ) -> None:
+        self.idle_s = idle_s
+        self.connections = 0
+        self.requests = 0
+        self.wakeups = 0
+        self.workspaces = Workspaces(watcher, environment, self.triggers_changed)
+        self._listener = listener
+        self._surroundings = surroundings(environment)
+        self._handlers = dict(HANDLERS if handlers is None else handlers)
+        self._version = version
+        self._started = self._last_used = time.monotonic()
+        self._ended = threading.Event()
+        self._wake_read, self._wake_write = os.pipe()
+        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._nobody = threading.Condition(self._lock)
+        self._waiting: set[socket.socket] = set()
+
+    def uptime_s(self) -> float:
+        return round(time.monotonic() - self._started, 3)
+
+    def end(self) -> None:
+        """Finish what is being done, then end."""
+        self._ended.set()
+        self.triggers_changed()
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b".")
+
+    def triggers_changed(self) -> None:
+        """Something happened in a workspace: what the timer knows is out of date."""
+        with self._changed:
+            self._changed.notify()
+
+    def run(self) -> None:
+        """Until `end`, or until nobody has needed it for long enough."""
+        timer = threading.Thread(target=self._watch_triggers, name="holdfast timer", daemon=True)
+        timer.start()
+        poll = select.poll()
+        poll.register(self._listener.socket, select.POLLIN)
+        poll.register(self._wake_read, select.POLLIN)
+        try:
+            while not self._ended.is_set():
+                poll.poll(self._next_look_s() * 1000)
+                self.wakeups += 1
+                if not self._ended.is_set():
+                    self._accept()
+                    if self._is_idle() or not self._listener.is_reachable():
+                        self._ended.set()
+        finally:
+            self._shut_down(timer)
+
+    def _shut_down(self, timer: threading.Thread) -> None:
+        self.end()
+        self._listener.close()
+        with self._nobody:
+            for connection in self._waiting:  # nothing was asked of them yet
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RD)
+            self._nobody.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
+        timer.join(_FINISH_S)
+        for workspace in self.workspaces.all():
+            try:
+                workspace.finish()
+            except Exception as error:  # the others are finished all the same
+                log(f"{workspace.workspace}: {error}")
+        self.workspaces.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+    def _next_look_s(self) -> float:
+        if not self.idle_s:
+            return _STILL_THERE_S
+        return min(max(self._used_at() + self.idle_s - time.monotonic(), 0.0), _STILL_THERE_S)
+
+    def _is_idle(self) -> bool:
+        if not self.idle_s or self.connections:
+            return False
+        return time.monotonic() - self._used_at() >= self.idle_s
+
+    def _used_at(self) -> float:
+        """When a request was last answered, or a file of a workspace with a session changed."""
+        changed = [w.watch.activity().last_ns / 1e9 for w in self.workspaces.all() if w.session]
+        return max(self._last_used, *changed, 0.0)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.socket.accept()
+            except OSError:  # nobody waits, or whoever did has gone
+                return
+            if peer_user(connection) != os.geteuid():
+                connection.close()
+                continue
+            with self._lock:
+                taken = self.connections < MOST_CONNECTIONS
+                self.connections += taken
+            if not taken:
+                _refuse(connection, "too many connections at once")
+                continue
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                while not self._ended.is_set():
+                    message = self._next(connection)
+                    if message is None:
+                        return
+                    answer = self._answer(message)
+                    frames.send(connection, answer, _ANSWER_TAKEN_S)
+        except (OSError, frames.BadFrame) as error:
+            if not isinstance(error, (TimeoutError, BrokenPipeError, ConnectionResetError)):
+                log(f"a connection ended: {error}")
+        except BaseException:
+            log(traceback.format_exc())
+        finally:
+            with self._nobody:
+                self.connections -= 1
+                self._last_used = time.monotonic()
+                self._nobody.notify_all()
+
+    def _next(self, connection: socket.socket) -> dict[str, Any] | None:
+        with self._lock:
+            self._waiting.add(connection)
+        try:
+            return frames.receive(connection, _CONNECTION_IDLE_S)
+        finally:
+            with self._lock:
+                self._waiting.discard(connection)
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        head = {"protocol": frames.PROTOCOL, "version": self._version}
+        if message.get("protocol") != frames.PROTOCOL or message.get("version") != self._version:
+            return head | self._other_version(message)
+        if message.get("surroundings") != self._surroundings:
+            return head | {"refused": "it serves another HOLDFAST_HOME or other keys"}
+        handler = self._handlers.get(str(message.get("request")))
+        arguments = message.get("arguments")
+        if handler is None or not isinstance(arguments, dict):
+            return head | {"refused": f"there is no request {message.get('request')!r}"}
+        self.requests += 1
+        try:
+            return head | {"answer": handler(self, Arguments(arguments))}
+        except (KeyNeeded, WrongKey) as error:
+            return head | {"refused": error.message}  # who asks may have the key
+        except HoldfastError as error:
+            return head | {"error": error.to_dict() | {"exit_status": error.exit_status}}
+        except Exception as error:
+            log(traceback.format_exc())
+            return head | {"refused": f"it failed: {error}"}
+
+    def _other_version(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A client that is newer gets room for a daemon of its own version; an older one does the
+        work itself, so that two versions side by side do not take turns in ending each other."""
+        theirs = str(message.get("version"))
+        refused = {"refused": f"it is of version {self._version}, and asked by {theirs}"}
+        if not is_newer(theirs, self._version):
+            return refused
+        self._listener.close()  # before the answer: who asks starts the next one at once
+        self.end()
+        return refused | {"retired": True}
+
+    def _watch_triggers(self) -> None:
+        while not self._ended.is_set():
+            with self._changed:
+                self._changed.wait(self._until_due_s())
+            self.wakeups += 1
+            for workspace in self.workspaces.all():
+                if not self._ended.is_set():
+                    self._consider(workspace)
+            self._ended.wait(_DEBOUNCE_S)
+
+    def _until_due_s(self) -> float | None:
+        local = datetime.now().astimezone()
+        waits = [workspace.wait_ns(local) for workspace in self.workspaces.all()]
+        known = [wait for wait in waits if wait is not None]
+        return min(known) / 1e9 if known else None
+
+    def _consider(self, workspace: WatchedWorkspace) -> None:
+        with self.workspaces.if_free(workspace) as free:
+            if not free:
+                return
+            try:
+                workspace.consider(datetime.now().astimezone())
+            except HoldfastError as error:
+                log(f"{workspace.workspace}: no automatic checkpoint: {error.message}")
+            except Exception:
+                log(traceback.format_exc())
+
+
+def is_newer(one: str, other: str) -> bool:
+    """Whether a version is later; one that cannot be read is not."""
+    try:
+        return [int(part) for part in one.split(".")] > [int(part) for part in other.split(".")]
+    except ValueError:
+        return False
+
+
+def _refuse(connection: socket.socket, reason: str) -> None:
+    with connection, contextlib.suppress(OSError):
+        frames.send(connection, {"refused": reason}, 1.0)
+
+
+def log(text: str) -> None:
+    """A line for whoever looks into why something was not done; never file content."""
+    with contextlib.suppress(OSError, ValueError):
+        moment = datetime.now().astimezone().isoformat(timespec="seconds")
+        print(f"{moment} {text.rstrip()}", file=sys.stderr, flush=True)

@@ -1,0 +1,223 @@
+"""Workspaces under watch: opened once, kept open, and saved at the cost of what changed.
+
+What is kept open is looked at again before each use: another store, other settings or another
+directory in the workspace's place make it be opened anew. So every operation gives the result that
+it gives in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, time
+from pathlib import Path
+
+from holdfast.bootstrap import OpenWorkspace, gather_settings, open_workspace
+from holdfast.domain.checkpoints import Checkpoint, Kind, Position
+from holdfast.domain.errors import WorkspaceMissing
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import SnapshotIntent, make_intent
+from holdfast.domain.outcomes import SaveOutcome
+from holdfast.domain.paths import to_text
+from holdfast.domain.settings import Settings, make_settings
+from holdfast.domain.triggers import (
+    SECOND_NS,
+    Situation,
+    TriggerRules,
+    day_of,
+    describe,
+    due,
+    enough,
+    wait_ns,
+)
+from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
+from holdfast.store.system import SystemClock
+from holdfast.store.watching.unwatched import NoWatch, NoWatcher
+
+_LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
+
+
+def open_watcher() -> Watcher:
+    """The watcher of this system, or one that says why there is none."""
+    if sys.platform != "linux":
+        return NoWatcher("this system offers no watch that can be proven complete")
+    from holdfast.store.watching.inotify import InotifyWatcher
+
+    try:
+        return InotifyWatcher(SystemClock())
+    except OSError as error:
+        return NoWatcher(f"watching failed: {error.strerror}")
+
+
+def trigger_rules(settings: Settings) -> TriggerRules:
+    return TriggerRules(
+        files=settings.auto_files,
+        interval_ns=int(settings.auto_interval * 60 * SECOND_NS),
+        end_of_day=time.fromisoformat(settings.end_of_day) if settings.end_of_day else None,
+    )
+
+
+class WatchedWorkspace:
+    """One workspace, kept open; safe to use from several threads. `session` is where automatic
+    checkpoints go; without one there are none."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        watcher: Watcher,
+        *,
+        environment: Mapping[str, str] | None = None,
+        listener: Callable[[], None] | None = None,
+        opened: OpenWorkspace | None = None,
+        rules: TriggerRules | None = None,
+    ) -> None:
+        """`opened` is a workspace that is open already; `rules` win over the settings."""
+        self._environment = os.environ if environment is None else environment
+        self._lock = threading.RLock()
+        self._clock = SystemClock()
+        self.session: SessionId | None = None
+        self.opened = opened or open_workspace(
+            workspace, create=True, environment=self._environment, purpose="holdfast daemon"
+        )
+        vault = self.opened.engine.vault
+        self.workspace = vault.workspace
+        self.rules = rules or trigger_rules(vault.settings)
+        self._identity = _identity(self.workspace)
+        self.watch: WorkspaceWatch = (
+            NoWatch("watching is switched off (setting watch)")
+            if vault.settings.watch == "off"
+            else watcher.open(os.fsencode(self.workspace), listener=listener)
+        )
+        self.opened.engine.use_watch(self.watch)
+        self.last_used_ns = self._interval_ns = self._looked_ns = self._clock.monotonic_ns()
+        self._looked_at = 0
+        local = datetime.now().astimezone()
+        end = self.rules.end_of_day
+        # Opened in the evening: that day's end is past.
+        self._ended_day = day_of(local) if end is not None and local.time() >= end else None
+
+    def is_current(self) -> bool:
+        """Whether opening it again would give the same workspace, store and settings."""
+        if _identity(self.workspace) != self._identity:
+            return False
+        vault = self.opened.engine.vault
+        values, _ = gather_settings(vault.catalog.settings(), self.workspace, self._environment)
+        return make_settings(values) == vault.settings
+
+    def save(
+        self,
+        session: SessionId,
+        intent: SnapshotIntent,
+        *,
+        kind: Kind,
+        position: Position | None = None,
+        reuse: bool = False,
+    ) -> SaveOutcome:
+        with self._lock:
+            outcome = self.opened.engine.save(
+                session, intent, kind=kind, position=position or Position(), reuse=reuse
+            )
+            self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
+            self._looked_at = 0
+            return outcome
+
+    def status(self) -> WatchStatus:
+        return self.watch.status()
+
+    def wait_ns(self, local: datetime) -> int | None:
+        """How long no trigger can call for a checkpoint, if nothing happens."""
+        if self.session is None:
+            return None
+        return wait_ns(self.rules, self._situation(local))
+
+    def consider(self, local: datetime) -> SaveOutcome | None:
+        """Make the checkpoint that is due, if one is and there is enough to keep."""
+        with self._lock:
+            now = self._situation(local)
+            kind = due(self.rules, now) if self.session is not None else None
+            if kind is None or self.session is None:
+                return None
+            self._looked_ns, self._looked_at = now.now_ns, now.touched
+            if kind is Kind.END_OF_DAY:
+                self._ended_day = day_of(local)
+            if kind is Kind.INTERVAL:
+                self._interval_ns = now.now_ns
+            return self._save_if_changed(self.session, kind)
+
+    def begin(self, session: SessionId) -> SaveOutcome | None:
+        """From now on automatic checkpoints go to this session; what it lacks is kept at once."""
+        with self._lock:
+            self.session = session
+            if self._last(session, Kind.INITIAL) is None:
+                return self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
+            return self._save_if_changed(session, Kind.INTERVAL)
+
+    def finish(self) -> SaveOutcome | None:
+        """Keep what has changed since the last checkpoint, as when an interval is over."""
+        with self._lock:
+            if self.session is None or not self.rules.interval_ns:
+                return None
+            return self._save_if_changed(self.session, Kind.INTERVAL)
+
+    def _save_if_changed(self, session: SessionId, kind: Kind) -> SaveOutcome | None:
+        engine = self.opened.engine
+        before = self._last(session, kind)
+        scan = engine.look()
+        if before is not None and scan.tree == before.tree:
+            return None
+        changes = engine.changes_in(scan, before, renames=False)
+        if not enough(self.rules, kind, len(changes)):
+            return None
+        paths = [to_text(change.path) for change in changes]
+        reason = describe(kind, paths, self.rules.interval_ns)
+        return self.save(session, make_intent(reason), kind=kind)
+
+    def _last(self, session: SessionId, kind: Kind) -> Checkpoint | None:
+        catalog = self.opened.engine.vault.catalog
+        if kind is Kind.END_OF_DAY:
+            return catalog.newest_of(session, (kind,))
+        found = catalog.session(session)
+        if found is None or found.head is None:
+            return None
+        return catalog.checkpoint(session, found.head)
+
+    def _situation(self, local: datetime) -> Situation:
+        activity = self.watch.activity()
+        touched, first_ns, last_ns = activity.names, activity.first_ns, activity.last_ns
+        status = self.watch.status()
+        looked_at = self._looked_at
+        if status.doubt is not None and (status.off or status.overflows):
+            # Nothing is told, or not everything: every so often something may have happened.
+            touched = max(touched, self.rules.files, 1)
+            looked_at = 0
+            first_ns = last_ns = self._looked_ns + _LOOK_UNWATCHED_EVERY_NS - SECOND_NS
+        return Situation(
+            now_ns=self._clock.monotonic_ns(),
+            local=local,
+            touched=touched,
+            first_change_ns=first_ns,
+            last_change_ns=last_ns,
+            interval_began_ns=self._interval_ns,
+            looked_ns=self._looked_ns,
+            looked_at=looked_at,
+            ended_day=self._ended_day,
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self.watch.close()
+            self.opened.engine.finish_watching()
+            self.opened.close()
+
+
+def _identity(workspace: Path) -> tuple[int, int]:
+    try:
+        status = os.stat(workspace, follow_symlinks=False)
+    except OSError as error:
+        raise WorkspaceMissing(
+            f"the workspace {workspace} is not there any more: {error.strerror}",
+            hint="give an existing directory",
+        ) from None
+    return status.st_dev, status.st_ino

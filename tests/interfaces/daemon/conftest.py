@@ -1,0 +1,25 @@
+"""A runtime directory and a small workspace for the tests of the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemons import runtime_directory
+from tests.support.hostile_trees import fill
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    with runtime_directory() as directory:
+        yield directory
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for number in range(12):
+        fill(root / f"part{number % 3}/file{number}", f"{number}\n".encode() * 40)
+    return root

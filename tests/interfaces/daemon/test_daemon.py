@@ -1,0 +1,382 @@
+"""The daemon gives the results that a process of one's own gives, and may end at any time."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
+from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
+from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon, is_newer
+from tests.support.composition import configure
+from tests.support.daemons import daemon_here, kill_daemon, wait_for
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("AU-6")
+
+ASK = """
+import json, sys
+from holdfast.interfaces.daemon.client import ask
+print(json.dumps(ask(sys.argv[1], json.loads(sys.argv[2]), start=True)))
+"""
+
+
+def save(workspace: Path, reasoning: str = "why", **more: Any) -> dict[str, Any]:
+    arguments = {"workspace": str(workspace), "session": "s", "reasoning": reasoning, **more}
+    return ask("checkpoint", arguments, start=True)
+
+
+def tree_of(workspace: Path, identifier: str) -> dict[str, bytes]:
+    with SessionCheckpointer(workspace, "s") as session:
+        return {a.path: a.read_bytes() for a in session.get(identifier).artifacts}
+
+
+def on_disk(workspace: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(workspace)): path.read_bytes()
+        for path in workspace.rglob("*")
+        if path.is_file() and ".holdfast" not in path.parts
+    }
+
+
+def test_the_first_of_many_clients_starts_the_one_daemon(runtime: Path) -> None:
+    children = [
+        subprocess.Popen([sys.executable, "-c", ASK, "ping", "{}"], stdout=subprocess.PIPE)
+        for _ in range(6)
+    ]
+    answers = {child.communicate(timeout=60)[0] for child in children}
+    assert all(child.returncode == 0 for child in children)
+    assert len(answers) == 1
+
+
+def test_a_checkpoint_by_the_daemon_is_one_like_any_other(runtime: Path, workspace: Path) -> None:
+    with daemon_here():
+        first = save(workspace, message_index=3, tool_use_id="toolu_1", kind="tool", tags=["x"])
+        fill(workspace / "part1/new", b"new")
+        (workspace / "part0/file0").unlink()
+        second = save(workspace, "after")
+        assert second["changed"] == {"added": 1, "modified": 0, "removed": 1}
+        assert second["parent"] == first["id"]
+    assert tree_of(workspace, second["id"]) == on_disk(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        made = session._engine.resolve(session._id, first["id"])
+        assert (made.message_index, made.tool_use_id, made.kind.value) == (3, "toolu_1", "tool")
+
+
+def test_saves_by_the_daemon_and_by_others_follow_each_other(
+    runtime: Path, workspace: Path
+) -> None:
+    with daemon_here(), SessionCheckpointer(workspace, "s") as session:
+        for number in range(6):
+            fill(workspace / f"part{number % 3}/file{number}", f"step {number}".encode())
+            identifier = save(workspace)["id"] if number % 2 else session.checkpoint("by hand")
+            assert tree_of(workspace, identifier) == on_disk(workspace)
+        session.restore("initial")
+        assert save(workspace)["changed"]["modified"] == 0
+
+
+def test_errors_of_the_work_reach_the_client_with_their_code(
+    runtime: Path, workspace: Path
+) -> None:
+    with daemon_here():
+        for arguments, code in (
+            ({"reasoning": " "}, "invalid_intent"),
+            ({"confidence": 7}, "invalid_intent"),
+            ({"kind": "safety"}, "usage"),
+            ({"kind": "none such"}, "usage"),
+            ({"message_index": "x"}, "usage"),
+            ({"tags": "x"}, "usage"),
+            ({"session": ""}, "usage"),
+            ({"workspace": "relative"}, "usage"),
+            ({"workspace": "/"}, "workspace_refused"),
+            ({"workspace": str(workspace / "nowhere")}, "workspace_missing"),
+        ):
+            with pytest.raises(DaemonError) as caught:
+                save(**{"workspace": workspace, "reasoning": "why", **arguments})  # type: ignore[arg-type]
+            assert caught.value.code == code, arguments
+            assert caught.value.message
+
+
+def test_changed_settings_are_heeded_by_the_next_save(runtime: Path, workspace: Path) -> None:
+    fill(workspace / ".gitignore", b"*.log\n")
+    fill(workspace / "part0/a.log", b"ignored at first")
+    with daemon_here():
+        assert save(workspace)["files"] == 13
+        configure(workspace, include=["*.log"])
+        assert save(workspace)["files"] == 14
+        fill(workspace / ".holdfast/config.toml", b'ignore = ["part2"]\n')
+        assert save(workspace)["files"] == 10
+
+
+def test_a_workspace_that_was_replaced_is_saved_as_what_it_is_now(
+    runtime: Path, workspace: Path
+) -> None:
+    with daemon_here():
+        save(workspace)
+        save(workspace)
+        workspace.rename(workspace.with_name("moved"))
+        fill(workspace / "other", b"another directory under the old name")
+        made = save(workspace)
+        assert tree_of(workspace, made["id"]) == on_disk(workspace)
+        moved = save(workspace.with_name("moved"))
+        assert moved["files"] == 12
+        shutil.rmtree(workspace)
+        with pytest.raises(DaemonError) as caught:
+            save(workspace)
+        assert caught.value.code == "workspace_missing"
+        assert save(workspace.with_name("moved"))["files"] == 12
+
+
+def test_a_store_that_is_lost_is_told_as_by_any_command(
+    runtime: Path, workspace: Path, holdfast_home: Path
+) -> None:
+    with daemon_here():
+        save(workspace)
+        shutil.rmtree(holdfast_home / "stores")
+        with pytest.raises(DaemonError) as caught:
+            save(workspace)
+        assert caught.value.code == "store_missing"
+
+
+def test_a_daemon_that_is_killed_loses_nothing_and_is_replaced(
+    runtime: Path, workspace: Path, rng: random.Random
+) -> None:
+    kept: dict[str, dict[str, bytes]] = {}
+    ended: set[int] = set()
+    for number in range(6):
+        pid = ask("ping", start=True)["pid"]
+        assert pid not in ended
+        stop = threading.Event()
+
+        def kill_soon(pid: int = pid, stop: threading.Event = stop) -> None:
+            stop.wait(rng.random() * 0.2)
+            kill_daemon(pid)
+
+        killer = threading.Thread(target=kill_soon)
+        killer.start()
+        try:
+            for step in range(200):
+                fill(workspace / f"part{step % 3}/file{number}", os.urandom(3000))
+                arguments = {"workspace": str(workspace), "session": "s", "reasoning": "why"}
+                made = ask("checkpoint", arguments | {"kind": "tool"})
+                kept[made["id"]] = on_disk(workspace)
+        except NoDaemon:
+            pass
+        killer.join()
+        ended.add(pid)
+    with SessionCheckpointer(workspace, "s") as session:
+        left = {snapshot.id for snapshot in session.history(None)}
+        newest = session.history(1)[0].id
+    assert left & kept.keys()
+    for identifier in [*sorted(left & kept.keys())[-5:], newest]:
+        if identifier in kept:
+            assert tree_of(workspace, identifier) == kept[identifier]
+    made = save(workspace)
+    assert tree_of(workspace, made["id"]) == on_disk(workspace)
+
+
+def test_a_stale_socket_is_replaced(runtime: Path) -> None:
+    first = ask("ping", start=True)["pid"]
+    kill_daemon(first)
+    assert any((runtime / "holdfast").glob("*.sock"))
+    with pytest.raises(NoDaemon):
+        ask("ping")
+    assert ask("ping", start=True)["pid"] != first
+
+
+def test_a_newer_client_gets_a_daemon_of_its_own_and_an_older_one_is_on_its_own(
+    runtime: Path,
+) -> None:
+    with daemon_here(version="5.0.0") as daemon:
+        with pytest.raises(NoDaemon, match=r"5\.0\.0"):
+            ask("ping")
+        assert ask("ping", version="5.0.0")["pid"] == os.getpid()
+        with pytest.raises(NoDaemon, match=r"5\.0\.0"):
+            ask("ping", version="5.0.1")
+        with pytest.raises(NoDaemon, match="none is running"):
+            ask("ping", version="5.0.0")
+        assert daemon._ended.wait(30)
+    assert ask("ping", start=True)["pid"] != os.getpid()
+
+
+def test_an_older_daemon_is_replaced_by_one_of_the_clients_version(runtime: Path) -> None:
+    with daemon_here(version="0.0.1"):
+        assert ask("ping", start=True)["pid"] != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "newer"),
+    [
+        ("0.10.0", "0.9.0", True),
+        ("0.9.0", "0.10.0", False),
+        ("1.0", "1.0", False),
+        ("nonsense", "1.0", False),
+        ("None", "1.0", False),
+    ],
+)
+def test_versions_are_compared_by_number(one: str, other: str, newer: bool) -> None:
+    assert is_newer(one, other) is newer
+
+
+def test_other_surroundings_are_not_served(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with daemon_here() as daemon:
+        monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "elsewhere"))
+        with pytest.raises(NoDaemon, match="none is running"):
+            ask("ping")
+        message = {"protocol": 1, "version": "0.1.0", "surroundings": {}, "request": "ping"}
+        assert "refused" in daemon._answer(message)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xff\xff\xff",
+        b"\0\0\0\x02[]",
+        b"\0\0\0\x04nope",
+        b'\0\0\0\x09{"a":',
+        b"\0\0\0\x02{}",
+        b"",
+    ],
+)
+def test_nonsense_ends_its_connection_and_nothing_else(runtime: Path, garbage: bytes) -> None:
+    with daemon_here():
+        with connect(os.environ) or pytest.fail("no daemon") as connection:
+            connection.sendall(garbage)
+            connection.shutdown(socket.SHUT_WR)
+            try:
+                answer = connection.recv(1 << 16)
+            except ConnectionResetError:  # it was ended before all was read
+                answer = b""
+            assert answer == b"" or b"refused" in answer
+        assert ask("ping")["pid"] == os.getpid()
+
+
+def test_a_message_that_is_too_large_is_not_sent(runtime: Path) -> None:
+    with daemon_here():
+        with pytest.raises(NoDaemon, match="bytes"):
+            ask("ping", {"payload": "x" * (frames.LARGEST_BYTES + 1)})
+        assert ask("ping", {"payload": "x" * (1 << 20)})["pid"] == os.getpid()
+
+
+def _refusal() -> str:
+    """Why a request is refused: those before it are taken first, so it may need a second one."""
+    while True:
+        try:
+            ask("ping")
+        except NoDaemon as refused:
+            return str(refused)
+
+
+def test_a_crowd_of_silent_connections_does_not_keep_the_others_out_for_good(
+    runtime: Path,
+) -> None:
+    with daemon_here():
+        silent = [connect(os.environ) for _ in range(MOST_CONNECTIONS)]
+        assert all(silent)
+        assert _refusal() == "too many connections at once"
+        for connection in silent:
+            assert connection is not None
+            connection.close()
+        while True:
+            try:
+                assert ask("ping")["pid"] == os.getpid()
+                break
+            except NoDaemon:
+                continue
+
+
+def test_requests_of_many_clients_at_once_are_all_answered(runtime: Path, workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=0, max_automatic_per_hour=0)
+    with daemon_here(), ThreadPoolExecutor(12) as clients:
+        made = list(clients.map(lambda n: save(workspace, f"request {n}")["id"], range(40)))
+    assert len(set(made)) == 40
+
+
+def test_a_request_that_fails_unexpectedly_is_left_to_the_client(runtime: Path) -> None:
+    def broken(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+        raise ZeroDivisionError("as it happens")
+
+    with daemon_here(handlers={**HANDLERS, "broken": broken}):
+        with pytest.raises(NoDaemon, match="as it happens"):
+            ask("broken")
+        with pytest.raises(NoDaemon, match="no request"):
+            ask("unheard of")
+        assert ask("ping")["pid"] == os.getpid()
+
+
+def test_other_parts_add_requests_of_their_own(runtime: Path) -> None:
+    def event(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+        return {"seen": arguments.get("payload", None)}
+
+    with daemon_here(handlers={**HANDLERS, "event": event}):
+        assert ask("event", {"payload": {"tool": "Bash"}}) == {"seen": {"tool": "Bash"}}
+
+
+def test_it_ends_by_itself_when_nobody_needs_it(runtime: Path) -> None:
+    with daemon_here(idle_s=0.05) as daemon:
+        assert daemon._ended.wait(30)
+    with pytest.raises(NoDaemon):
+        ask("ping")
+    assert not any((runtime / "holdfast").glob("*.sock"))
+
+
+def test_changes_that_no_checkpoint_has_are_kept_when_it_ends(
+    runtime: Path, workspace: Path
+) -> None:
+    with daemon_here():
+        first = save(workspace)
+        fill(workspace / "part0/late", b"changed after the last request")
+    with SessionCheckpointer(workspace, "s") as session:
+        newest = session.history(1)[0]
+        assert newest.parent == first["id"]
+        assert session._engine.resolve(session._id, newest.id).kind.value == "interval"
+    assert tree_of(workspace, newest.id) == on_disk(workspace)
+
+
+def test_a_socket_that_was_removed_does_not_leave_a_daemon_that_nobody_can_reach(
+    runtime: Path,
+) -> None:
+    with daemon_here(idle_s=1000) as daemon:
+        for path in (runtime / "holdfast").glob("*.sock"):
+            path.unlink()
+        assert not daemon._listener.is_reachable()
+        os.write(daemon._wake_write, b".")
+        assert daemon._ended.wait(30)
+
+
+def test_idle_means_asleep(runtime: Path, workspace: Path) -> None:
+    configure(workspace, end_of_day="")
+    with daemon_here(idle_s=1800) as daemon:
+        save(workspace)
+        assert daemon._until_due_s() is None
+        assert daemon._next_look_s() > 60
+        watcher = daemon.workspaces._watcher
+        before = (daemon.wakeups, watcher.wakeups)  # type: ignore[attr-defined]
+        for _ in range(50):
+            ask("ping")
+        # Fifty connections are fifty reasons to wake up; a workspace at rest is none.
+        assert daemon.wakeups - before[0] <= 60
+        assert watcher.wakeups == before[1]  # type: ignore[attr-defined]
+
+
+def test_a_daemon_as_a_process_stops_when_told(runtime: Path) -> None:
+    pid = ask("ping", start=True)["pid"]
+    assert ask("stop")["pid"] == pid
+    wait_for(pid)
+    with pytest.raises(NoDaemon):
+        ask("ping")

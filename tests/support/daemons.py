@@ -1,0 +1,91 @@
+"""A runtime directory of the test's own, and daemons in it: as processes, or in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.interfaces.daemon.client import NoDaemon, ask
+from holdfast.interfaces.daemon.handlers import Handler
+from holdfast.interfaces.daemon.listening import listen
+from holdfast.interfaces.daemon.server import Daemon
+from holdfast.watching import open_watcher
+
+
+@contextmanager
+def runtime_directory() -> Iterator[Path]:
+    """Short enough for a socket, wherever the tests run, and without a daemon afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="hf-", dir="/tmp"))
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = str(directory)
+    try:
+        yield directory
+    finally:
+        end_daemon()
+        if before is None:
+            del os.environ["XDG_RUNTIME_DIR"]
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
+        shutil.rmtree(directory)
+
+
+def end_daemon() -> None:
+    """End the one that is running, if there is one, and wait until it has."""
+    with contextlib.suppress(NoDaemon):
+        pid = ask("stop", answer_s=10)["pid"]
+        if pid != os.getpid():
+            wait_for(pid)
+
+
+def kill_daemon(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    wait_for(pid)
+
+
+def wait_for(pid: int) -> None:
+    """A child of ours is waited for; what was started by another process is polled."""
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        fd = os.pidfd_open(pid) if _exists(pid) else None
+        if fd is not None:
+            import select
+
+            select.select([fd], [], [], 30)
+            os.close(fd)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@contextmanager
+def daemon_here(
+    *,
+    idle_s: float = 0,
+    version: str | None = None,
+    handlers: Mapping[str, Handler] | None = None,
+) -> Iterator[Daemon]:
+    """A daemon in a thread of this process."""
+    options = {} if version is None else {"version": version}
+    daemon = Daemon(
+        listen(os.environ), open_watcher(), os.environ, idle_s=idle_s, handlers=handlers, **options
+    )
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        yield daemon
+    finally:
+        daemon.end()
+        thread.join()
