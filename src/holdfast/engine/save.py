@@ -97,7 +97,8 @@ def save(
         at_head = _parent(vault, session_id, head)
         components = capture_components(vault, identifier, at_head)
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
-            same = _same_of_late(vault, at_head, saved, components)
+            wanted = None if reuse else kind
+            same = _same_of_late(vault, at_head, saved, components, wanted)
             if same is not None:
                 scanner.remember(saved.scan)
                 return _outcome(same, saved, components, deduplicated=True)
@@ -170,12 +171,19 @@ def _outcome(
 
 
 def _same_of_late(
-    vault: Vault, head: Checkpoint | None, saved: SavedTree, components: CapturedComponents
+    vault: Vault,
+    head: Checkpoint | None,
+    saved: SavedTree,
+    components: CapturedComponents,
+    kind: Kind | None,
 ) -> Checkpoint | None:
-    """HEAD, if it is less than a minute old and says all that a new checkpoint would."""
+    """HEAD, if it is less than a minute old and says all that a new checkpoint would. Kinds are
+    kept for different times, and a message or a risk is looked for by its own checkpoint: only one
+    of the same kind serves, and for a tool also one that is kept as long."""
     if head is None or head.tree != saved.scan.tree or head.report != saved.report:
         return None
-    if head.components != components.manifest:
+    serves = (Kind.TOOL, Kind.RISKY, Kind.MANUAL) if kind is Kind.TOOL else (kind,)
+    if head.components != components.manifest or (kind is not None and head.kind not in serves):
         return None
     age_ns = vault.clock.now_ns() - head.created_at_ns
     return head if 0 <= age_ns < _SAME_WITHIN_NS else None
