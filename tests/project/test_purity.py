@@ -71,6 +71,7 @@ EDGES = {
     "interfaces/cli": {"environment", "terminal", "clock"},
     "interfaces/daemon": {"environment", "terminal", "clock"},
     "watching.py": {"environment", "clock"},
+    "interfaces/hooks": {"environment", "terminal", "clock"},
     "store/system.py": {"clock", "randomness"},
 }
 

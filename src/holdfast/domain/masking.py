@@ -1,8 +1,8 @@
 """Secrets in commands and messages, taken out before the text becomes part of a checkpoint's story.
 
-Known shapes are masked: assignments and options whose names say that they are secret, credentials in
-addresses and headers, and tokens that their makers gave a recognisable beginning. Every pattern is
-bounded, so that no text takes long.
+Known shapes are masked: assignments and options whose names say that they are secret, credentials
+in addresses and headers, and tokens that their makers gave a recognisable beginning. Every pattern
+is bounded, so that no text takes long.
 Not guaranteed: a secret that looks like any other word stays.
 """
 

@@ -1,4 +1,4 @@
-"""What a git command may destroy: work that is not committed, commits that nothing names, remotes."""
+"""What a git command may destroy: uncommitted work, commits that nothing names, remote branches."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _edited_files(arguments: Sequence[str]) -> list[str]:
-    """The files of `sed` and its like: behind the script, which is the first word or an option's."""
+    """The files of `sed` and its like: behind the script, which is the first word or an option."""
     values = {
         n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")
     }

@@ -159,6 +159,24 @@ class Settings:
     component_max_size: int = _setting(
         1_000_000_000, parse_size, "the most bytes that one component may add to a checkpoint"
     )
+    auto_edit: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before an agent edits or writes a file"
+    )
+    auto_shell: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before an agent runs a command"
+    )
+    auto_after_shell: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint after a command of an agent, if it changed files"
+    )
+    auto_message: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint before each message to an agent"
+    )
+    auto_turn_end: str = _setting(
+        "on", _choice("on", "off"), "a checkpoint when an agent has answered, if files changed"
+    )
+    restore_on_failure: str = _setting(
+        "off", _choice("on", "off"), "whether a tool call that failed is taken back"
+    )
     defaults: str = _setting(
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
@@ -211,6 +229,12 @@ _EXAMPLES = {
     "components": '["git"] or [] for files alone',
     "component_timeout": "20",
     "component_max_size": '"1 GB"',
+    "auto_edit": '"on" or "off"',
+    "auto_shell": '"on" or "off"',
+    "auto_after_shell": '"on" or "off"',
+    "auto_message": '"on" or "off"',
+    "auto_turn_end": '"on" or "off"',
+    "restore_on_failure": '"on" or "off"',
     "defaults": '"on" or "off"',
     "key_file": '"~/keys/shop.key"',
     "auto_files": "5 or 0 for never",

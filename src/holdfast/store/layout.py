@@ -12,6 +12,7 @@ $HOLDFAST_HOME/
     objects/packs/*.pack        content
     story.db, story.lock        messages, annotations, edits; not there before the first of them
     stat-cache.db               speeds up scans (may be lost)
+    hook-events                 digests of events that hooks dealt with of late (may be lost)
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.suspect               the same for story.db: only after a failed sync of it

@@ -1,4 +1,4 @@
-"""A shell command line taken apart: by the grammar of bash where it helps, by a tokenizer elsewhere.
+"""A shell command line taken apart: by bash's grammar where it helps, by a tokenizer elsewhere.
 
     plain words and separators → tokenizer; quotes, substitutions, here-documents → grammar
     not installed, too long, or likely to keep the parser busy → tokenizer
@@ -25,8 +25,9 @@ from holdfast.domain.shell_commands import (
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-MOST_PARSED_BYTES = 16_384
-# What is opened and never closed costs the parser the square of it.
+MOST_PARSED_BYTES = 8_192
+# What is opened and never closed costs the parser the square of it, and so does what is no text.
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOST_OPENINGS = 400
 _OPENINGS = re.compile(r"<<|[({\[`]")
 _SIMPLE = re.compile(r"[\w\s./,:=@%+*?~!-]*(?:(?:&&|\|\||[;|])[\w\s./,:=@%+*?~!-]*)*\Z")
@@ -40,9 +41,9 @@ def parse(text: str) -> ShellScript:
     if _SIMPLE.match(text[:MOST_PARSED_BYTES]) and len(text) <= MOST_PARSED_BYTES:
         return read_script(text)
     source = text.encode("utf-8", "replace")
-    if len(source) > MOST_PARSED_BYTES or len(_OPENINGS.findall(text)) > _MOST_OPENINGS:
-        return read_script(text)
-    language = _language()
+    costly = len(source) > MOST_PARSED_BYTES or _NO_TEXT.search(text) is not None
+    costly = costly or len(_OPENINGS.findall(text)) > _MOST_OPENINGS
+    language = None if costly else _language()
     if language is None:
         return read_script(text)
     from tree_sitter import Parser

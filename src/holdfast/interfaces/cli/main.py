@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         _settle_in()
     tokens = list(sys.argv[1:] if argv is None else argv)
+    if "hook" in tokens[:1] and not {"-h", "--help", "--version"} & set(tokens):
+        return _answer_hook(tokens[1:], own_process=argv is None)
     terminal = Terminal()
     try:
         with _ending_like_ctrl_c():
@@ -44,6 +46,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except BaseException as error:
         return _report(error, tokens, terminal)
+
+
+def _answer_hook(arguments: list[str], *, own_process: bool) -> int:
+    """An agent waits, and takes anything but 0 for a no: nothing is loaded that it does not need,
+    and nothing gets past here."""
+    try:
+        with _ending_like_ctrl_c():
+            from holdfast.interfaces.hooks.entry import answer
+
+            return answer(arguments, own_process=own_process)
+    except BaseException:  # a signal between two lines
+        return 0
 
 
 def _settle_in() -> None:

@@ -31,10 +31,11 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import count, percent, size
+from holdfast.interfaces.cli.wording import count, iso, percent, size
 
 if TYPE_CHECKING:
     from holdfast.engine.approval import ApprovalStatus
+    from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
 _NEARLY_FULL = 0.8
@@ -64,6 +65,7 @@ class Status:
     approval: ApprovalStatus | None = None
     rounds: Sequence[Round] = ()
     watch: dict[str, Any] | None = None
+    unprotected: Sequence[Problem] = ()
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -86,6 +88,18 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "changed": status.change_counts(),
         "changes": [json_output.change(change) for change in status.changes],
         "watch": status.watch,
+        "unprotected": [
+            {
+                "at": iso(problem.at),
+                "agent": problem.agent,
+                "event": problem.event,
+                "tool": problem.tool,
+                "session_id": problem.session,
+                "code": problem.code,
+                "reason": problem.message,
+            }
+            for problem in status.unprotected
+        ],
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
@@ -106,6 +120,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _fact(terminal, "on disk", used)
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
+    _show_unprotected(terminal, status)
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
     _fact(terminal, "left out", (words or "nothing") + how)
@@ -162,6 +177,20 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
     _fact(terminal, "changes", terminal.paint(words, BOLD))
     show_changes(terminal, status.changes)
+
+
+def _show_unprotected(terminal: Terminal, status: Status) -> None:
+    if not status.unprotected:
+        return
+    from holdfast.interfaces.hooks.problems import log_file
+
+    last = status.unprotected[-1]
+    events = count(len(status.unprotected), "event")
+    words = f"{events} of agents in the last day, the last one {iso(last.at)}"
+    _fact(terminal, "unsaved", terminal.paint(words, RED))
+    what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
+    terminal.line(f"  {visible(what)}: {visible(last.message)}")
+    terminal.line(terminal.paint(f"  (all of them: {log_file()})", DIM))
 
 
 def show_changes(terminal: Terminal, changes: Sequence[Change]) -> None:

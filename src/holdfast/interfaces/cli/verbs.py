@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "export": "write sessions or checkpoints into one file",
     "import": "take sessions or checkpoints in from such a file",
     "purge": "remove a path or a checkpoint for good, and prove it",
+    "hook": "answer an event of an agent (its hooks call this)",
     "config": "read and change settings",
     "key": "the keys of an encrypted store",
     "stats": "how much is stored, and how much space it takes",
@@ -44,7 +45,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
     ("Look after the store", ("check", "repair", "doctor")),
     ("Carry away, wipe out", ("export", "import", "purge")),
-    ("Automatically", ("watch", "serve")),
+    ("Protect an agent", ("hook", "watch", "serve")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
+    from holdfast.interfaces.hooks.problems import Problem
 
 _DAEMON_S = 2.0
 
@@ -20,8 +22,9 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast status [--skipped]"
     parser.description = """\
 Show the workspace, its store and session, the checkpoint that HEAD is, the paths that changed
-since, how many paths are left out and why, how much of the disk budget is used, and whether a
-daemon watches it. With --skipped, every path that is left out, with its reason."""
+since, how many paths are left out and why, how much of the disk budget is used, whether a daemon
+watches it, and what an agent's hooks could not save in the last day. With --skipped, every path
+that is left out, with its reason."""
     parser.epilog = """\
 examples:
   $ holdfast status
@@ -57,6 +60,7 @@ def run(invocation: Invocation) -> int:
             approval=engine.approval(session) if head is not None and session else None,
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
+            unprotected=_unprotected(invocation, opened),
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))
@@ -75,6 +79,13 @@ def _watch(workspace: Path) -> dict[str, Any] | None:
         return None
     found = answer.get("workspaces")
     return dict(found[0]["watch"]) if found else None
+
+
+def _unprotected(invocation: Invocation, opened: OpenWorkspace) -> tuple[Problem, ...]:
+    """What hooks could not save here in the last day."""
+    from holdfast.interfaces.hooks.problems import problems_of
+
+    return tuple(problems_of(opened.engine.vault.workspace, invocation.now - timedelta(days=1)))
 
 
 def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.domain.settings import KEYS
 from holdfast.interfaces.cli.completion.case_tables import value_branches, word_branches
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb
+from holdfast.interfaces.hooks.agents import AGENTS
 
 _ACTIONS = ("list", "get", "set", "unset")
 
@@ -91,6 +92,7 @@ _holdfast() {
         key-action) _holdfast_take < <(compgen -W 'list add change remove' -- "$cur") ;;
         setting) _holdfast_take < <(compgen -W '@SETTINGS@' -- "$cur") ;;
         shell) _holdfast_take < <(compgen -W '@SHELLS@' -- "$cur") ;;
+        agent) _holdfast_take < <(compgen -W '@AGENTS@' -- "$cur") ;;
         directory)
             compopt -o filenames 2>/dev/null
             _holdfast_take < <(compgen -d -- "$cur") ;;
@@ -124,6 +126,7 @@ def script(verbs: Sequence[Verb]) -> str:
         "@ACTIONS@": " ".join(_ACTIONS),
         "@SETTINGS@": " ".join(KEYS),
         "@SHELLS@": " ".join(SHELLS),
+        "@AGENTS@": " ".join(AGENTS),
     }.items():
         filled = filled.replace(mark, text)
     return filled

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings import HELP
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Kind, Option, Verb
+from holdfast.interfaces.hooks.agents import AGENTS
 
 _SCRIPT = r"""# holdfast: completion for fish. Made by: holdfast completion fish
 
@@ -132,6 +133,8 @@ def _word(verb: Verb, number: int, kind: Kind) -> Iterator[str]:
             yield f"{begin} -a {key} -d {_text(said)}"
     elif kind is Kind.SHELL:
         yield f"{begin} -a '{' '.join(SHELLS)}'"
+    elif kind is Kind.AGENT:
+        yield f"{begin} -a '{' '.join(AGENTS)}'"
     elif kind is Kind.VERB:
         yield f"{begin} -a '(holdfast --help | string match -rg \"^  ([a-z]+) {{2,}}\")'"
 

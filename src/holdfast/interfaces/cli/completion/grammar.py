@@ -31,6 +31,7 @@ class Kind(StrEnum):
     KEY_ACTION = "key-action"
     SETTING = "setting"
     SHELL = "shell"
+    AGENT = "agent"
 
 
 # By the name on the help page: what each word stands for; the last one repeats if it is a path.
@@ -41,6 +42,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),
     "ACTION": (Kind.ACTION, Kind.SETTING),
     "SHELL": (Kind.SHELL,),
+    "AGENT": (Kind.AGENT,),
     "FILE": (Kind.PATH,),
     "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
     "PATH|REF": (Kind.PATH,),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.domain.settings import HELP
 from holdfast.interfaces.cli.completion.case_tables import value_branches, word_branches
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb
+from holdfast.interfaces.hooks.agents import AGENTS
 
 _SCRIPT = r"""#compdef holdfast
 # holdfast: completion for zsh. Made by: holdfast completion zsh
@@ -87,6 +88,7 @@ _holdfast() {
             )
             _describe setting found ;;
         shell) compadd @SHELLS@ ;;
+        agent) compadd @AGENTS@ ;;
         directory) _files -/ ;;
         paths)
             _holdfast_list paths
@@ -130,6 +132,7 @@ def script(verbs: Sequence[Verb]) -> str:
         "@VERBS@": "\n".join(f"                {_pair(v.name, v.help)}" for v in verbs),
         "@SETTINGS@": "\n".join(f"                {_pair(k, HELP[k])}" for k in HELP),
         "@SHELLS@": " ".join(SHELLS),
+        "@AGENTS@": " ".join(AGENTS),
     }.items():
         filled = filled.replace(mark, text)
     return filled

@@ -1,0 +1,31 @@
+"""`holdfast hook`: answer an event of an agent."""
+
+from __future__ import annotations
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast hook AGENT < EVENT.json"
+    parser.description = """\
+Read one event of an agent as JSON from standard input, save the workspace if the agent is about to
+change it, and print the answer that the agent expects. AGENT is claude-code, codex, gemini, cursor,
+copilot, opencode, cline or goose. Agents call this; holdfast install sets it up.
+
+It returns when the checkpoint is durable. Events after a change are answered at once. The exit
+status is always 0 and the answer never stops the agent, whatever happens: what could not be saved
+is written to hooks.log beside the stores, and holdfast status tells it."""
+    parser.epilog = """\
+example:
+  $ echo '{"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash",
+      "tool_input": {"command": "rm -rf src"}}' | holdfast hook claude-code"""
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="who sends the event")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.hooks.entry import answer
+
+    directory = invocation.options.directory
+    where = ["-C", directory] if directory is not None else []
+    return answer([*invocation.all_words, *where], own_process=False)

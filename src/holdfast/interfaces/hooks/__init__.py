@@ -1,0 +1,1 @@
+"""What agents call before and after they touch anything."""

@@ -1,0 +1,38 @@
+"""Claude Code: the wire format that most others follow.
+
+An answer is one JSON object; a text for the model stands in `hookSpecificOutput`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+def render(event: AgentEvent, reply: Reply) -> str:
+    if not reply.text:
+        return "{}"
+    if event.name == "PostToolUseFailure":
+        return json.dumps({"systemMessage": reply.text})
+    output = {"hookEventName": event.name, "additionalContext": reply.text}
+    return json.dumps({"hookSpecificOutput": output})
+
+
+DIALECT = Dialect(
+    agent="claude-code",
+    render=render,
+    tools={
+        "Edit": ToolKind.EDIT,
+        "MultiEdit": ToolKind.EDIT,
+        "Write": ToolKind.WRITE,
+        "NotebookEdit": ToolKind.NOTEBOOK,
+        "Bash": ToolKind.SHELL,
+        "PowerShell": ToolKind.SHELL,
+        "BashOutput": ToolKind.OTHER,
+        "KillShell": ToolKind.OTHER,
+        "TodoWrite": ToolKind.OTHER,
+    },
+    carries=frozenset({EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL}),
+)

@@ -1,0 +1,60 @@
+"""Cline: one script an event; what belongs to the event is nested under its name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.normaliser import Dialect
+
+_NESTED = ("preToolUse", "postToolUse", "userPromptSubmit", "tool_call", "tool_result")
+
+
+def flatten(payload: dict[str, Any]) -> dict[str, Any]:
+    flat = dict(payload)
+    for name in _NESTED:
+        inner = payload.get(name)
+        if isinstance(inner, dict):
+            flat.update(inner)
+            if "input" in inner:
+                flat["parameters"] = inner["input"]
+            if "name" in inner:
+                flat["toolName"] = inner["name"]
+            if "id" in inner:
+                flat["tool_use_id"] = inner["id"]
+    return flat
+
+
+def render(event: AgentEvent, reply: Reply) -> str:
+    if not reply.text:
+        return json.dumps({"cancel": False})
+    return json.dumps({"cancel": False, "contextModification": reply.text})
+
+
+DIALECT = Dialect(
+    agent="cline",
+    render=render,
+    events={
+        "agentstart": EventKind.SESSION_START,
+        "agentresume": EventKind.SESSION_START,
+        "taskstart": EventKind.SESSION_START,
+        "taskresume": EventKind.SESSION_START,
+        "toolcall": EventKind.BEFORE_TOOL,
+        "toolresult": EventKind.AFTER_TOOL,
+        "promptsubmit": EventKind.MESSAGE,
+        "agentend": EventKind.TURN_END,
+        "taskcomplete": EventKind.TURN_END,
+        "sessionshutdown": EventKind.SESSION_END,
+    },
+    tools={
+        "execute_command": ToolKind.SHELL,
+        "run_commands": ToolKind.SHELL,
+        "write_to_file": ToolKind.WRITE,
+        "replace_in_file": ToolKind.EDIT,
+        "apply_patch": ToolKind.EDIT,
+        "editor": ToolKind.EDIT,
+    },
+    carries=frozenset({EventKind.MESSAGE, EventKind.BEFORE_TOOL}),
+    flatten=flatten,
+)

@@ -1,0 +1,38 @@
+"""GitHub Copilot: camel case, arguments as an object or as JSON in a text, no id of a tool call.
+
+A hook before a tool that does not end with status 0 denies the tool, so nothing may go wrong here.
+"""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+def render(event: AgentEvent, reply: Reply) -> str:
+    return json.dumps({"additionalContext": reply.text}) if reply.text else "{}"
+
+
+DIALECT = Dialect(
+    agent="copilot",
+    render=render,
+    events={
+        "userpromptsubmitted": EventKind.MESSAGE,
+        "agentstop": EventKind.TURN_END,
+    },
+    tools={
+        "bash": ToolKind.SHELL,
+        "powershell": ToolKind.SHELL,
+        "Bash": ToolKind.SHELL,
+        "create": ToolKind.WRITE,
+        "Write": ToolKind.WRITE,
+        "edit": ToolKind.EDIT,
+        "Edit": ToolKind.EDIT,
+        "apply_patch": ToolKind.EDIT,
+        "read_bash": ToolKind.OTHER,
+        "write_bash": ToolKind.SHELL,
+    },
+    carries=frozenset({EventKind.SESSION_START, EventKind.AFTER_TOOL}),
+)

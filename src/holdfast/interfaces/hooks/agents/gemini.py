@@ -1,0 +1,33 @@
+"""Gemini CLI: Claude's envelope with event names of its own; nothing but JSON may be printed."""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+def render(event: AgentEvent, reply: Reply) -> str:
+    if not reply.text:
+        return "{}"
+    output = {"hookEventName": event.name, "additionalContext": reply.text}
+    return json.dumps({"hookSpecificOutput": output})
+
+
+DIALECT = Dialect(
+    agent="gemini",
+    render=render,
+    events={
+        "beforetool": EventKind.BEFORE_TOOL,
+        "aftertool": EventKind.AFTER_TOOL,
+        "beforeagent": EventKind.MESSAGE,
+        "afteragent": EventKind.TURN_END,
+    },
+    tools={
+        "write_file": ToolKind.WRITE,
+        "replace": ToolKind.EDIT,
+        "run_shell_command": ToolKind.SHELL,
+    },
+    carries=frozenset({EventKind.SESSION_START, EventKind.MESSAGE}),
+)

@@ -1,0 +1,36 @@
+"""OpenCode: its hooks are JavaScript; our shim sends what they get and appends what is answered."""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+def render(event: AgentEvent, reply: Reply) -> str:
+    return json.dumps({"context": reply.text}) if reply.text else "{}"
+
+
+DIALECT = Dialect(
+    agent="opencode",
+    render=render,
+    events={
+        "toolexecutebefore": EventKind.BEFORE_TOOL,
+        "toolexecuteafter": EventKind.AFTER_TOOL,
+        "chatmessage": EventKind.MESSAGE,
+        "sessioncreated": EventKind.SESSION_START,
+        "sessionidle": EventKind.TURN_END,
+        "sessiondeleted": EventKind.SESSION_END,
+    },
+    tools={
+        "bash": ToolKind.SHELL,
+        "edit": ToolKind.EDIT,
+        "multiedit": ToolKind.EDIT,
+        "patch": ToolKind.EDIT,
+        "apply_patch": ToolKind.EDIT,
+        "write": ToolKind.WRITE,
+        "todowrite": ToolKind.OTHER,
+    },
+    carries=frozenset({EventKind.MESSAGE, EventKind.BEFORE_TOOL}),
+)

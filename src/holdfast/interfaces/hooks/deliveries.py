@@ -1,0 +1,104 @@
+"""Which events were dealt with of late, so that the same one counts once.
+
+Two settings files of one agent, or two agents that read one file, deliver an event twice, at the
+same time. Who comes second finds the first one's note, under the store's lock. Notes are hints:
+they live in one small file of the store, without content (keys are digests), and may be lost.
+
+An id of a tool call is not trusted to be unique for ever: a note holds for some seconds only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from holdfast.interfaces.hooks.events import AgentEvent
+
+NAME = "hook-events"
+_MOST = 64
+_HOLDS_NS = 10 * 1_000_000_000
+_LARGEST = 64 << 10
+
+
+class Deliveries:
+    """The notes of one store; the caller holds its lock."""
+
+    def __init__(self, directory: Path, now_ns: int) -> None:
+        self._path = directory / NAME
+        self._now_ns = now_ns
+        self._notes = _read(self._path)
+
+    def seen(self, event: AgentEvent) -> str | None:
+        """The checkpoint that the same event led to a moment ago; empty if it led to none."""
+        note = self._notes["events"].get(_key(event) or "")
+        if note is None or not 0 <= self._now_ns - note[1] < _HOLDS_NS:
+            return None
+        return str(note[0])
+
+    def checkpoint_before(self, event: AgentEvent) -> str | None:
+        """The checkpoint that was taken, or found to hold everything, before this tool call."""
+        note = self._notes["events"].get(_key(event, before=True) or "")
+        return str(note[0]) if note is not None and note[0] else None
+
+    def overtaken(self, event: AgentEvent) -> bool:
+        """Whether the next step of the session has been saved since this event arrived: what it
+        would save by now may belong to that step already."""
+        latest = self._notes["before"].get(_digest(event.agent, event.session), 0)
+        return bool(latest > event.received_ns)
+
+    def note(self, event: AgentEvent, checkpoint: str | None, *, before: bool) -> None:
+        key = _key(event)
+        if key is not None:
+            self._notes["events"].pop(key, None)
+            self._notes["events"][key] = [checkpoint or "", self._now_ns]
+        if before:
+            session = _digest(event.agent, event.session)
+            self._notes["before"].pop(session, None)
+            self._notes["before"][session] = self._now_ns
+        for name in ("events", "before"):
+            kept = list(self._notes[name].items())[-_MOST:]
+            self._notes[name] = dict(kept)
+        _write(self._path, self._notes)
+
+
+def _key(event: AgentEvent, *, before: bool = False) -> str | None:
+    """None for an event that nothing tells from the next of its kind."""
+    identity = event.tool_use_id or ("" if event.tool else event.turn_id)
+    if not identity:
+        return None
+    kind = "before-tool" if before else event.kind.value
+    command = hashlib.sha256(event.command.encode("utf-8", "replace")).hexdigest()
+    return _digest(event.agent, event.session, kind, identity, event.tool, command)
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(joined).hexdigest()[:32]
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}}
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            notes = json.loads(file.read(_LARGEST))
+        events = {str(k): [str(v[0]), int(v[1])] for k, v in notes["events"].items()}
+        before = {str(k): int(v) for k, v in notes["before"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return empty
+    return {"events": events, "before": before}
+
+
+def _write(path: Path, notes: dict[str, dict[str, Any]]) -> None:
+    """Whole or not at all; not synced, since nothing depends on it."""
+    fresh = path.with_name(f".{NAME}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(OSError):
+        fd = os.open(fresh, flags, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(json.dumps(notes).encode())
+        os.replace(fresh, path)

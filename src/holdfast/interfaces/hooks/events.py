@@ -1,0 +1,111 @@
+"""An event of an agent, the same whatever agent sent it, and what is answered.
+
+Plain data that can be sent to another process: `to_dict` and `from_dict` are inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any
+
+
+class EventKind(StrEnum):
+    SESSION_START = "session-start"
+    MESSAGE = "message"
+    BEFORE_TOOL = "before-tool"
+    AFTER_TOOL = "after-tool"
+    TURN_END = "turn-end"
+    SESSION_END = "session-end"
+    OTHER = "other"
+
+
+class ToolKind(StrEnum):
+    EDIT = "edit"
+    WRITE = "write"
+    SHELL = "shell"
+    NOTEBOOK = "notebook"
+    OTHER = "other"
+
+    @property
+    def changes_files(self) -> bool:
+        return self is not ToolKind.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
+    tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
+    that everything belongs to. `failure` is why a tool call failed."""
+
+    agent: str
+    name: str
+    kind: EventKind
+    session: str = ""
+    tool: str = ""
+    tool_kind: ToolKind = ToolKind.OTHER
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    tool_use_id: str | None = None
+    turn_id: str | None = None
+    prompt: str = ""
+    cwd: str | None = None
+    project: str | None = None
+    transcript_path: str | None = None
+    failure: str | None = None
+    carries: bool = False
+    received_ns: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to do about it."""
+        if self.kind in (EventKind.BEFORE_TOOL, EventKind.AFTER_TOOL):
+            return self.tool_kind.changes_files
+        return self.kind is not EventKind.OTHER
+
+    @property
+    def must_wait(self) -> bool:
+        """The agent goes on only when this is done: a state is saved before it changes, and after
+        a failure it may be taken back."""
+        if self.kind is EventKind.AFTER_TOOL:
+            return self.failure is not None
+        return self.kind in (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+
+    def only_asking(self) -> AgentEvent:
+        """The same event, just to learn what the agent has to be told."""
+        return replace(self, kind=EventKind.OTHER)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AgentEvent:
+        """Fields that a later version added are passed over."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known["kind"] = EventKind(known["kind"])
+        known["tool_kind"] = ToolKind(known.get("tool_kind", ToolKind.OTHER))
+        known["paths"] = tuple(known.get("paths", ()))
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of an event. `context` is for the agent to read."""
+
+    checkpoint: str | None = None
+    deduplicated: bool = False
+    context: tuple[str, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.context)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Reply:
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known["context"] = tuple(known.get("context", ()))
+        return cls(**known)

@@ -1,0 +1,206 @@
+"""What is done about an event: save before a change, look after it, take a failure back.
+
+    open the workspace's store → lock → seen a moment ago? → session → save → note → notices
+
+Guarantee: when `handle` returns for an event before a change, the state before it is durable, or
+the trigger is turned off in the settings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.errors import NotFound
+from holdfast.domain.intent import make_intent
+from holdfast.domain.masking import masked
+from holdfast.domain.tool_descriptions import message_description, tool_description
+from holdfast.interfaces.hooks.deliveries import Deliveries
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.notices import take_notices
+from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
+from holdfast.interfaces.hooks.workspaces import workspace_of
+
+if TYPE_CHECKING:
+    from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.risk import Assessment
+    from holdfast.domain.sessions import Session
+
+_BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+_MOST_COMMAND = 2_000
+_CONFIDENCE = 1.0
+
+
+def handle(event: AgentEvent) -> Reply:
+    """Deal with an event that is known; errors are the caller's to note."""
+    begins = event.kind in _BEGINS
+    try:
+        opened = open_workspace(
+            workspace_of(event), create=begins, purpose=f"holdfast hook {event.agent}"
+        )
+    except NotFound:
+        if begins:
+            raise
+        return Reply()  # nothing was ever saved here, so there is nothing to compare with
+    with opened, opened.engine.vault.access.exclusive():
+        reply = _act(opened, event)
+        return _with_notices(opened, event, reply)
+
+
+def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
+    vault = opened.engine.vault
+    if event.kind is EventKind.SESSION_END:
+        end_session(opened, event)
+    if event.kind in (EventKind.SESSION_END, EventKind.OTHER):
+        return Reply()
+    deliveries = Deliveries(opened.store.directory, vault.clock.now_ns())
+    seen = deliveries.seen(event)
+    if seen is not None:
+        return Reply(seen or None, deduplicated=True)
+    if event.kind in (EventKind.AFTER_TOOL, EventKind.TURN_END):
+        return _after(opened, event, deliveries)
+    if not _is_wanted(opened, event):
+        return Reply()
+    session = ensure_session(opened, event)
+    if event.kind is EventKind.SESSION_START:
+        return Reply(vault.catalog.session(session.id).head)  # type: ignore[union-attr]
+    outcome = _save_before(opened, event, session)
+    # Only now: what was seen before the save began may not count as later than it.
+    Deliveries(opened.store.directory, vault.clock.now_ns()).note(
+        event, outcome.checkpoint.id, before=True
+    )
+    return Reply(outcome.checkpoint.id, outcome.deduplicated)
+
+
+def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
+    """Whether the trigger is turned on (AU-1)."""
+    settings = opened.engine.vault.settings
+    if event.kind is EventKind.MESSAGE:
+        return settings.auto_message == "on"
+    if event.kind is EventKind.TURN_END:
+        return settings.auto_turn_end == "on"
+    shell = event.tool_kind is ToolKind.SHELL
+    if event.kind is EventKind.AFTER_TOOL:
+        return shell and settings.auto_after_shell == "on"
+    if event.kind is EventKind.BEFORE_TOOL:
+        return (settings.auto_shell if shell else settings.auto_edit) == "on"
+    return True
+
+
+def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> SaveOutcome:
+    if event.kind is EventKind.MESSAGE:
+        intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
+        return opened.engine.save(session.id, intent, kind=Kind.MESSAGE)
+    risk = _risk(opened, event)
+    risky = risk is not None and risk.grade.word == "risky"
+    description = tool_description(
+        "Before",
+        event.tool,
+        event.command or ", ".join(_shown(opened, path) for path in event.paths),
+        risk=risk.grade.word if risk is not None and risk.grade else None,
+        reason=risk.reason if risk is not None else None,
+    )
+    intent = make_intent(
+        description, tool_calls=[_tool_call(opened, event, risk)], confidence=_CONFIDENCE
+    )
+    position = Position(tool_use_id=event.tool_use_id)
+    kind = Kind.RISKY if risky else Kind.TOOL
+    return opened.engine.save(session.id, intent, kind=kind, position=position)
+
+
+def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
+    if event.tool_kind is not ToolKind.SHELL:
+        return None
+    from holdfast.domain.risk import assess
+    from holdfast.engine.shell.parsing import parse
+
+    workspace = str(opened.engine.vault.workspace)
+    return assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
+
+
+def _tool_call(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> dict[str, Any]:
+    from holdfast.domain.risk import join
+
+    workspace = str(opened.engine.vault.workspace)
+    paths = [*event.paths, *(risk.paths if risk is not None else ())]
+    base = event.cwd or workspace
+    outside = list(risk.outside) if risk is not None else []
+    outside += [p for p in event.paths if not f"{join(base, p)}/".startswith(workspace + "/")]
+    call: dict[str, Any] = {"tool": event.tool, "kind": event.tool_kind.value}
+    if event.command:
+        call["command"] = masked(event.command)[:_MOST_COMMAND]
+    if paths:
+        call["paths"] = list(dict.fromkeys(paths))
+    if outside:
+        call["outside"] = list(dict.fromkeys(outside))
+    if risk is not None and risk.grade:
+        call["risk"] = risk.grade.word
+        call["reasons"] = [masked(reason) for reason in risk.reasons]
+    return call
+
+
+def _shown(opened: OpenWorkspace, path: str) -> str:
+    """A path of the workspace as people know it."""
+    return path.removeprefix(f"{opened.engine.vault.workspace}/")
+
+
+def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:
+    session = find_session(opened, event)
+    if session is None:
+        return Reply()
+    if event.failure is not None and opened.engine.vault.settings.restore_on_failure == "on":
+        return _take_back(opened, event, session, deliveries)
+    if not _is_wanted(opened, event) or deliveries.overtaken(event):
+        return Reply()
+    head = opened.engine.vault.catalog.checkpoint(session.id, str(session.head))
+    if head is not None and opened.engine.look().tree == head.tree:
+        return Reply(head.id, deduplicated=True)
+    if event.kind is EventKind.TURN_END:
+        description = "After the agent's turn"
+    else:
+        description = tool_description("After", event.tool, event.command)
+    intent = make_intent(description, confidence=_CONFIDENCE)
+    position = Position(tool_use_id=event.tool_use_id)
+    outcome = opened.engine.save(session.id, intent, kind=Kind.TOOL, position=position)
+    deliveries.note(event, outcome.checkpoint.id, before=False)
+    return Reply(outcome.checkpoint.id, outcome.deduplicated)
+
+
+def _take_back(
+    opened: OpenWorkspace, event: AgentEvent, session: Session, deliveries: Deliveries
+) -> Reply:
+    """Return the workspace to before a tool call that failed (AU-5)."""
+    target = deliveries.checkpoint_before(event) or _newest_before(opened, event, session)
+    if target is None:
+        return Reply()
+    request = opened.engine.restore_request(session.id, target)
+    outcome = opened.engine.restore(request)
+    deliveries.note(event, target, before=False)
+    if not outcome.steps:
+        return Reply(target)
+    told = (
+        f"Holdfast took the workspace back to before {event.tool} failed ({event.failure}): "
+        f"{outcome.files_changed} files were put back to checkpoint {target[:10]}. "
+        "Read files again before you edit them. To have the failed state: holdfast undo"
+    )
+    return Reply(target, context=(told,))
+
+
+def _newest_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
+    """Of an agent without ids: the newest checkpoint that was taken before a tool."""
+    for found in opened.engine.vault.catalog.history(session.id, limit=20):
+        by_id = event.tool_use_id is not None and found.tool_use_id == event.tool_use_id
+        by_kind = event.tool_use_id is None and found.kind in (Kind.TOOL, Kind.RISKY)
+        if (by_id or by_kind) and found.intent.reasoning.startswith("Before "):
+            return found.id
+    return None
+
+
+def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
+    asked = event.must_wait or event.kind is EventKind.OTHER
+    session = find_session(opened, event) if event.carries and asked else None
+    if session is None:
+        return reply
+    notices = take_notices(opened.engine.vault, session.id)
+    return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, *notices))

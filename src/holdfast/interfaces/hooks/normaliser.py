@@ -1,0 +1,127 @@
+"""From an agent's JSON to an `AgentEvent`: one reader for all, told apart by each agent's dialect.
+
+    let the dialect bring its payload into the common shape → read each field by all of its names
+
+Guarantees: unknown fields, missing ones and those of another type are passed over; names of events
+are compared without regard to case and separators, so that a small change of a schema does no harm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
+from holdfast.interfaces.hooks.tools import command_of, paths_of, tool_kind
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_MOST_FAILURE = 500
+_MOST_COMMAND = 1 << 20
+
+COMMON_EVENTS: Mapping[str, EventKind] = {
+    "sessionstart": EventKind.SESSION_START,
+    "userpromptsubmit": EventKind.MESSAGE,
+    "pretooluse": EventKind.BEFORE_TOOL,
+    "posttooluse": EventKind.AFTER_TOOL,
+    "posttoolusefailure": EventKind.AFTER_TOOL,
+    "stop": EventKind.TURN_END,
+    "sessionend": EventKind.SESSION_END,
+}
+
+_BY_ENVIRONMENT = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+
+
+def _as_it_is(payload: dict[str, Any]) -> dict[str, Any]:
+    return payload
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What is peculiar to one agent. `events` and `tools` add to what all have in common;
+    `flatten` brings nested fields to the top; `carries` are the events whose answer the agent
+    reads; `render` writes that answer."""
+
+    agent: str
+    render: Callable[[AgentEvent, Reply], str]
+    events: Mapping[str, EventKind] = field(default_factory=dict)
+    tools: Mapping[str, ToolKind] = field(default_factory=dict)
+    carries: frozenset[EventKind] = frozenset()
+    flatten: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
+
+
+def normalise(
+    payload: dict[str, Any],
+    dialect: Dialect,
+    environment: Mapping[str, str],
+    *,
+    received_ns: int = 0,
+) -> AgentEvent:
+    flat = dialect.flatten(payload)
+    name = text_of(flat, "hook_event_name", "hookEventName", "event", "hookName", "eventName")
+    kind = event_kind(name, dialect)
+    tool_input = object_of(flat, "tool_input", "toolInput", "toolArgs", "tool_args", "parameters")
+    tool = text_of(flat, "tool_name", "toolName", "tool")
+    what = tool_kind(tool, dialect.tools) if tool else ToolKind.OTHER
+    command = command_of(tool_input) if what is ToolKind.SHELL else ""
+    return AgentEvent(
+        agent=dialect.agent,
+        name=name,
+        kind=kind,
+        session=text_of(
+            flat, "session_id", "sessionId", "conversation_id", "sessionID", "taskId", "thread_id"
+        ),
+        tool=tool,
+        tool_kind=what,
+        command=command[:_MOST_COMMAND],
+        paths=paths_of(tool_input),
+        tool_use_id=text_of(flat, "tool_use_id", "toolUseId", "tool_call_id", "callID")[:200]
+        or None,
+        turn_id=text_of(flat, "prompt_id", "turn_id", "generation_id", "messageID")[:200] or None,
+        prompt=text_of(flat, "prompt", "message") if kind is EventKind.MESSAGE else "",
+        cwd=text_of(flat, "cwd", "working_dir", "workingDirectory", "directory") or None,
+        project=_project(flat, environment),
+        transcript_path=text_of(flat, "transcript_path", "transcriptPath") or None,
+        failure=_failure(name, flat) if kind is EventKind.AFTER_TOOL else None,
+        carries=kind in dialect.carries,
+        received_ns=received_ns,
+    )
+
+
+def event_kind(name: str, dialect: Dialect) -> EventKind:
+    key = _SEPARATORS.sub("", name).lower()
+    return dialect.events.get(key) or COMMON_EVENTS.get(key, EventKind.OTHER)
+
+
+def _project(flat: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
+    """The directory that the agent was opened on, which is not always the one it stands in."""
+    for name in _BY_ENVIRONMENT:
+        if environment.get(name):
+            return environment[name]
+    roots = texts_of(flat, "workspace_roots", "workspaceRoots")
+    return roots[0] if roots else text_of(flat, "worktree", "project_dir") or None
+
+
+def _failure(name: str, flat: Mapping[str, Any]) -> str | None:
+    """Why a tool call failed, if it did; each agent says so in its own way."""
+    if name.lower().endswith("failure"):
+        why = text_of(flat, "error", "error_message", "message", "failure_type")
+        return (why or "failed")[:_MOST_FAILURE]
+    if flat.get("success") is False:
+        return (text_of(flat, "result", "error") or "failed")[:_MOST_FAILURE]
+    answer = object_of(
+        flat, "tool_response", "tool_result", "toolResult", "tool_output", "metadata"
+    )
+    result = text_of(answer, "resultType", "result_type")
+    if result in ("failure", "denied", "error"):
+        return result
+    for sign in ("exit_code", "exitCode", "exit"):
+        code = answer.get(sign)
+        if isinstance(code, int) and not isinstance(code, bool) and code != 0:
+            return f"exit status {code}"
+    error = answer.get("error")
+    if isinstance(error, dict):
+        return (text_of(error, "message") or "failed")[:_MOST_FAILURE]
+    return error[:_MOST_FAILURE] if isinstance(error, str) and error else None

@@ -1,0 +1,123 @@
+"""What hooks could not do: a log beside the stores that `holdfast status` reads.
+
+One JSON object a line, appended in one write. The file is private, and bounded: a full one becomes
+`hooks.log.1`, in the place of the one before. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from holdfast.interfaces.hooks.events import AgentEvent
+
+NAME = "hooks.log"
+MOST_BYTES = 512 << 10
+_MOST_TEXT = 1_000
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One event that was not dealt with, and why."""
+
+    at: datetime
+    agent: str
+    event: str
+    tool: str
+    session: str
+    workspace: str
+    code: str
+    message: str
+
+
+def note_problem(agent: str, event: AgentEvent | None, error: BaseException) -> None:
+    """Write it down; on standard error if there is no way to."""
+    code = str(getattr(error, "code", type(error).__name__))
+    message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
+    entry: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "agent": agent,
+        "event": event.name if event else "",
+        "tool": event.tool if event else "",
+        "session": event.session if event else "",
+        "workspace": (event.project or event.cwd or "") if event else "",
+        "cwd": (event.cwd or "") if event else "",
+        "code": code,
+        "message": message,
+    }
+    line = json.dumps({k: v[:_MOST_TEXT] for k, v in entry.items()}) + "\n"
+    try:
+        _append(line.encode())
+    except Exception as failed:  # whatever it is, the agent goes on
+        _complain(f"holdfast: not protected: {message} (and no log: {failed})")
+
+
+def problems_of(workspace: Path, since: datetime) -> list[Problem]:
+    """What was noted about a workspace since then, oldest first."""
+    root = str(workspace)
+    return [
+        problem
+        for problem in _read_all()
+        if problem.at >= since
+        and (problem.workspace == root or problem.workspace.startswith(root + "/"))
+    ]
+
+
+def log_file() -> Path:
+    from holdfast.bootstrap import holdfast_home
+
+    return holdfast_home(os.environ) / NAME
+
+
+def _append(data: bytes) -> None:
+    path = log_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(path, _FLAGS, 0o600)
+    try:
+        if os.fstat(fd).st_size > MOST_BYTES:
+            os.replace(path, path.with_name(NAME + ".1"))
+            os.close(fd)
+            fd = os.open(path, _FLAGS, 0o600)
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def _read_all() -> Iterator[Problem]:
+    for path in (log_file().with_name(NAME + ".1"), log_file()):
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with os.fdopen(fd, "rb") as file:
+            for line in file.read(2 * MOST_BYTES).splitlines():
+                problem = _parse(line)
+                if problem is not None:
+                    yield problem
+
+
+def _parse(line: bytes) -> Problem | None:
+    """A line that was cut off says nothing."""
+    try:
+        fields = json.loads(line)
+        at = datetime.fromisoformat(fields.pop("at"))
+        cwd = str(fields.pop("cwd", ""))
+        fields["workspace"] = fields.get("workspace") or cwd
+        return Problem(at=at, **{key: str(value) for key, value in fields.items()})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _complain(text: str) -> None:
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except Exception:  # nobody listens there either
+        return

@@ -1,0 +1,39 @@
+"""A project that an agent works on, with everything an agent is able to lose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with committed, changed, untracked and ignored files, a link, an empty
+    directory and a script."""
+    root = tmp_path / "shop"
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "app.py").write_text("price = 1\n")
+    (root / "src" / "deep" / "data.bin").write_bytes(bytes(range(256)) * 40)
+    (root / "src" / "run.sh").write_text("#!/bin/sh\n")
+    (root / "src" / "run.sh").chmod(0o755)
+    (root / "src" / "link").symlink_to("app.py")
+    (root / ".gitignore").write_text(".env\n")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    subprocess.run(["git", "commit", "-qm", "begin"], cwd=root, check=True)
+    (root / "src" / "app.py").write_text("price = 2\n")
+    (root / "notes.txt").write_text("price ideas, untracked\n")
+    (root / ".env").write_text("KEY=price\n")
+    (root / "empty").mkdir()
+    os.chmod(root / ".env", 0o600)
+    return root
+
+
+@pytest.fixture
+def cli(project: Path) -> CommandLine:
+    return CommandLine(project)

@@ -1,0 +1,188 @@
+"""Whatever happens, the agent gets status 0 and an answer it takes for a yes; the log tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, problems_of
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
+
+pytestmark = pytest.mark.requirement("HK-2")
+
+YES: dict[str, Any] = {agent: {} for agent in AGENTS} | {"cline": {"cancel": False}}
+
+
+def _is_a_yes(agent: str, answer: HookAnswer) -> bool:
+    if agent == "goose":
+        return (answer.status, answer.out) == (0, "")
+    return answer.status == 0 and answer.json == YES[agent]
+
+
+def _log(home: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (home / NAME).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "event",
+    [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe\x00", b'{"a": 1}', b"[" * 100_000],
+    ids=["empty", "cut", "list", "null", "text", "bytes", "unknown", "deep"],
+)
+def test_an_event_that_makes_no_sense_is_a_yes(
+    agent: str, event: bytes, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.interfaces.cli.command_line import run
+
+    monkeypatch.chdir(project)
+    answer = run("hook", agent, stdin=event.decode("latin-1"))
+    assert _is_a_yes(agent, HookAnswer(answer.status, answer.out, answer.err))
+
+
+@pytest.mark.parametrize("agent", ["", "nobody", "claude-code --json", "--version=1"])
+def test_an_agent_that_nobody_knows_is_answered(
+    agent: str, project: Path, holdfast_home: Path
+) -> None:
+    before = recorded("claude-code", project, "rm -rf src")[3]
+    answer = call_hook(agent, before, project)
+    assert (answer.status, answer.json) == (0, {})
+    assert "there is no agent" in _log(holdfast_home)[-1]["message"]
+
+
+def test_help_is_shown_to_people(cli: CommandLine) -> None:
+    answer = cli("hook", "--help")
+    assert answer.status == 0
+    assert "holdfast hook AGENT" in answer.out
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_without_a_place_for_the_store_the_agent_goes_on_and_is_told_nothing(
+    agent: str, project: Path, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    answer = call_hook(
+        agent,
+        recorded(agent, project, "rm -rf src")[3],
+        project,
+        environment={"HOLDFAST_HOME": str(blocked / "home")},
+    )
+    assert _is_a_yes(agent, answer)
+    assert "not protected" in answer.err  # there is no log either
+
+
+def test_what_was_not_protected_is_in_the_log_and_in_status(
+    project: Path, cli: CommandLine, holdfast_home: Path
+) -> None:
+    cli.save()
+    before = recorded("claude-code", project, "rm -rf src")[3]
+    store = next((holdfast_home / "stores").iterdir())
+    os.rename(store / "catalog.db", store / "catalog.away")
+    assert _is_a_yes("claude-code", call_hook("claude-code", before, project))
+    os.rename(store / "catalog.away", store / "catalog.db")
+    log = holdfast_home / NAME
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    status = cli.json("status")
+    assert [entry["tool"] for entry in status["unprotected"]] == ["Bash"]
+    assert "catalog.db" in status["unprotected"][0]["reason"]
+    shown = cli("status").out
+    assert "1 event of agents" in shown
+    assert "claude-code PreToolUse Bash" in shown
+
+
+def test_the_problems_of_another_workspace_are_not_told_here(
+    project: Path, cli: CommandLine, holdfast_home: Path
+) -> None:
+    cli.save()
+    call_hook("claude-code", recorded("claude-code", Path.home(), "rm -rf src")[3], project)
+    assert len(_log(holdfast_home)) == 1
+    assert cli.json("status")["unprotected"] == []
+
+
+def test_the_home_directory_is_not_saved_and_the_log_says_so(
+    project: Path, holdfast_home: Path
+) -> None:
+    event = recorded("claude-code", Path.home(), "rm -rf src")[3]
+    assert _is_a_yes("claude-code", call_hook("claude-code", event, project))
+    assert _log(holdfast_home)[-1]["code"] == "workspace_refused"
+
+
+def test_a_payload_of_100_megabytes_is_read_to_its_end_and_protected(
+    project: Path, cli: CommandLine
+) -> None:
+    head = {
+        "session_id": "big",
+        "cwd": str(project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+    }
+    event = json.dumps(head).encode()[:-1]
+    event += b', "tool_input": {"file_path": "a.txt", "content": "' + b"x" * 100_000_000
+    event += b'"}, "tool_use_id": "toolu_big"}'
+    assert _is_a_yes("claude-code", call_hook("claude-code", event, project))
+    made = cli.json("log", "--session", "big")[0]
+    assert (made["kind"], made["reasoning"]) == ("tool", "Before Write: a.txt")
+
+
+def test_an_event_that_is_cut_off_is_still_protected(project: Path, cli: CommandLine) -> None:
+    whole = json.dumps(recorded("claude-code", project, "rm -rf src")[3]).encode()
+    assert _is_a_yes("claude-code", call_hook("claude-code", whole[:-20], project))
+    kinds = [made["kind"] for made in cli.json("log")]
+    assert kinds == ["risky", "initial"]
+
+
+def test_a_reader_that_went_away_is_no_failure(project: Path, cli: CommandLine) -> None:
+    import subprocess
+
+    from tests.interfaces.cli.command_line import command
+
+    event = json.dumps(recorded("claude-code", project, "rm -rf src")[3]).encode()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command("hook", "claude-code"), input=event, stdout=writing, cwd=project, check=False
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert [made["kind"] for made in cli.json("log")] == ["risky", "initial"]
+
+
+def test_the_log_is_bounded(holdfast_home: Path, project: Path) -> None:
+    log = holdfast_home / NAME
+    log.write_bytes(b"x" * (MOST_BYTES + 1))
+    event = recorded("claude-code", Path.home(), "true")[3]
+    call_hook("claude-code", event, project)
+    assert log.stat().st_size < 2_000
+    assert (holdfast_home / f"{NAME}.1").stat().st_size == MOST_BYTES + 1
+    assert len(_log(holdfast_home)) == 1
+
+
+def test_a_log_that_is_a_link_or_a_pipe_is_not_written(
+    holdfast_home: Path, project: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    log = holdfast_home / NAME
+    event = recorded("claude-code", Path.home(), "true")[3]
+    log.symlink_to(victim)
+    assert _is_a_yes("claude-code", call_hook("claude-code", event, project))
+    log.unlink()
+    os.mkfifo(log)
+    assert _is_a_yes("claude-code", call_hook("claude-code", event, project))
+    assert victim.read_text() == "mine"
+
+
+def test_lines_of_the_log_that_are_damaged_are_passed_over(
+    holdfast_home: Path, project: Path
+) -> None:
+    from datetime import UTC, datetime
+
+    (holdfast_home / NAME).write_text('{"at": 1}\n[]\nnot json\n{"at": "2026-01-01", "x": 2}\n')
+    assert problems_of(project, datetime.min.replace(tzinfo=UTC)) == []

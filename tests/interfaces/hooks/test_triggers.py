@@ -1,0 +1,287 @@
+"""What each event leads to: once, if it is wanted, in the right session; failures taken back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import call_hook, recorded
+from tests.interfaces.hooks.workspace_state import state_of
+
+
+def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:
+    answer = call_hook(agent, event, project)
+    assert (answer.status, answer.err) == (0, "")
+    return json.loads(answer.out or "{}")
+
+
+def _kinds(cli: CommandLine, *session: str) -> list[str]:
+    return [made["kind"] for made in cli.json("log", "-n", "100", *session)]
+
+
+def _tool(project: Path, name: str, use: str, **tool_input: str) -> dict[str, Any]:
+    return {
+        "session_id": "s1",
+        "cwd": str(project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": name,
+        "tool_input": tool_input,
+        "tool_use_id": use,
+    }
+
+
+@pytest.mark.requirement("AU-1", "SE-7")
+@pytest.mark.parametrize(
+    ("name", "tool_input", "described"),
+    [
+        ("Edit", {"file_path": "src/app.py"}, "Before Edit: src/app.py"),
+        ("Write", {"file_path": "new.txt", "content": "x"}, "Before Write: new.txt"),
+        ("NotebookEdit", {"notebook_path": "a.ipynb"}, "Before NotebookEdit: a.ipynb"),
+        ("Bash", {"command": "make test"}, "Before Bash: make test"),
+    ],
+)
+def test_a_checkpoint_is_made_before_each_tool_that_changes_files(
+    name: str, tool_input: dict[str, str], described: str, project: Path, cli: CommandLine
+) -> None:
+    _send(project, _tool(project, name, "t1", **tool_input))
+    made = cli.json("log", "--session", "s1")[0]
+    assert (made["kind"], made["reasoning"]) == ("tool", described)
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize(
+    "name", ["Read", "Grep", "WebFetch", "TodoWrite", "mcp__github__create_issue"]
+)
+def test_tools_that_change_nothing_cost_nothing(
+    name: str, project: Path, holdfast_home: Path
+) -> None:
+    _send(project, _tool(project, name, "t1", file_path="src/app.py"))
+    assert list(holdfast_home.iterdir()) == []
+
+
+@pytest.mark.requirement("AU-1", "CP-13")
+def test_the_intent_names_the_paths_those_outside_apart(project: Path, cli: CommandLine) -> None:
+    _send(project, _tool(project, "Bash", "t1", command="rm -rf src ../elsewhere TOKEN=abc"))
+    made = cli.json("log", "--session", "s1")[0]
+    call = cli.json("show", made["id"], "--session", "s1")["tool_calls"][0]
+    assert call["paths"][:2] == ["src", "../elsewhere"]
+    assert call["outside"] == ["../elsewhere"]
+    assert call["risk"] == "risky"
+    assert "abc" not in json.dumps(call["command"])
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize(
+    ("setting", "event", "kind"),
+    [
+        ("auto_edit", 2, "tool"),
+        ("auto_shell", 3, "risky"),
+        ("auto_message", 1, "message"),
+        ("auto_after_shell", 4, "tool"),
+        ("auto_turn_end", 5, "tool"),
+    ],
+)
+def test_each_trigger_can_be_turned_off(
+    setting: str, event: int, kind: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", setting, "off")
+    events = recorded("claude-code", project, "rm -rf src")
+    session = ("--session", events[0]["session_id"])
+    _send(project, events[0])
+    (project / "src" / "app.py").write_text("changed since\n")
+    _send(project, events[event])
+    assert _kinds(cli, *session) == ["initial"]
+    cli.json("config", "set", setting, "on")
+    _send(project, events[event])
+    assert _kinds(cli, *session) == [kind, "initial"]
+
+
+@pytest.mark.requirement("HK-2")
+def test_the_same_event_from_two_settings_files_at_once_counts_once(
+    project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project, "Bash", "t1", command="rm -rf src")
+    threads = [threading.Thread(target=_send, args=(project, event)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert _kinds(cli, "--session", "s1") == ["risky", "initial"]
+
+
+@pytest.mark.requirement("HK-2")
+def test_an_agent_that_runs_the_hooks_of_another_counts_once_and_as_itself(
+    project: Path, cli: CommandLine
+) -> None:
+    event = recorded("cursor", project, "rm -rf src")[3]
+    _send(project, event, "cursor")
+    (project / "src" / "app.py").write_text("changed meanwhile\n")
+    assert _send(project, event, "claude-code") == {}
+    assert cli.json("status")["sessions"] == [event["session_id"]]
+    assert _kinds(cli) == ["risky", "initial"]
+
+
+@pytest.mark.requirement("AU-1")
+def test_the_same_id_with_another_command_is_another_call(project: Path, cli: CommandLine) -> None:
+    _send(project, _tool(project, "Bash", "call_1", command="make a"))
+    (project / "made").write_text("a")
+    _send(project, _tool(project, "Bash", "call_1", command="make b"))
+    assert _kinds(cli, "--session", "s1") == ["tool", "tool", "initial"]
+
+
+@pytest.mark.requirement("AU-2")
+def test_a_command_that_changed_nothing_leaves_no_checkpoint_behind(
+    project: Path, cli: CommandLine
+) -> None:
+    events = recorded("claude-code", project, "ls")
+    for event in events[3:6]:
+        _send(project, event)
+    assert _kinds(cli) == ["tool", "initial"]
+
+
+@pytest.mark.requirement("AU-2")
+def test_what_comes_after_a_command_is_not_taken_for_its_doing(
+    project: Path, cli: CommandLine
+) -> None:
+    """The answer to an event after a tool does not wait: when it is dealt with, the next tool may
+    have begun."""
+    from holdfast.interfaces.hooks.agents import dialect_of
+    from holdfast.interfaces.hooks.handling import handle
+    from holdfast.interfaces.hooks.normaliser import normalise
+
+    events = recorded("claude-code", project, "make a")
+    _send(project, events[3])
+    late = normalise(events[4], dialect_of("claude-code"), {}, received_ns=1)
+    next_one = {**events[3], "tool_use_id": "toolu_next", "tool_input": {"command": "make b"}}
+    (project / "a").write_text("made by a")
+    _send(project, next_one)
+    (project / "b").write_text("half of b")
+    assert handle(late).checkpoint is None
+    told = [made["reasoning"] for made in cli.json("log")]
+    assert told[0] == "Before Bash: make b"
+
+
+@pytest.mark.requirement("AU-5")
+@pytest.mark.parametrize("wanted", ["on", "off"])
+def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
+    wanted: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "restore_on_failure", wanted)
+    command = "rm -rf src; false"
+    before = recorded("claude-code", project, command)[3]
+    sound = state_of(project)
+    _send(project, before)
+    subprocess.run(["bash", "-c", command], cwd=project, check=False)
+    failed = {
+        **before,
+        "hook_event_name": "PostToolUseFailure",
+        "error": "exit status 1",
+        "is_interrupt": False,
+    }
+    answer = _send(project, failed)
+    assert (state_of(project) == sound) == (wanted == "on")
+    if wanted == "on":
+        assert "took the workspace back" in answer["systemMessage"]
+        cli.json("undo", "--yes")
+        assert not (project / "src").exists()
+
+
+@pytest.mark.requirement("AU-5")
+@pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "copilot", "cline", "goose"])
+def test_each_agent_says_in_its_own_way_that_a_tool_failed(
+    agent: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "restore_on_failure", "on")
+    events = recorded(agent, project, "rm -rf src; false")
+    after = {
+        "codex": {**events[4], "tool_response": {"output": "", "exit_code": 1}},
+        "gemini": {**events[4], "tool_response": {"error": {"message": "exit 1"}}},
+        "cursor": {**events[4], "hook_event_name": "postToolUseFailure", "error_message": "exit 1"},
+        "copilot": {**events[4], "hookEventName": "postToolUseFailure", "error": "exit 1"},
+        "cline": {
+            **events[4],
+            "postToolUse": {**events[4].get("postToolUse", {}), "success": False, "result": "no"},
+        },
+        "goose": {**events[4], "event": "PostToolUseFailure"},
+    }[agent]
+    sound = state_of(project)
+    call_hook(agent, events[3], project)
+    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
+    assert call_hook(agent, after, project).status == 0
+    assert state_of(project) == sound
+
+
+@pytest.mark.requirement("SE-1")
+def test_a_session_has_the_agents_name_ends_and_goes_on(project: Path, cli: CommandLine) -> None:
+    from holdfast.bootstrap import open_workspace
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.sessions import SessionStatus
+
+    events = recorded("codex", project, "make")
+    name = SessionId(events[0]["session_id"])
+    seen = []
+    for event in (events[0], events[6], events[1]):
+        _send(project, event, "codex")
+        with open_workspace(project, create=False) as opened:
+            session = opened.engine.vault.catalog.session(name)
+            assert session is not None
+            seen.append((session.agent, session.status))
+    assert seen == [
+        ("codex", SessionStatus.ACTIVE),
+        ("codex", SessionStatus.ENDED),
+        ("codex", SessionStatus.ACTIVE),
+    ]
+
+
+@pytest.mark.requirement("SE-1", "CP-8")
+def test_sessions_of_two_agents_with_one_id_stay_apart(project: Path, cli: CommandLine) -> None:
+    _send(project, _tool(project, "Edit", "t1", file_path="a"))
+    _send(project, {**_tool(project, "Edit", "t1", file_path="a"), "turn_id": "x"}, "codex")
+    cli.json("checkpoint", "by hand", "--session", "codex-2")
+    assert cli.json("status")["sessions"] == ["s1", "codex-s1", "codex-2"]
+
+
+@pytest.mark.requirement("HK-2", "SE-1")
+@pytest.mark.parametrize("given", ["", " ", "a\nb", "x" * 5000, "\ud800", " padded "])
+def test_any_id_of_a_session_is_made_into_one_of_ours(
+    given: str, project: Path, cli: CommandLine
+) -> None:
+    event = {**_tool(project, "Edit", "t1", file_path="a"), "session_id": given}
+    _send(project, event)
+    _send(project, {**event, "tool_use_id": "t2"})
+    (name,) = cli.json("status")["sessions"]
+    assert name.startswith("claude-code-")
+    assert _kinds(cli, "--session", name) == ["tool", "initial"]
+
+
+@pytest.mark.requirement("SE-1")
+def test_an_archived_session_is_left_alone(project: Path, cli: CommandLine) -> None:
+    from holdfast import SessionCheckpointer
+
+    event = _tool(project, "Edit", "t1", file_path="a")
+    _send(project, event)
+    SessionCheckpointer(project, "s1").archive()
+    _send(project, {**event, "tool_use_id": "t2"})
+    assert cli.json("status")["sessions"] == ["s1", "claude-code-s1"]
+
+
+@pytest.mark.requirement("AU-1")
+def test_the_project_is_protected_wherever_in_it_the_agent_stands(
+    project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project / "src" / "deep", "Bash", "t1", command="rm -rf ../..")
+    _send(project, event)
+    assert cli.json("status")["workspace"] == str(project)
+    assert cli.json("log")[0]["files"] >= 5
+    opened_on = {"CLAUDE_PROJECT_DIR": str(project)}
+    answer = call_hook(
+        "claude-code", {**event, "tool_use_id": "t2"}, project, environment=opened_on
+    )
+    assert answer.json == {}
+    assert not (project / "src" / ".holdfast").exists()
