@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
@@ -78,6 +78,11 @@ class SessionCheckpointer:
     @property
     def workspace(self) -> Path:
         return self._engine.vault.workspace
+
+    @property
+    def opened(self) -> OpenWorkspace:
+        """The workspace behind the session, for interfaces that need more than the library."""
+        return self._open
 
     def checkpoint(
         self,

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.domain.messages import Role
 from holdfast.engine.transcripts.messages import (
-    Role,
     TranscriptMessage,
     content_key,
     identifier,
@@ -64,10 +64,10 @@ def message_of(line: Mapping[str, Any]) -> TranscriptMessage | None:
 
 def _role(line: Mapping[str, Any], *, answered: bool) -> Role:
     if line["type"] == "assistant":
-        return "assistant"
+        return Role.ASSISTANT
     if line.get("isMeta") is True or line.get("isCompactSummary") is True:
-        return "system"
-    return "tool" if answered else "user"
+        return Role.SYSTEM
+    return Role.TOOL if answered else Role.USER
 
 
 def _key(line: Mapping[str, Any], role: Role, content: str, calls: tuple[Any, ...]) -> str:

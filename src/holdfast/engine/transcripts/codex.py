@@ -18,8 +18,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.domain.messages import Role
 from holdfast.engine.transcripts.messages import (
-    Role,
     TranscriptMessage,
     content_key,
     identifier,
@@ -30,7 +30,7 @@ from holdfast.engine.transcripts.messages import (
 
 # Tuples, not sets: what is looked up in them comes from the file and may be anything.
 _ENVELOPES = ("session_meta", "response_item", "compacted", "turn_context", "event_msg")
-_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant"}
+_ROLES: Mapping[str, Role] = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _ANSWERS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 # What the program says in the user's name begins with one of these.
 _INJECTED = (
@@ -51,7 +51,7 @@ def message_of(line: Mapping[str, Any]) -> TranscriptMessage | None:
     payload = line.get("payload")
     if kind == "compacted" and isinstance(payload, dict):
         summary = text_of(payload.get("message"))
-        return _message(line, "system", f"[context compacted]\n{summary}".rstrip())
+        return _message(line, Role.SYSTEM, f"[context compacted]\n{summary}".rstrip())
     if kind == "response_item" and isinstance(payload, dict):
         return _item(line, payload)
     if kind not in _ENVELOPES and "payload" not in line:
@@ -66,11 +66,11 @@ def _item(line: Mapping[str, Any], item: Mapping[str, Any]) -> TranscriptMessage
         return _message(line, _role(item.get("role"), content), content) if content else None
     call_id = identifier(item.get("call_id")) or identifier(item.get("id"))
     if kind in _ANSWERS:
-        return _message(line, "tool", _answer(item), ids=(call_id,))
+        return _message(line, Role.TOOL, _answer(item), ids=(call_id,))
     call = _call(item, call_id)
     if call is None:
         return None
-    return _message(line, "assistant", "", calls=(call,), ids=(call_id,))
+    return _message(line, Role.ASSISTANT, "", calls=(call,), ids=(call_id,))
 
 
 def _message(
@@ -92,8 +92,8 @@ def _message(
 
 
 def _role(role: object, content: str) -> Role:
-    known = _ROLES.get(role, "system") if isinstance(role, str) else "system"
-    return "system" if known == "user" and content.startswith(_INJECTED) else known
+    known = _ROLES.get(role, Role.SYSTEM) if isinstance(role, str) else Role.SYSTEM
+    return Role.SYSTEM if known is Role.USER and content.startswith(_INJECTED) else known
 
 
 def _call(item: Mapping[str, Any], call_id: str | None) -> dict[str, Any] | None:

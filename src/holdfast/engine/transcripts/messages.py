@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from blake3 import blake3
 
-Role = Literal["user", "assistant", "tool", "system"]
+from holdfast.domain.messages import Role
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_NS = (1 << 63) - 1

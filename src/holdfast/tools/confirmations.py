@@ -1,0 +1,69 @@
+"""Tokens that tie a deed to the preview it was shown in.
+
+A token stands for one plan: it is random, counts once, expires, and only so many are open at a
+time; the oldest gives way. What it stands for is kept here and not in the token, so nothing can be
+made up. A plan is compared again before it is carried out: a token never confirms something else
+than what was shown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.domain.errors import Refused
+from holdfast.ports.clock import Clock
+
+VALID_MINUTES = 10
+_VALID_NS = VALID_MINUTES * 60 * 1_000_000_000
+_MOST_OPEN = 32
+
+
+class NotConfirmed(Refused):
+    """A token that stands for nothing, or no longer; the hint says how to get one that does."""
+
+    code = "not_confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    deed: object
+    until_ns: int
+
+
+class Confirmations:
+    """The open previews of one session; safe to use from many threads."""
+
+    def __init__(self, clock: Clock, new_token: Callable[[], str]) -> None:
+        self._clock = clock
+        self._new_token = new_token
+        self._open: OrderedDict[tuple[str, str], _Open] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def offer(self, tool: str, deed: object) -> str:
+        """A new token for what was just shown."""
+        token = self._new_token()
+        with self._lock:
+            self._open[tool, token] = _Open(deed, self._clock.monotonic_ns() + _VALID_NS)
+            while len(self._open) > _MOST_OPEN:
+                self._open.popitem(last=False)
+        return token
+
+    def take(self, tool: str, token: str) -> object:
+        """What a token stands for; it is used up."""
+        with self._lock:
+            found = self._open.pop((tool, token), None)
+        if found is None:
+            raise NotConfirmed(
+                "the confirm_token is not known: it was used already, gave way to newer ones, or "
+                f"is not one of {tool}",
+                hint=f"call {tool} without confirm_token for a new preview and a new token",
+            )
+        if self._clock.monotonic_ns() > found.until_ns:
+            raise NotConfirmed(
+                f"the confirm_token has expired; it counts for {VALID_MINUTES} minutes",
+                hint=f"call {tool} without confirm_token for a new preview and a new token",
+            )
+        return found.deed

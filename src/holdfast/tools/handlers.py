@@ -1,0 +1,99 @@
+"""Answers an agent's tool calls on one session.
+
+Guarantee: a call always gets an answer, whatever was passed and whatever failed; nothing is raised
+into the agent's loop. What failed is told with its reason and the way out, never as a stack trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.session import SessionCheckpointer
+from holdfast.tools import comparing, housekeeping, looking, saving, taking_back
+from holdfast.tools.arguments import parse_arguments
+from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.confirmations import Confirmations
+from holdfast.tools.specs import SPECS
+from holdfast.tools.wording import many_lines, one_line
+
+Handler = Callable[[Bench, dict[str, Any]], Answer]
+
+HANDLERS: Mapping[str, Handler] = {
+    "checkpoint_create": saving.create,
+    "checkpoint_list": looking.list_checkpoints,
+    "checkpoint_history": looking.history,
+    "checkpoint_show": looking.show,
+    "checkpoint_stats": looking.statistics,
+    "checkpoint_diff": comparing.diff,
+    "checkpoint_restore": taking_back.restore,
+    "checkpoint_undo": taking_back.undo,
+    "checkpoint_cleanup": housekeeping.cleanup,
+    "checkpoint_auto_configure": housekeeping.auto_configure,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call: `output` is for the model; `data`, one of the shapes in
+    `holdfast.tools.results`, is there for programs when the call succeeded."""
+
+    tool_call_id: str | None
+    success: bool
+    output: str
+    data: object = field(default=None, compare=False)
+
+
+class ToolHandlers:
+    """The tools of one session; safe to use from many threads.
+
+    >>> ToolHandlers(session).call("checkpoint_restore", {"ref": "before-refactor"})
+    """
+
+    def __init__(self, session: SessionCheckpointer) -> None:
+        vault = session.opened.engine.vault
+        self._bench = Bench(session, Confirmations(vault.clock, vault.ids.new_id))
+
+    @property
+    def session(self) -> SessionCheckpointer:
+        return self._bench.session
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        tool_call_id: str | None = None,
+    ) -> ToolResult:
+        """Do what the model asked for. `arguments` may be the object or its JSON text."""
+        try:
+            if not isinstance(name, str) or name not in HANDLERS:
+                return ToolResult(tool_call_id, False, _unknown(name))
+            answer = HANDLERS[name](self._bench, parse_arguments(SPECS[name], arguments))
+            return ToolResult(tool_call_id, True, answer.text, answer.data)
+        except HoldfastError as error:
+            return ToolResult(tool_call_id, False, told(error))
+        except Exception as error:
+            return ToolResult(tool_call_id, False, _unexpected(name, error))
+
+
+def told(error: HoldfastError) -> str:
+    """An error as a model can act on it."""
+    hint = f"\nWhat to do: {many_lines(error.hint)}" if error.hint else ""
+    return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
+
+
+def _unknown(name: object) -> str:
+    close = get_close_matches(name[:100], HANDLERS, 1) if isinstance(name, str) else []
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"There is no tool {ascii(name)[:100]}.{meant} Tools are: {', '.join(HANDLERS)}."
+
+
+def _unexpected(name: str, error: Exception) -> str:
+    reason = one_line(str(error))[:300]
+    return (
+        f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
+        "What to do: go on with your work if you can, and tell the person that this call failed."
+    )

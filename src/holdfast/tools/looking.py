@@ -1,0 +1,180 @@
+"""The tools that only look: list, history, show, stats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
+from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.sizes import size_words
+from holdfast.engine.listing import list_entries
+from holdfast.tools.arguments import BadArguments
+from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.results import LineOfWork, Listed, Shown, Statistics
+from holdfast.tools.wording import (
+    MOST_LISTED,
+    bullets,
+    count,
+    info,
+    label,
+    many_lines,
+    noted,
+    notes,
+    one_line,
+    path_text,
+    row,
+)
+
+_PAGE = 500
+
+
+def list_checkpoints(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    limit: int = arguments["limit"]
+    found = list(islice(_matching(bench, arguments), limit + 1))
+    more = len(found) > limit
+    head = bench.session.head
+    rows = [info(checkpoint, head=head) for checkpoint in found[:limit]]
+    cursor = str(found[limit - 1].sequence) if more else None
+    if not rows:
+        first = "No checkpoint matches." if bench.session.checkpoint_count else _EMPTY
+        return Answer(first, Listed([], None))
+    lines = [row(one) for one in rows]
+    if cursor:
+        lines.append(f'There are more: checkpoint_list {{"cursor": "{cursor}"}}.')
+    return Answer("\n".join(lines), Listed(rows, cursor))
+
+
+_EMPTY = (
+    "This session has no checkpoint yet. Make one before changing anything: "
+    'checkpoint_create {"reasoning": "why"}.'
+)
+
+
+def _matching(bench: Bench, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
+    kind = _kind(arguments["kind"])
+    before = _cursor(arguments["cursor"])
+    catalog = bench.engine.vault.catalog
+    records = arguments["records"] or (kind is not None and kind.is_record)
+    while True:
+        page = catalog.history(bench.session_id, limit=_PAGE, records=records, before=before)
+        for found in page:
+            if kind in (None, found.kind) and arguments["tag"] in (None, *found.intent.tags):
+                yield found
+        if len(page) < _PAGE:
+            return
+        before = page[-1].sequence
+
+
+def _kind(text: str | None) -> Kind | None:
+    if text is None:
+        return None
+    try:
+        return Kind(text)
+    except ValueError:
+        raise BadArguments(
+            f"kind of checkpoint_list is {one_line(text)!r}, which is none",
+            hint=f"kinds are: {', '.join(kind.value for kind in Kind)}",
+        ) from None
+
+
+def _cursor(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise BadArguments(
+            "cursor of checkpoint_list is not one that it gave out",
+            hint="pass the next_cursor of the last answer, or leave it out for the first page",
+        )
+    return int(text)
+
+
+def history(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    head = bench.session.head
+    if arguments["ref"] is None and head is None:
+        return Answer(_EMPTY, LineOfWork([], True))
+    limit: int = arguments["limit"]
+    line = list(islice(_line(bench, bench.resolve(arguments["ref"] or "HEAD")), limit + 1))
+    steps = [info(checkpoint, head=head) for checkpoint in line[:limit]]
+    lines: list[str] = []
+    for step in steps:
+        lines.append(row(step))
+        rest = step.reasoning.strip().split("\n")[1:]
+        lines += [f"    {one_line(part)}" for part in rest]
+    if len(line) > limit:
+        lines.append(f'It goes on: checkpoint_history {{"ref": "{line[limit].id}"}}.')
+    return Answer("\n".join(lines), LineOfWork(steps, len(line) <= limit))
+
+
+def _line(bench: Bench, found: Checkpoint) -> Iterator[Checkpoint]:
+    """Parents up to the first; records of restores are looked through."""
+    catalog = bench.engine.vault.catalog
+    step: Checkpoint | None = found
+    while step is not None:
+        if not step.kind.is_record or step is found:
+            yield step
+        step = catalog.checkpoint(bench.session_id, step.parent) if step.parent else None
+
+
+def show(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    found = bench.resolve(arguments["ref"] or "HEAD")
+    one = info(found, head=bench.session.head)
+    skipped = [s for s in bench.engine.skipped(found) if s.reason is not SkipReason.OWN_DATA]
+    left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
+    intent = found.intent
+    paths: list[str] = []
+    if arguments["files"]:
+        load = bench.engine.vault.load_tree
+        entries = list_entries(load, found.tree)
+        names = (path for path, entry in entries if not isinstance(entry, DirectoryEntry))
+        paths = [path_text(path) for path in islice(names, arguments["limit"])]
+    lines = [
+        f"Checkpoint {label(found)}, {found.kind.value}, {one.created_at}",
+        f"id: {found.id}",
+        f"reasoning: {many_lines(intent.reasoning)}",
+        f"confidence: {intent.confidence:.2f}",
+        *(f"{name}: {one_line(value)}" for name, value in _details(found)),
+        (
+            f"{count(found.files, 'file')}, {size_words(found.size_bytes)}; {one.added} added, "
+            f"{one.modified} modified, {one.removed} removed since the one before"
+        ),
+        *(["It is partial: something could not be saved."] if found.partial else []),
+        *noted(f"Left out ({len(skipped):,}):", left_out),
+        *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
+    ]
+    calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
+    data = Shown(one, intent.goal_id, intent.task_id, calls, left_out, len(skipped), paths)
+    return Answer("\n".join(lines), data)
+
+
+def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:
+    intent = found.intent
+    if intent.goal_id:
+        yield "goal", intent.goal_id
+    if intent.task_id:
+        yield "task", intent.task_id
+    if intent.tags:
+        yield "tags", ", ".join(intent.tags)
+    if found.parent:
+        yield "parent", found.parent
+    if found.restores_from:
+        yield "restored from", found.restores_from
+    for call in intent.tool_calls:
+        yield "tool call", call if isinstance(call, str) else str(dict(call))[:500]
+
+
+def statistics(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    session = bench.session
+    stats = session.stats
+    text = (
+        f"Session {one_line(session.session_id)} of {one_line(str(session.workspace))}: "
+        f"{count(stats['checkpoints'], 'checkpoint')}, {count(stats['restores'], 'restore')}. "
+        f"The store takes {size_words(stats['bytes_stored'])}; sharing equal content saves "
+        f"{size_words(stats['bytes_deduped'])}."
+    )
+    workspace = one_line(str(session.workspace))
+    data = Statistics(
+        workspace=workspace, session_id=session.session_id, head=session.head, **stats
+    )
+    return Answer(text, data)

@@ -1,0 +1,185 @@
+"""What a tool found or did, as plain data: the shapes that servers publish and programs read.
+
+Texts can be written as UTF-8, whatever names the workspace holds; lists are bounded, and totals
+tell how much there was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """One checkpoint."""
+
+    id: str
+    name: str | None
+    kind: str
+    created_at: str
+    reasoning: str
+    confidence: float
+    tags: list[str]
+    files: int
+    size_bytes: int
+    added: int
+    modified: int
+    removed: int
+    parent: str | None
+    is_head: bool
+    partial: bool
+    restores_from: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PathNote:
+    """A path and what there is to say about it."""
+
+    path: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A checkpoint that is durable, and what is not in it although it should be."""
+
+    checkpoint: CheckpointInfo
+    problems: list[PathNote]
+    left_out: int
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of checkpoints, newest first; `next_cursor` asks for the next one."""
+
+    checkpoints: list[CheckpointInfo]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineOfWork:
+    """The steps that led to a checkpoint, newest first; `complete`: back to the beginning."""
+
+    steps: list[CheckpointInfo]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything about one checkpoint."""
+
+    checkpoint: CheckpointInfo
+    goal_id: str | None
+    task_id: str | None
+    tool_calls: list[str | dict[str, Any]]
+    left_out: list[PathNote]
+    left_out_total: int
+    paths: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPath:
+    """A path that differs: added, removed, modified or renamed."""
+
+    path: str
+    change: str
+    old_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What differs between two states; `to_id` is None for the workspace as it is now."""
+
+    from_id: str
+    to_id: str | None
+    changes: list[ChangedPath]
+    total: int
+    diff: str | None
+    diff_is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepInfo:
+    """One step of a restore: create, restore, delete, chmod, relink, mkdir or rmdir."""
+
+    step: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore that was previewed or, when `done`, carried out. A preview of something that can be
+    done has a `confirm_token`; what was done has the checkpoint of the state before it."""
+
+    done: bool
+    target: str
+    steps: list[StepInfo]
+    total_steps: int
+    created: int
+    rewritten: int
+    deleted: int
+    blocked: list[PathNote]
+    kept: list[PathNote]
+    conflicts: list[PathNote]
+    warnings: list[str]
+    confirm_token: str | None
+    safety_checkpoint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of the session, and of the store of its workspace."""
+
+    workspace: str
+    session_id: str
+    checkpoints: int
+    restores: int
+    bytes_stored: int
+    bytes_deduped: int
+    snapshots: int
+    content_blobs: int
+    head: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCheckpoint:
+    """A checkpoint that the rules let go, and the rule."""
+
+    id: str
+    session_id: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedUp:
+    """A cleanup that was previewed or, when `done`, carried out. `bytes_freed` of a preview is what
+    would not be needed any more."""
+
+    done: bool
+    dropped: list[DroppedCheckpoint]
+    total_dropped: int
+    total_kept: int
+    bytes_freed: int
+    warnings: list[str]
+    confirm_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInfo:
+    """One setting with its value, where it comes from and what it means."""
+
+    name: str
+    value: Any
+    origin: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticSettings:
+    """How automatic checkpoints are made and kept; `changed` are the names set by this call."""
+
+    settings: list[SettingInfo]
+    changed: list[str]

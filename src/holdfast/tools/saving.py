@@ -1,0 +1,46 @@
+"""`checkpoint_create`: save the workspace and say how to come back to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain.intent import DEFAULT_CONFIDENCE
+from holdfast.domain.sizes import size_words
+from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.results import Created
+from holdfast.tools.wording import by_rule, count, info, label, noted, notes, one_line
+
+
+def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    confidence = arguments["confidence"]
+    outcome = bench.session.save_checkpoint(
+        arguments["reasoning"],
+        name=arguments["name"],
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+        tags=arguments["tags"],
+        goal_id=arguments["goal_id"],
+        task_id=arguments["task_id"],
+    )
+    made = outcome.checkpoint
+    problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
+    changed = made.changed
+    lines = [
+        (
+            f"Saved checkpoint {label(made)}: {count(made.files, 'file')}, "
+            f"{size_words(made.size_bytes)}; {changed.added} added, {changed.modified} modified, "
+            f"{changed.removed} removed since the one before."
+        ),
+        *(f"Warning: {one_line(warning)}" for warning in outcome.warnings),
+        *noted("Not saved as it should be:", problems),
+        f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
+    ]
+    left_out = len(by_rule(outcome.skipped))
+    if left_out:
+        lines.append(
+            f"{count(left_out, 'path')} left out by rules (ignored, too large); "
+            "checkpoint_show lists them."
+        )
+    data = Created(
+        info(made, head=made.id), problems, left_out, [one_line(w) for w in outcome.warnings]
+    )
+    return Answer("\n".join(lines), data)

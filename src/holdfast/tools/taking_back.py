@@ -1,0 +1,215 @@
+"""The tools that take work back: restore, which previews first, and undo.
+
+preview: plan → tell → a token that stands for target, paths and every step
+deed:    token → plan again → the same steps: carry out; others: a new preview, nothing done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.restore_plans import RestorePlan, Step, StepType
+from holdfast.engine.restore.records import RestoreRequest
+from holdfast.tools.arguments import BadArguments
+from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.confirmations import VALID_MINUTES
+from holdfast.tools.results import Restored, StepInfo
+from holdfast.tools.wording import (
+    MOST_LISTED,
+    bullets,
+    count,
+    label,
+    noted,
+    notes,
+    one_line,
+    path_text,
+)
+
+_RESTORE = "checkpoint_restore"
+
+
+@dataclass(frozen=True, slots=True)
+class _Deed:
+    """What a preview showed: the request, the arguments it came from, and the plan."""
+
+    request: RestoreRequest
+    arguments: tuple[tuple[str, Any], ...]
+    plan: bytes
+
+
+def restore(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    token = arguments.pop("confirm_token")
+    if token is None:
+        request = bench.engine.restore_request(
+            bench.session_id,
+            None if arguments["ref"] is None else arguments["ref"].strip(),
+            paths=bench.paths(arguments["paths"]),
+            best_effort=arguments["best_effort"],
+        )
+        return _preview(bench, _RESTORE, request, arguments)
+    deed = bench.confirmations.take(_RESTORE, token)
+    assert isinstance(deed, _Deed)
+    _require_same(deed, arguments)
+    return _carry_out(bench, _RESTORE, deed)
+
+
+def undo(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    engine, session_id = bench.engine, bench.session_id
+    redo = arguments["redo"]
+    request = engine.redo_request(session_id) if redo else engine.undo_request(session_id)
+    if arguments["dry_run"]:
+        plan = engine.plan(request)
+        data = _planned(request, plan, None)
+        words = _told_plan(request, plan, data)
+        again = '{"redo": true}' if redo else "{}"
+        words.append(f"Nothing has been changed. To do it: checkpoint_undo {again}.")
+        return Answer("\n".join(words), data)
+    outcome = engine.restore(request)
+    back = '{"redo": false}' if redo else '{"redo": true}'
+    return _done(request, outcome, f"To take this back: checkpoint_undo {back}.")
+
+
+def _preview(
+    bench: Bench, tool: str, request: RestoreRequest, arguments: dict[str, Any], first: str = ""
+) -> Answer:
+    plan = bench.engine.plan(request)
+    possible = bool(plan.steps) and (request.best_effort or not plan.blocked)
+    given = tuple(sorted(arguments.items()))
+    token = None
+    if possible:
+        token = bench.confirmations.offer(tool, _Deed(request, given, fingerprint(plan)))
+    data = _planned(request, plan, token)
+    lines = [first] if first else []
+    lines += _told_plan(request, plan, data)
+    if token is not None:
+        lines.append(
+            "Nothing has been changed yet. The present state will be saved first, and "
+            f'checkpoint_undo brings it back. To do it: {tool} {{"confirm_token": "{token}"}} '
+            f"(counts once, for {VALID_MINUTES} minutes)."
+        )
+    elif plan.blocked:
+        lines.append(
+            "Nothing has been changed. These paths hold bytes that no checkpoint has, so the "
+            "restore would be refused. Move them away, or leave them as they are with "
+            '"best_effort": true.'
+        )
+    return Answer("\n".join(lines), data)
+
+
+def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
+    request = deed.request
+    if fingerprint(bench.engine.plan(request)) != deed.plan:
+        first = "The workspace has changed since the preview; nothing was done. This is it now:"
+        return _preview(bench, tool, request, dict(deed.arguments), first)
+    outcome = bench.engine.restore(request)
+    return _done(request, outcome, "To take this back: checkpoint_undo {}.")
+
+
+def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
+    """With a token nothing else is needed; what is given all the same has to be what was shown."""
+    shown = dict(deed.arguments)
+    for name, value in arguments.items():
+        if value not in (None, (), False) and value != shown[name]:
+            raise BadArguments(
+                f"{name} of {_RESTORE} is not what the confirm_token was given for; nothing was "
+                "done, and the token is used up",
+                hint=f"call {_RESTORE} without confirm_token to preview it with this {name}",
+            )
+
+
+def fingerprint(plan: RestorePlan) -> bytes:
+    """The same for plans that do the same; every entry counts, with its content and mode."""
+    told = repr((plan.steps, plan.blocked, plan.kept))
+    return blake3(told.encode("utf-8", "surrogatepass")).digest()
+
+
+def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Restored:
+    created, rewritten, deleted = _counts(plan.steps)
+    return Restored(
+        done=False,
+        target=request.target.id,
+        steps=_steps(plan.steps),
+        total_steps=len(plan.steps),
+        created=created,
+        rewritten=rewritten,
+        deleted=deleted,
+        blocked=notes((b.path, b.reason) for b in plan.blocked[:MOST_LISTED]),
+        kept=notes((k.path, k.reason) for k in plan.kept[:MOST_LISTED]),
+        conflicts=[],
+        warnings=[one_line(warning) for warning in plan.warnings],
+        confirm_token=token,
+        safety_checkpoint=None,
+    )
+
+
+def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
+    if not plan.steps and not plan.blocked:
+        kept = noted("These paths are not in it and stay:", data.kept)
+        return [f"The workspace already is what {label(request.target)} holds.", *kept]
+    rows = [f"{step.step} {step.path}" for step in data.steps]
+    reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
+    return [
+        f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}:",
+        *bullets(rows),
+        *(f"Warning: {warning}" for warning in data.warnings),
+        *noted("In the way:", data.blocked),
+        *noted("Not part of it, and left as they are:", data.kept),
+    ]
+
+
+def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> Answer:
+    created, rewritten, deleted = _counts(outcome.steps)
+    data = Restored(
+        done=True,
+        target=outcome.restored_to,
+        steps=_steps(outcome.steps),
+        total_steps=len(outcome.steps),
+        created=created,
+        rewritten=rewritten,
+        deleted=deleted,
+        blocked=notes((p.path, p.reason) for p in outcome.skipped[:MOST_LISTED]),
+        kept=notes((k.path, k.reason) for k in outcome.kept[:MOST_LISTED]),
+        conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
+        warnings=[one_line(warning) for warning in outcome.warnings],
+        confirm_token=None,
+        safety_checkpoint=outcome.safety if outcome.recorded else None,
+    )
+    if not outcome.recorded:
+        return Answer(f"The workspace already was {label(request.target)}; nothing changed.", data)
+    lines = [
+        f"Restored {label(request.target)}: {_summary(data)}, verified.",
+        *bullets([f"{step.step} {step.path}" for step in data.steps]),
+        *(f"Warning: {warning}" for warning in data.warnings),
+        *noted("Skipped:", data.blocked),
+        *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
+        *noted("Not part of it, and left as they are:", data.kept),
+        f"The state before is saved as {outcome.safety}. {way_back}",
+        "Files you have read may have changed: read them again before you edit them.",
+    ]
+    return Answer("\n".join(lines), data)
+
+
+def _steps(steps: Sequence[Step]) -> list[StepInfo]:
+    return [StepInfo(step.type.value, path_text(step.path)) for step in steps[:MOST_LISTED]]
+
+
+def _counts(steps: Sequence[Step]) -> tuple[int, int, int]:
+    files = [step for step in steps if not isinstance(step.after or step.before, DirectoryEntry)]
+    created = sum(step.type is StepType.CREATE for step in files)
+    deleted = sum(step.type is StepType.DELETE for step in files)
+    return created, len(files) - created - deleted, deleted
+
+
+def _summary(data: Restored) -> str:
+    total = data.created + data.rewritten + data.deleted
+    if not total:
+        return f"{count(data.total_steps, 'directory', 'directories')}"
+    parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
+    told = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)
+    return f"{count(total, 'file')} ({told})"
