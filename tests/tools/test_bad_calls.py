@@ -67,6 +67,7 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_restore", {"confirm_token": "made-up"}, "not_confirmed"),
         ("checkpoint_cleanup", {"confirm_token": "made-up"}, "not_confirmed"),
         ("checkpoint_undo", {}, "nothing_to_undo"),
+        ("checkpoint_reset", {"confirm_token": "made-up"}, "not_confirmed"),
         ("checkpoint_auto_configure", {"settings": {"ignore": ["*"]}}, "has no 'ignore'"),
         ("checkpoint_auto_configure", {"settings": {"key_file": "/x"}}, "has no 'key_file'"),
         ("checkpoint_auto_configure", {"settings": {"retention": 4}}, "invalid_setting"),

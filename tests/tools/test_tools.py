@@ -243,6 +243,28 @@ def test_bytes_that_nobody_saved_stand_in_the_way_and_the_way_out_is_told(
     assert (workspace / "notes.txt" / "inner").read_bytes() == b"precious"
 
 
+@pytest.mark.requirement("SE-5")
+def test_work_is_approved_and_what_follows_is_thrown_away(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.checkpoint("good")
+    fill(workspace / "src" / "app.py", b"better")
+    text, approved = done(tools, "checkpoint_approve", results.Approved, message="it works")
+    assert (approved.merged_round, approved.new_round) == ("session_1", "session_2")
+    assert "checkpoint_reset" in text
+    fill(workspace / "src" / "app.py", b"worse")
+    text, preview = done(tools, "checkpoint_reset", results.Restored)
+    assert (workspace / "src" / "app.py").read_bytes() == b"worse"
+    text, data = done(
+        tools, "checkpoint_reset", results.Restored, confirm_token=preview.confirm_token
+    )
+    assert (data.abandoned_round, data.new_round) == ("session_2", "session_3")
+    assert "session_2 is abandoned" in text
+    assert (workspace / "src" / "app.py").read_bytes() == b"better"
+    done(tools, "checkpoint_undo", results.Restored)
+    assert (workspace / "src" / "app.py").read_bytes() == b"worse"
+
+
 def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) -> None:
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_stats", results.Statistics)

@@ -31,6 +31,8 @@ HANDLERS: Mapping[str, Handler] = {
     "checkpoint_diff": comparing.diff,
     "checkpoint_restore": taking_back.restore,
     "checkpoint_undo": taking_back.undo,
+    "checkpoint_approve": saving.approve,
+    "checkpoint_reset": taking_back.reset,
     "checkpoint_cleanup": housekeeping.cleanup,
     "checkpoint_auto_configure": housekeeping.auto_configure,
 }

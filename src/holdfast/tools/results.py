@@ -126,6 +126,18 @@ class Restored:
     warnings: list[str]
     confirm_token: str | None
     safety_checkpoint: str | None
+    abandoned_round: str | None = None
+    new_round: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """What is locked in, how many checkpoints of the round, and the round that begins."""
+
+    checkpoint: CheckpointInfo
+    merged_round: str
+    new_round: str
+    checkpoints_approved: int
 
 
 @dataclass(frozen=True, slots=True)

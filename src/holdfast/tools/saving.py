@@ -1,4 +1,4 @@
-"""`checkpoint_create`: save the workspace and say how to come back to it."""
+"""The tools that keep work: create a checkpoint, and approve what was done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.sizes import size_words
 from holdfast.tools.bench import Answer, Bench
-from holdfast.tools.results import Created
+from holdfast.tools.results import Approved, Created
 from holdfast.tools.wording import by_rule, count, info, label, noted, notes, one_line
 
 
@@ -44,3 +44,17 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         info(made, head=made.id), problems, left_out, [one_line(w) for w in outcome.warnings]
     )
     return Answer("\n".join(lines), data)
+
+
+def approve(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    outcome = bench.session.approve(arguments["message"])
+    approved = outcome.approved
+    text = (
+        f"Approved {count(outcome.count, 'checkpoint')} of {outcome.merged}, up to "
+        f"{label(approved)}. {outcome.new_round} begins; checkpoint_reset comes back to here, and "
+        'so does checkpoint_restore {"ref": "approved"}.'
+    )
+    data = Approved(
+        info(approved, head=bench.session.head), outcome.merged, outcome.new_round, outcome.count
+    )
+    return Answer(text, data)

@@ -220,6 +220,30 @@ _ALL = (
         destructive=True,
     ),
     ToolSpec(
+        "checkpoint_approve",
+        "Approve the work",
+        "Lock in everything up to now: the workspace is saved, the round of work is merged and the "
+        "next one begins. A later checkpoint_reset comes back to here. Call it only when the "
+        "person has said that the work is good.",
+        (
+            Parameter(
+                "message", "string", "What is approved.", "login works again", most=LONGEST_TEXT
+            ),
+        ),
+        "write",
+    ),
+    ToolSpec(
+        "checkpoint_reset",
+        "Throw away unapproved work",
+        "Take the workspace back to what was approved last, or to how the session began, and "
+        "abandon the round of work. The first call only previews and returns a `confirm_token`. "
+        "The present state is saved first, so checkpoint_undo brings it back. Call it only when "
+        "the person wants the whole round gone; for less, use checkpoint_restore.",
+        (_CONFIRM,),
+        "restore",
+        destructive=True,
+    ),
+    ToolSpec(
         "checkpoint_stats",
         "Statistics",
         "How many checkpoints and restores the session has and how much space the store takes.",

@@ -1,4 +1,4 @@
-"""The tools that take work back: restore, which previews first, and undo.
+"""The tools that take work back: restore and reset, which preview first, and undo.
 
 preview: plan → tell → a token that stands for target, paths and every step
 deed:    token → plan again → the same steps: carry out; others: a new preview, nothing done
@@ -7,14 +7,16 @@ deed:    token → plan again → the same steps: carry out; others: a new previ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blake3 import blake3
 
 from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
+from holdfast.engine.approval import reset_outcome
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
@@ -32,6 +34,7 @@ from holdfast.tools.wording import (
 )
 
 _RESTORE = "checkpoint_restore"
+_RESET = "checkpoint_reset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,15 @@ def restore(bench: Bench, arguments: dict[str, Any]) -> Answer:
     assert isinstance(deed, _Deed)
     _require_same(deed, arguments)
     return _carry_out(bench, _RESTORE, deed)
+
+
+def reset(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    token = arguments["confirm_token"]
+    if token is None:
+        return _preview(bench, _RESET, bench.engine.reset_request(bench.session_id), {})
+    deed = bench.confirmations.take(_RESET, token)
+    assert isinstance(deed, _Deed)
+    return _carry_out(bench, _RESET, deed)
 
 
 def undo(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -108,7 +120,15 @@ def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
         first = "The workspace has changed since the preview; nothing was done. This is it now:"
         return _preview(bench, tool, request, dict(deed.arguments), first)
     outcome = bench.engine.restore(request)
-    return _done(request, outcome, "To take this back: checkpoint_undo {}.")
+    answer = _done(request, outcome, "To take this back: checkpoint_undo {}.")
+    if request.kind is not OperationKind.RESET:
+        return answer
+    rounds = reset_outcome(bench.engine.vault, bench.session_id, outcome)
+    assert isinstance(answer.data, Restored)
+    data = replace(answer.data, abandoned_round=rounds.abandoned, new_round=rounds.new_round)
+    return Answer(
+        f"{answer.text}\n{rounds.abandoned} is abandoned; {rounds.new_round} begins.", data
+    )
 
 
 def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
