@@ -26,14 +26,32 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", AUTOMATIC_KINDS)
-def test_every_automatic_trigger_reuses_a_checkpoint_of_the_same_tree(
+def test_every_automatic_trigger_reuses_a_checkpoint_of_the_same_tree_and_kind(
     workspace: Path, kind: Kind
 ) -> None:
     with composed(workspace) as opened:
-        made = opened.save("by hand")
+        made = opened.engine.save(SESSION, make_intent("once"), kind=kind).checkpoint
         outcome = opened.engine.save(SESSION, make_intent("again"), kind=kind)
         assert (outcome.checkpoint, outcome.deduplicated) == (made, True)
         assert len(opened.engine.vault.catalog.history(SESSION)) == 1
+
+
+@pytest.mark.parametrize("kind", [Kind.MANUAL, Kind.RISKY])
+def test_before_a_tool_a_checkpoint_that_is_kept_as_long_serves_as_well(
+    workspace: Path, kind: Kind
+) -> None:
+    with composed(workspace) as opened:
+        made = opened.engine.save(SESSION, make_intent("once"), kind=kind).checkpoint
+        outcome = opened.engine.save(SESSION, make_intent("again"), kind=Kind.TOOL)
+        assert (outcome.checkpoint, outcome.deduplicated) == (made, True)
+
+
+@pytest.mark.parametrize("kind", [Kind.MESSAGE, Kind.RISKY])
+def test_a_message_and_a_risk_get_their_own_checkpoint(workspace: Path, kind: Kind) -> None:
+    with composed(workspace) as opened:
+        opened.save("by hand")
+        outcome = opened.engine.save(SESSION, make_intent("mine"), kind=kind)
+        assert (outcome.checkpoint.kind, outcome.deduplicated) == (kind, False)
 
 
 def test_a_checkpoint_by_hand_is_always_made_unless_reuse_is_asked_for(workspace: Path) -> None:
@@ -84,11 +102,11 @@ def test_a_named_one_is_made_and_carries_its_place_in_the_conversation(workspace
         assert (found.message_index, found.tool_use_id, found.round) == (7, "toolu_1", 1)
 
 
-def test_what_a_restore_brought_back_is_reused_too(workspace: Path) -> None:
+def test_what_a_restore_brought_back_is_reused_by_who_asks_for_it(workspace: Path) -> None:
     with composed(workspace) as opened:
         first = opened.save("first")
         (workspace / "file").write_bytes(b"changed")
         opened.save("second")
         record = opened.restore(first.id).record
-        outcome = opened.engine.save(SESSION, make_intent("next tool"), kind=Kind.TOOL)
+        outcome = opened.engine.save(SESSION, make_intent("next"), reuse=True)
         assert (outcome.checkpoint.id, outcome.deduplicated) == (record, True)
