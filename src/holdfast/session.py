@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.hunk_choice import NumberedHunk
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.rounds import Round
+    from holdfast.domain.search_hits import SearchResult
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
@@ -201,6 +202,11 @@ class SessionCheckpointer:
         from holdfast.session_parts.rounds import rounds
 
         return rounds(self._engine, self._id)
+
+    def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
+        """Moments of this session that say it, best first; with `everywhere` of all sessions."""
+        wanted = None if everywhere else self._id
+        return self._engine.search(query, session_id=wanted, limit=limit)
 
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
         """Changed paths between two checkpoints (default: the first one and HEAD)."""

@@ -6,7 +6,6 @@ What only some use cases need is imported by them: a save must start quickly.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
-from holdfast.domain.errors import Busy, InvalidSetting, StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.settings import DEFAULTS, USER_ONLY, check_setting
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.domain.search_hits import SearchResult
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
@@ -314,6 +313,19 @@ class Engine:
             warning = f"no more space was freed: {error.message}"
             return CleanupOutcome(tuple(decided), freed, debris, (warning,))
 
+    def search(
+        self,
+        text: str,
+        *,
+        session_id: SessionId | None,
+        limit: int = 20,
+        patience_s: float | None = 10.0,
+    ) -> SearchResult:
+        """Of one session, or of all; see `holdfast.domain.search_query` for what can be asked."""
+        from holdfast.engine.search.finding import search
+
+        return search(self.vault, text, session_id=session_id, limit=limit, patience_s=patience_s)
+
     def statistics(self, session_id: SessionId) -> dict[str, int]:
         """How much a session holds, and how much the store of the workspace does."""
         vault = self.vault
@@ -332,19 +344,10 @@ class Engine:
     def set_setting(self, key: str, value: Any) -> None:
         """Store a setting of this workspace; None takes it away again. A dot leads to one entry of
         a setting that is a table."""
-        key, _, entry = key.partition(".")
+        from holdfast.engine.setting_change import set_setting
+
         with self._exclusive():
-            if entry:
-                table = json.loads(self.vault.catalog.settings().get(key, "{}"))
-                value = {**table, entry: value} if value is not None else _without(table, entry)
-            check_setting(key, DEFAULTS.get(key) if value is None else value)
-            if key in USER_ONLY:
-                raise InvalidSetting(
-                    f"{key} cannot be set for one store",
-                    hint="write it into the user's settings file",
-                )
-            with self.vault.catalog.transaction() as transaction:
-                transaction.set_setting(key, None if value is None else json.dumps(value))
+            set_setting(self.vault, key, value)
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
@@ -395,8 +398,3 @@ class Engine:
                 keep_trees=True,
                 progress=self.vault.progress,
             )
-
-
-def _without(table: Any, entry: str) -> Any:
-    """The table without an entry; None when nothing is left of it."""
-    return {key: value for key, value in dict(table).items() if key != entry} or None

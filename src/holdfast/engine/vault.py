@@ -23,6 +23,7 @@ from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
 
 if TYPE_CHECKING:
+    from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,6 +49,11 @@ class Vault:
     def story(self) -> Story:
         """Opened when first asked; `access.has_story` tells whether there is one."""
         return self.access.story
+
+    @property
+    def search(self) -> SearchIndex:
+        """The index of what was said; no save touches it."""
+        return self.access.search
 
     def load_tree(self, digest: Digest) -> Tree:
         return decode_tree(self.objects.read(digest))

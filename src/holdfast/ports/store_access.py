@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.domain.ids import WorkspaceId
 
 if TYPE_CHECKING:
+    from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
 
@@ -31,6 +32,11 @@ class StoreAccess(Protocol):
     @property
     def story(self) -> Story:
         """What was said and done around the checkpoints; opened when it is first asked."""
+        ...
+
+    @property
+    def search(self) -> SearchIndex:
+        """The index that searches use; its file is opened, or made, by the first of them."""
         ...
 
     def has_story(self) -> bool:

@@ -12,6 +12,7 @@ $HOLDFAST_HOME/
     objects/packs/*.pack        content
     story.db, story.lock        messages, annotations, edits; not there before the first of them
     stat-cache.db               speeds up scans (may be lost)
+    search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
@@ -90,6 +91,14 @@ class StoreLayout:
     @property
     def stat_cache(self) -> Path:
         return self.directory / "stat-cache.db"
+
+    @property
+    def search(self) -> Path:
+        return self.directory / "search.db"
+
+    @property
+    def search_lock(self) -> Path:
+        return self.directory / "search.lock"
 
     @property
     def journal(self) -> Path:

@@ -69,6 +69,7 @@ class LocalStore(StorePlace):
             Suspicion(fs, layout.suspect),
             keys.cipher("journal") if keys else None,
             open_story=lambda: self._opened_story(keys),
+            search_cipher=None if keys is None else lambda: keys.cipher("search index"),
         )
         self._clock = clock
         self._ready = False
@@ -225,6 +226,7 @@ class LocalStore(StorePlace):
 
     def close(self) -> None:
         self.close_story()
+        self.close_search()
         self.stat_cache.close()
         self.objects.close()
         self.catalog.close()

@@ -5,7 +5,6 @@ Each row carries a checksum, because a wrong row could make a changed file look 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +13,14 @@ import apsw
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
+from holdfast.store.derived_files import discard, unlink
 from holdfast.store.faults import store_trouble
-from holdfast.store.own_files import read_own_file
-from holdfast.store.setting_aside import set_aside
 from holdfast.store.sqlite_connection import connect, fold_log, translate
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
 
 _CHECKSUM_BYTES = 8
-_BEGINNING_BYTES = 32768
-_TABLES_AT = slice(103, 105)
-"""Where an SQLite file counts what stands on its first page: the tables and indexes it has."""
-
 _OUR_TABLE = b"directories (path BLOB"
 _KEEP = "INSERT OR REPLACE INTO directories VALUES (?,?)"
 _FORGET = "DELETE FROM directories WHERE path=? OR (path>? AND path<?)"
@@ -104,37 +98,15 @@ class SqliteStatCache:
         self._db = self._open()
 
     def _discard_file(self) -> None:
-        if not self._is_ours():
-            set_aside(self._path.parent, "stat-cache", self._path)
-        self._unlink()
-
-    def _unlink(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                self._path.with_name(self._path.name + suffix).unlink()
+        discard(self._path, "stat-cache", our_mark=_OUR_TABLE)
 
     def erase(self) -> None:
-        """Unlike a file that cannot be used, the one that was in use is certainly ours."""
         try:
             self._db.close()
-            self._unlink()
+            unlink(self._path)
             self._db = self._open()
         except apsw.Error as error:
             raise translate(error, self._path) from error
-
-    def _is_ours(self) -> bool:
-        """A file that was put here by mistake may be somebody's only copy."""
-        beginning = {}
-        try:
-            for suffix in ("", "-wal"):  # of a new file, all may still be in the log
-                with contextlib.suppress(FileNotFoundError):
-                    path = self._path.with_name(self._path.name + suffix)
-                    beginning[suffix] = read_own_file(path, _BEGINNING_BYTES)
-        except OSError:
-            return False  # a pipe, a link: whatever it is, we did not make it
-        database = beginning.get("", b"")
-        holds_nothing = not database.strip(b"\0") or not any(database[_TABLES_AT])
-        return holds_nothing or any(_OUR_TABLE in found for found in beginning.values())
 
     def close(self) -> None:
         self._db.close()

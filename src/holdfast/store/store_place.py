@@ -24,6 +24,7 @@ from holdfast.store.store_lock import StoreLock
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
     from holdfast.store.encryption.cipher import Cipher
 
@@ -41,6 +42,7 @@ class StorePlace:
         note_cipher: Cipher | None = None,
         *,
         open_story: Callable[[], Story],
+        search_cipher: Callable[[], Cipher] | None = None,
     ) -> None:
         self._fs = fs
         self._layout = layout
@@ -50,6 +52,8 @@ class StorePlace:
         self._note_cipher = note_cipher
         self._open_story = open_story
         self._story: Story | None = None
+        self._search_cipher = search_cipher
+        self._search: SearchIndex | None = None
         self.lock_timeout_s = 30.0
 
     @contextmanager
@@ -65,6 +69,19 @@ class StorePlace:
 
     def has_story(self) -> bool:
         return os.path.exists(self._layout.story)
+
+    @property
+    def search(self) -> SearchIndex:
+        if self._search is None:
+            from holdfast.store.search.sqlite import open_search_index  # no save needs it
+
+            cipher = self._search_cipher() if self._search_cipher is not None else None
+            self._search = open_search_index(self._layout, cipher)
+        return self._search
+
+    def close_search(self) -> None:
+        if self._search is not None:
+            self._search.close()
 
     def close_story(self) -> None:
         if self._story is not None:

@@ -39,6 +39,27 @@ class CatalogLookups(CatalogOpening):
             everything = [c.id for c in catalog.history(ONE, records=True)]
             assert everything == [checkpoint_id(n) for n in (5, 3, 2, 1)]
 
+    def test_an_index_catches_up_with_all_sessions_in_order(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            assert catalog.newest_operation() is None
+            self.fill(
+                catalog,
+                new_checkpoint(1),
+                new_checkpoint(2, TWO, kind=Kind.SAFETY),
+                new_checkpoint(3),
+            )
+            with catalog.transaction() as transaction:
+                first = transaction.add_operation(new_operation(7))
+                second = transaction.add_operation(new_operation(8, TWO))
+                transaction.remove_checkpoint(checkpoint_id(2))
+            found = catalog.checkpoints_after(0, 10)
+            assert [c.id for c in found] == [checkpoint_id(1), checkpoint_id(3)]
+            assert list(catalog.checkpoints_after(found[0].sequence, 10)) == [found[1]]
+            assert list(catalog.checkpoints_after(0, 1)) == [found[0]]
+            assert list(catalog.operations_after(0, 10))[-2:] == [first, second]
+            assert list(catalog.operations_after(first.sequence, 1)) == [second]
+            assert catalog.newest_operation() == second
+
     def test_checkpoints_are_counted_by_kind_and_time(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(

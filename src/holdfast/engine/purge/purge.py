@@ -130,6 +130,7 @@ def _erase(vault: Vault) -> int:
     freed_bytes = vault.objects.erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
+    vault.search.erase()
     vault.access.erase_leftovers()
     vault.access.remove_purge_note()
     return freed_bytes

@@ -12,6 +12,7 @@ VERBS: dict[str, str] = {
     "status": "what has changed since the last checkpoint, and what is left out",
     "checkpoint": "save the workspace with the reason",
     "log": "the checkpoints, newest first",
+    "search": "find a moment by what was meant, said or touched",
     "show": "everything about one checkpoint",
     "diff": "what differs between checkpoints, or from the workspace",
     "replay": "walk through the session step by step, read-only",
@@ -39,7 +40,7 @@ VERBS: dict[str, str] = {
 }
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Save and look", ("checkpoint", "status", "log", "show", "diff", "replay")),
+    ("Save and look", ("checkpoint", "status", "log", "search", "show", "diff", "replay")),
     ("Take back", ("restore", "undo", "redo")),
     ("Approve", ("approve", "reset")),
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
@@ -58,6 +59,7 @@ OTHER_WORDS: dict[str, str] = {
     "bundle": "export",
     "changes": "status",
     "clean": "cleanup",
+    "find": "search",
     "fix": "repair",
     "gc": "cleanup",
     "prune": "cleanup",
@@ -66,6 +68,7 @@ OTHER_WORDS: dict[str, str] = {
     "create": "checkpoint",
     "erase": "purge",
     "fsck": "check",
+    "grep": "search",
     "history": "log",
     "info": "show",
     "list": "log",

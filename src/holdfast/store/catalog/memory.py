@@ -164,6 +164,15 @@ class MemoryCatalog:
         found = [op for op in self._state.operations if op.session_id == session_id]
         return [op for op in found if op.sequence > after and (kinds is None or op.kind in kinds)]
 
+    def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
+        return [c for c in self.roots() if c.sequence > sequence][:limit]
+
+    def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
+        return [op for op in self._state.operations if op.sequence > sequence][:limit]
+
+    def newest_operation(self) -> Operation | None:
+        return self._state.operations[-1] if self._state.operations else None
+
     def operation_with_token(self, token: str) -> Operation | None:
         return next((op for op in self._state.operations if op.token == token), None)
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
+_OPERATION = f"SELECT {OPERATION_COLUMNS} FROM operations"
 _CHANGES = "SELECT changes FROM seals WHERE name='settings'"
 _LARGEST_INTEGER = (1 << 63) - 1
 
@@ -191,15 +192,24 @@ class SqliteCatalog:
         after: int = 0,
     ) -> Sequence[Operation]:
         chosen = "" if kinds is None else f"AND kind IN ({_marks(kinds)})"
-        query = (
-            f"SELECT {OPERATION_COLUMNS} FROM operations"
-            f" WHERE session_id=? {chosen} AND sequence>? ORDER BY sequence"
-        )
+        query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY sequence"
         values = (kind.value for kind in kinds or ())
         return self._values(operation_from_row, query, session_id, *values, after)
 
+    def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
+        return self._many(f"{_CHECKPOINT} sequence>? ORDER BY sequence LIMIT ?", sequence, limit)
+
+    def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
+        query = f"{_OPERATION} WHERE sequence>? ORDER BY sequence LIMIT ?"
+        return self._values(operation_from_row, query, sequence, limit)
+
+    def newest_operation(self) -> Operation | None:
+        query = f"{_OPERATION} ORDER BY sequence DESC LIMIT 1"
+        found = self._values(operation_from_row, query)
+        return found[0] if found else None
+
     def operation_with_token(self, token: str) -> Operation | None:
-        query = f"SELECT {OPERATION_COLUMNS} FROM operations WHERE token=?"
+        query = f"{_OPERATION} WHERE token=?"
         found = self._values(operation_from_row, query, token)
         return found[0] if found else None
 

@@ -37,6 +37,7 @@ class Kind(StrEnum):
 # By the name on the help page: what each word stands for; the last one repeats if it is a path.
 WORDS: dict[str, tuple[Kind, ...]] = {
     "REASON": (),
+    "QUERY": (),
     "REF": (Kind.CHECKPOINT,),
     "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),

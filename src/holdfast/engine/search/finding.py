@@ -1,0 +1,142 @@
+"""Searching: catch up, ask the index, and show where the texts of now say it.
+
+The index only says where to look. Checkpoints and messages are read from catalog and story, so that
+what is shown is what there is, and what is gone is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged, UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Annotation, Message
+from holdfast.domain.paths import to_text
+from holdfast.domain.search_highlights import beginning, excerpt
+from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
+from holdfast.domain.search_query import SearchQuery, Term, parse_query
+from holdfast.engine.search.catching_up import catch_up
+from holdfast.engine.search.texts import call_text, fields_of, touched_paths
+from holdfast.engine.vault import Vault
+from holdfast.ports.search import Found, IndexLost
+
+MOST_HITS = 1_000
+_MOST_MATCHES = 6
+_MOST_PATHS_SHOWN = 3
+_TRIES = 3
+
+
+def search(
+    vault: Vault,
+    text: str,
+    *,
+    session_id: SessionId | None,
+    limit: int,
+    patience_s: float | None,
+) -> SearchResult:
+    """Of one session, or of all. No query is an error; one that asks for nothing finds nothing.
+    After `patience_s` of catching up it answers with what it has."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise UsageError(f"the limit {limit!r} is not a number of hits from 1 on")
+    query = parse_query(text, now_ns=vault.clock.now_ns())
+    if query.is_empty:
+        return SearchResult(())
+    for _ in range(_TRIES):
+        try:
+            caught = catch_up(vault, patience_s=patience_s)
+            found = vault.search.find(query, session_id=session_id, limit=min(limit, MOST_HITS))
+        except IndexLost:
+            continue
+        hits = tuple(_hits(vault, query, found))
+        return SearchResult(hits[:limit], caught.complete, caught.warnings)
+    raise StoreDamaged(
+        "the search index of the store breaks whenever it is made",
+        hint="check the disk; saving and restoring do not need it",
+    )
+
+
+def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:
+    """One for each moment, in the order of its best match."""
+    moments: dict[tuple[SessionId, CheckpointId | int | None], list[Found]] = {}
+    for one in found:
+        key = one.checkpoint_id or one.message_index
+        moments.setdefault((one.session_id, key), []).append(one)
+    for members in moments.values():
+        hit = _hit(vault, query, members)
+        if hit is not None:
+            yield hit
+
+
+def _hit(vault: Vault, query: SearchQuery, members: Sequence[Found]) -> Hit | None:
+    best = members[0]
+    checkpoint = None
+    if best.checkpoint_id is not None:
+        checkpoint = vault.catalog.checkpoint(best.session_id, best.checkpoint_id)
+    matches: list[Match] = []
+    exists = False
+    for one in members:
+        if one.message_index is not None:
+            message = _message(vault, one.session_id, one.message_index)
+            exists |= message is not None
+            matches += _in_message(message, query) if message is not None else []
+        elif checkpoint is not None:
+            exists = True
+            matches += _in_checkpoint(vault, checkpoint, query, one.fields)
+    if not exists:
+        return None
+    at_ns = checkpoint.created_at_ns if checkpoint is not None else best.at_ns
+    return Hit(best.session_id, checkpoint, at_ns, best.score, tuple(matches[:_MOST_MATCHES]))
+
+
+def _in_checkpoint(
+    vault: Vault, checkpoint: Checkpoint, query: SearchQuery, fields: frozenset[Field]
+) -> Iterator[Match]:
+    for field, texts in fields_of(checkpoint, _notes(vault, checkpoint)).items():
+        terms = query.terms + query.names if field is Field.NAME else query.terms
+        for text in texts:
+            if (found := excerpt(text, terms)) is not None:
+                yield Match(field, found)
+    if Field.PATH in fields:
+        terms = query.terms + query.paths
+        yield from islice(_in_paths(vault, checkpoint, terms), _MOST_PATHS_SHOWN)
+
+
+def _in_paths(vault: Vault, checkpoint: Checkpoint, terms: Sequence[Term]) -> Iterator[Match]:
+    for path in touched_paths(vault, checkpoint):
+        if (found := excerpt(to_text(path), terms)) is not None:
+            yield Match(Field.PATH, found)
+
+
+def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
+    terms = query.terms
+    told = [(Field.MESSAGE, message.content)]
+    told += [(Field.TOOL, call_text(call)) for call in message.tool_calls]
+    for field, text in told:
+        found = excerpt(text, terms) if terms else beginning(text)
+        if found is not None:
+            yield Match(
+                field,
+                found,
+                message.index,
+                message.role.value,
+                message.rolled_back_by is not None,
+            )
+
+
+def _message(vault: Vault, session_id: SessionId, index: int) -> Message | None:
+    try:
+        found = vault.story.messages(session_id, first=index, limit=1)
+    except StoreDamaged:
+        return None
+    return found[0] if found and found[0].index == index else None
+
+
+def _notes(vault: Vault, checkpoint: Checkpoint) -> Sequence[Annotation]:
+    if not vault.access.has_story():
+        return ()
+    try:
+        return vault.story.annotations(checkpoint.session_id, checkpoint.id)
+    except StoreDamaged:
+        return ()

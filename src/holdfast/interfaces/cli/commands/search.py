@@ -1,0 +1,71 @@
+"""`holdfast search`: find a moment of the work by what was meant, said or touched."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+_DEFAULT_LIMIT = 20
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast search QUERY [-n N] [--all-sessions]"
+    parser.description = """\
+Find checkpoints of the session by their names, reasons, tags, annotations, ids, tool calls and
+changed paths, and by the messages around them; best first, what matched below each.
+
+All words have to be there; "words in quotes" follow each other; a star behind a word finds what
+begins like that. Names in code are found whole and by their parts: getUserName by user, by
+getusername and by get_user_name. Filters: kind:risky, tag:x, name:before, path:src/auth,
+session:ID, after:2h, before:2026-11-15, is:named (approved, annotated, partial, record, message).
+What is no filter is searched as text; no query is an error."""
+    parser.epilog = """\
+examples:
+  $ holdfast search login timeout
+  $ holdfast search '"connection reset" kind:risky after:2h'
+  $ holdfast search path:src/auth tag:nightly --all-sessions"""
+    parser.add_argument("words", nargs="*", metavar="QUERY", help="what to look for")
+    parser.add_argument(
+        "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT})"
+    )
+    parser.add_argument(
+        "--all-sessions", action="store_true", help="look in every session of the workspace"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.search_view import result_as_json, show_hits
+
+    query = _text(" ".join(invocation.all_words))
+    limit = _limit(invocation.options.limit)
+    with invocation.open() as opened:
+        everywhere = invocation.options.all_sessions
+        wanted = None if everywhere else invocation.session(opened)
+        with invocation.busy("searching", opened):
+            result = opened.engine.search(query, session_id=wanted, limit=limit, patience_s=None)
+    if invocation.json:
+        invocation.emit({"query": query} | result_as_json(result, invocation.elapsed_ms))
+        return 0
+    if not result.hits:
+        invocation.terminal.note("nothing was found")
+    show_hits(invocation.terminal, result.hits, invocation.now, with_session=everywhere)
+    for warning in result.warnings:
+        invocation.terminal.warn(warning)
+    return 0
+
+
+def _text(query: str) -> str:
+    if not query.strip():
+        raise UsageError("the query is missing", hint="say what to look for: holdfast search login")
+    return query
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit()) or not int(text[:20]):
+        raise UsageError(f"-n takes a number from 1 on, not {text!r}")
+    return min(int(text[:20]), sys.maxsize)

@@ -1,0 +1,95 @@
+"""What a search found, as data and as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.domain.search_highlights import Excerpt
+from holdfast.domain.search_hits import Hit, Match, SearchResult
+from holdfast.interfaces.cli import json_output
+from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, YELLOW, Terminal, visible
+from holdfast.interfaces.cli.wording import ago, iso
+
+
+def result_as_json(result: SearchResult, elapsed_ms: float) -> dict[str, Any]:
+    return {
+        "hits": [_hit(hit) for hit in result.hits],
+        "complete": result.complete,
+        "warnings": list(result.warnings),
+        "elapsed_ms": elapsed_ms,
+    }
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    found = hit.checkpoint
+    described = None
+    if found is not None:
+        described = json_output.checkpoint(found) | {
+            "reasoning": found.intent.reasoning,
+            "tags": list(found.intent.tags),
+            "message_index": found.message_index,
+        }
+    return {
+        "session_id": hit.session_id,
+        "checkpoint": described,
+        "at": iso(_moment(hit)),
+        "score": round(hit.score, 4),
+        "matches": [_match(match) for match in hit.matches],
+    }
+
+
+def _match(match: Match) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "field": match.field.value,
+        "text": match.excerpt.text,
+        "spans": [list(span) for span in match.excerpt.spans],
+    }
+    if match.message_index is not None:
+        described["message_index"] = match.message_index
+        described["role"] = match.role
+        described["rolled_back"] = match.rolled_back
+    return described
+
+
+def show_hits(
+    terminal: Terminal, hits: Sequence[Hit], now: datetime, *, with_session: bool
+) -> None:
+    for hit in hits:
+        at = _moment(hit)
+        when = ago(at, now) if terminal.for_people else iso(at)
+        where = f"  {terminal.paint(visible(hit.session_id), CYAN)}" if with_session else ""
+        found = hit.checkpoint
+        if found is None:
+            head = f"{terminal.paint('message', DIM)}  {when}{where}"
+        else:
+            kind = terminal.paint(found.kind.value, kind_colour(found.kind))
+            head = f"{identifier(terminal, found)}  {when}  {kind}{where}  {title(found)}"
+        terminal.line(head)
+        for match in hit.matches:
+            terminal.line(
+                f"    {terminal.paint(_label(match), DIM)} {_text(terminal, match.excerpt)}"
+            )
+
+
+def _label(match: Match) -> str:
+    if match.message_index is None:
+        return f"{match.field.value}:"
+    gone = ", rolled back" if match.rolled_back else ""
+    return f"{match.field.value} {match.message_index} ({match.role}{gone}):"
+
+
+def _text(terminal: Terminal, found: Excerpt) -> str:
+    """What matched stands out; nothing in the text can do more than be read."""
+    parts, at = [], 0
+    for begin, end in found.spans:
+        parts.append(visible(found.text[at:begin]))
+        parts.append(terminal.paint(visible(found.text[begin:end]), BOLD, YELLOW))
+        at = end
+    return "".join([*parts, visible(found.text[at:])])
+
+
+def _moment(hit: Hit) -> datetime:
+    return datetime.fromtimestamp(hit.at_ns / 1e9, tz=UTC)

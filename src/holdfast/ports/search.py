@@ -1,0 +1,114 @@
+"""An index of everything that was said about the work, for finding it again.
+
+Derived, all of it: what is lost is taken in again from catalog and story, and nothing else depends
+on it. `take_in` is all or nothing. Reading waits for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.search_hits import Field
+from holdfast.domain.search_query import SearchQuery, State
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """How far the index has read, and in which version of each source. An `operation` of which
+    `operation_mark` is not true any more belongs to another log."""
+
+    checkpoint: int = 0
+    operation: int = 0
+    operation_mark: str = ""
+    message: int = 0
+    annotation: int = 0
+    story: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointText:
+    """What can be found about one checkpoint."""
+
+    sequence: int
+    id: CheckpointId
+    session_id: SessionId
+    kind: Kind
+    at_ns: int
+    message_index: int | None
+    tags: tuple[str, ...]
+    states: Collection[State]
+    texts: Mapping[Field, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageText:
+    """What can be found about one message; `sequence` is its number in the whole story."""
+
+    sequence: int
+    session_id: SessionId
+    index: int
+    at_ns: int
+    texts: Mapping[Field, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBatch:
+    """What changes together. A checkpoint that is known already is replaced."""
+
+    cursors: Cursors
+    checkpoints: Sequence[CheckpointText] = ()
+    messages: Sequence[MessageText] = ()
+    gone: Sequence[CheckpointId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One text that matches: a checkpoint, or a message and the checkpoint it belongs to. `fields`
+    are those in which something matched."""
+
+    session_id: SessionId
+    checkpoint_id: CheckpointId | None
+    message_index: int | None
+    at_ns: int
+    score: float
+    fields: frozenset[Field] = field(default_factory=frozenset)
+
+
+class IndexLost(Exception):
+    """The index could not be used and is empty now."""
+
+
+class SearchIndex(Protocol):
+    """Every member may raise `IndexLost`."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Be the only one who takes things in; `Busy` when somebody else does so for too long."""
+        ...
+
+    def cursors(self) -> Cursors: ...
+
+    def take_in(self, batch: IndexBatch) -> None:
+        """Within `exclusive`."""
+        ...
+
+    def begin_anew(self) -> None:
+        """Forget everything; within `exclusive`."""
+        ...
+
+    def find(
+        self, query: SearchQuery, *, session_id: SessionId | None, limit: int
+    ) -> Sequence[Found]:
+        """Best first, the newer of equals first; of one session, or of all. With very many matches
+        only the newest of them are ranked."""
+        ...
+
+    def erase(self) -> None:
+        """Forget everything, and leave nothing of it on the medium."""
+        ...
+
+    def close(self) -> None: ...

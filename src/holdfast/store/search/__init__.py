@@ -1,0 +1,1 @@
+"""The search index in a database of its own."""

@@ -1,0 +1,135 @@
+"""A query as the full-text index understands it: every word quoted, filters as marks.
+
+Nothing that somebody typed is ever syntax: words are letters and digits, in quotes, and marks are
+made here. The phrases of an expression are counted in the order in which they stand in it; `terms`
+tells which of them belong to which term of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import RECORD_KINDS, Kind
+from holdfast.domain.search_query import SearchQuery, State, TagFilter, Term
+from holdfast.store.search.schema import SCOPE, WHOLE
+
+PLAIN = "fplain"
+"""The mark of checkpoints that are not records."""
+
+SPOKEN = "fspoken"
+"""The mark of every message."""
+
+_BOUNDARY = " \ue000 "
+"""A word that nobody can ask for, between texts that no phrase should join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, or None."""
+
+    text: str
+    terms: tuple[int | None, ...]
+
+
+def session_mark(number: int) -> str:
+    return f"s{number}"
+
+
+def kind_mark(kind: Kind) -> str:
+    return "k" + kind.value.replace("-", "")
+
+
+def tag_mark(tag: str) -> str:
+    """In hexadecimal, so that the beginning of a tag is the beginning of its mark."""
+    return "t" + tag.casefold().encode("utf-8", "surrogatepass").hex()
+
+
+def state_mark(state: State) -> str:
+    return "f" + state.value
+
+
+def joined(texts: Iterable[Sequence[str]]) -> str:
+    """Texts, each given as its words, as one text for the index."""
+    return _BOUNDARY.join(" ".join(words) for words in texts)
+
+
+class ExpressionWriter:
+    """Puts an expression together, counting its phrases."""
+
+    def __init__(self) -> None:
+        self._clauses: list[str] = []
+        self._terms: list[int | None] = []
+
+    def written(self) -> Expression:
+        return Expression(" AND ".join(self._clauses), tuple(self._terms))
+
+    def want(self, term: Term, number: int, columns: str | None = None) -> None:
+        """`columns`: only there; without, everywhere but among the marks."""
+        place = f"{{{columns}}} : " if columns else f"- {SCOPE} : "
+        ways = [place + self._phrase(" ".join(term.words), number, prefix=term.prefix)]
+        if term.whole is not None and columns is None:
+            ways.append(f"{WHOLE} : " + self._phrase(term.whole, number, prefix=term.prefix))
+        self._clauses.append(f"({' OR '.join(ways)})")
+
+    def among(self, column: str, terms: Sequence[Term]) -> None:
+        if terms:
+            ways = [self._phrase(" ".join(t.words), None, prefix=t.prefix) for t in terms]
+            self._clauses.append(f"{column} : ({' OR '.join(ways)})")
+
+    def marked(self, marks: Iterable[tuple[str, bool]]) -> None:
+        """One of these marks, each with whether it is only the beginning of one."""
+        ways = [self._phrase(mark, None, prefix=prefix) for mark, prefix in marks]
+        if ways:
+            self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
+
+    def _phrase(self, words: str, term: int | None, *, prefix: bool) -> str:
+        self._terms.append(term)
+        return f'"{words}"' + (" *" if prefix else "")
+
+
+def about_checkpoints(
+    query: SearchQuery, sessions: Sequence[int] | None, columns: str | None = None
+) -> Expression:
+    """For the index of checkpoints; `columns`: where terms have to stand."""
+    writer = ExpressionWriter()
+    for number, term in enumerate(query.terms):
+        writer.want(term, number, columns)
+    writer.among("paths", query.paths)
+    writer.among("name", query.names)
+    writer.marked((kind_mark(kind), False) for kind in query.kinds)
+    writer.marked(_tag(tag) for tag in query.tags)
+    for state in query.states:
+        if state is not State.MESSAGE:
+            writer.marked([(state_mark(state), False)])
+    wants_records = State.RECORD in query.states or any(k in RECORD_KINDS for k in query.kinds)
+    if not wants_records:
+        writer.marked([(PLAIN, False)])
+    _within(writer, sessions)
+    return writer.written()
+
+
+def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expression:
+    writer = ExpressionWriter()
+    for number, term in enumerate(query.terms):
+        writer.want(term, number)
+    if not query.terms:
+        writer.marked([(SPOKEN, False)])
+    _within(writer, sessions)
+    return writer.written()
+
+
+def alone(term: Term) -> str:
+    """One term without anything else, to see how common it is."""
+    writer = ExpressionWriter()
+    writer.want(term, 0)
+    return writer.written().text
+
+
+def _within(writer: ExpressionWriter, sessions: Sequence[int] | None) -> None:
+    if sessions is not None:
+        writer.marked((session_mark(number), False) for number in sessions)
+
+
+def _tag(tag: TagFilter) -> tuple[str, bool]:
+    return tag_mark(tag.text), tag.prefix

@@ -1,0 +1,146 @@
+"""Putting texts into the search index, and taking them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import apsw
+
+from holdfast.domain.checkpoints import RECORD_KINDS
+from holdfast.domain.code_words import wholes, words
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.search_highlights import LONGEST_TEXT
+from holdfast.domain.search_hits import Field
+from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, MessageText
+from holdfast.store.search.expressions import (
+    PLAIN,
+    SPOKEN,
+    joined,
+    kind_mark,
+    session_mark,
+    state_mark,
+    tag_mark,
+)
+from holdfast.store.search.schema import (
+    BLOCK_BITS,
+    CHECKPOINT_COLUMNS,
+    MESSAGE_COLUMNS,
+    SCOPE,
+    WHOLE,
+)
+
+_ERA = """
+INSERT INTO eras VALUES (?,?,?,?) ON CONFLICT DO UPDATE
+SET first_ns=min(first_ns, excluded.first_ns), last_ns=max(last_ns, excluded.last_ns)
+"""
+
+
+def _insert(table: str, columns: Iterable[str]) -> str:
+    named = ("rowid", *columns, WHOLE, SCOPE)
+    return f"INSERT INTO {table}({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"
+
+
+_INSERT_MOMENT = _insert("moments", CHECKPOINT_COLUMNS)
+_INSERT_SAYING = _insert("sayings", MESSAGE_COLUMNS)
+
+
+def write_batch(db: apsw.Connection, batch: IndexBatch) -> None:
+    """Inside a transaction of the caller's."""
+    for checkpoint_id in (*batch.gone, *(text.id for text in batch.checkpoints)):
+        _forget(db, checkpoint_id)
+    numbers = _session_numbers(db, chain(batch.checkpoints, batch.messages))
+    for checkpoint in batch.checkpoints:
+        _add_checkpoint(db, checkpoint, numbers[checkpoint.session_id])
+    for message in batch.messages:
+        _add_message(db, message, numbers[message.session_id])
+    _widen_eras(db, "kept", batch.checkpoints)
+    _widen_eras(db, "said", batch.messages)
+    write_cursors(db, batch.cursors)
+
+
+def write_cursors(db: apsw.Connection, cursors: Cursors) -> None:
+    facts = ((name, str(getattr(cursors, name))) for name in Cursors.__dataclass_fields__)
+    db.executemany("INSERT OR REPLACE INTO facts VALUES (?,?)", facts)
+
+
+def read_cursors(db: apsw.Connection) -> Cursors:
+    rows: list[Any] = db.execute("SELECT key, value FROM facts").fetchall()
+    facts: dict[str, str] = dict(rows)
+    if "checkpoint" not in facts:
+        return Cursors()
+    return Cursors(
+        int(facts["checkpoint"]),
+        int(facts["operation"]),
+        facts["operation_mark"],
+        int(facts["message"]),
+        int(facts["annotation"]),
+        facts["story"],
+    )
+
+
+def _forget(db: apsw.Connection, checkpoint_id: CheckpointId) -> None:
+    for (sequence,) in db.execute("SELECT sequence FROM kept WHERE id=?", (checkpoint_id,)):
+        db.execute("DELETE FROM moments WHERE rowid=?", (sequence,))
+        db.execute("DELETE FROM kept WHERE sequence=?", (sequence,))
+
+
+def _session_numbers(
+    db: apsw.Connection, texts: Iterable[CheckpointText | MessageText]
+) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for session_id in {text.session_id for text in texts}:
+        db.execute("INSERT INTO sessions(id) VALUES (?) ON CONFLICT DO NOTHING", (session_id,))
+        rows: list[Any] = db.execute(
+            "SELECT number FROM sessions WHERE id=?", (session_id,)
+        ).fetchall()
+        numbers[session_id] = rows[0][0]
+    return numbers
+
+
+def _add_checkpoint(db: apsw.Connection, text: CheckpointText, session: int) -> None:
+    # The record of a restore tells of another moment than the one it was made in.
+    spoken = None if text.kind in RECORD_KINDS else text.message_index
+    row = (text.sequence, text.id, session, text.at_ns, spoken)
+    db.execute("INSERT OR REPLACE INTO kept VALUES (?,?,?,?,?)", row)
+    marks = [session_mark(session), kind_mark(text.kind), *map(tag_mark, text.tags)]
+    marks += [state_mark(state) for state in text.states]
+    if text.kind not in RECORD_KINDS:
+        marks.append(PLAIN)
+    db.execute(_INSERT_MOMENT, _columns(text.sequence, CHECKPOINT_COLUMNS, text.texts, marks))
+
+
+def _add_message(db: apsw.Connection, text: MessageText, session: int) -> None:
+    row = (text.sequence, session, text.index, text.at_ns)
+    db.execute("INSERT OR REPLACE INTO said VALUES (?,?,?,?)", row)
+    db.execute("DELETE FROM sayings WHERE rowid=?", (text.sequence,))
+    marks = [session_mark(session), SPOKEN]
+    db.execute(_INSERT_SAYING, _columns(text.sequence, MESSAGE_COLUMNS, text.texts, marks))
+
+
+def _columns(
+    sequence: int,
+    columns: Mapping[str, Field],
+    texts: Mapping[Field, Sequence[str]],
+    marks: Sequence[str],
+) -> tuple[int | str, ...]:
+    cut = {f: [text[:LONGEST_TEXT] for text in texts.get(f, ())] for f in columns.values()}
+    whole = dict.fromkeys(name for found in cut.values() for text in found for name in wholes(text))
+    return (
+        sequence,
+        *(joined(words(text) for text in cut[f]) for f in columns.values()),
+        " ".join(whole),
+        " ".join(marks),
+    )
+
+
+def _widen_eras(
+    db: apsw.Connection, place: str, texts: Sequence[CheckpointText | MessageText]
+) -> None:
+    spans: dict[int, tuple[int, int]] = {}
+    for text in texts:
+        block = text.sequence >> BLOCK_BITS
+        first, last = spans.get(block, (text.at_ns, text.at_ns))
+        spans[block] = (min(first, text.at_ns), max(last, text.at_ns))
+    db.executemany(_ERA, ((place, block, *span) for block, span in spans.items()))

@@ -1,0 +1,65 @@
+"""Where a text says what was looked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.search_highlights import excerpt, spans
+from holdfast.domain.search_query import parse_query
+
+pytestmark = pytest.mark.requirement("SE-8")
+
+
+def _marked(text: str, query: str) -> str:
+    found = excerpt(text, parse_query(query, now_ns=0).terms)
+    if found is None:
+        return ""
+    parts, at = [], 0
+    for begin, end in found.spans:
+        parts += [found.text[at:begin], f"[{found.text[begin:end]}]"]
+        at = end
+    return "".join([*parts, found.text[at:]])
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        ("fix the login now", "login", "fix the [login] now"),
+        ("call getUserName twice", "user", "call get[User]Name twice"),
+        ("call getUserName twice", "getusername", "call [getUserName] twice"),
+        ("call get_user_name twice", "getUserName", "call [get_user_name] twice"),
+        ("call getUserName twice", "getus*", "call [getUserName] twice"),
+        ("connection reset, reset", '"connection reset"', "[connection reset], reset"),
+        ("reset connection", '"connection reset"', ""),
+        ("timeouts", "timeout", ""),
+        ("timeouts", "timeout*", "[timeouts]"),
+        ("a\tb\nc", "b", "a [b] c"),
+        ("日本語テキスト", "本語", "日[本語]テキスト"),
+    ],
+)
+def test_what_matches_is_marked(text: str, query: str, marked: str) -> None:
+    assert _marked(text, query) == marked
+
+
+def test_a_long_text_is_cut_around_its_first_match() -> None:
+    text = "word " * 400 + "needle " + "word " * 400
+    shown = _marked(text, "needle")
+    assert "[needle]" in shown
+    assert shown.startswith("…word")
+    assert shown.endswith("…")
+    assert len(shown) < 200
+
+
+@given(st.text(), st.text(min_size=1))
+def test_marks_lie_in_the_text_in_order_and_apart(text: str, query: str) -> None:
+    terms = parse_query(query, now_ns=0).terms
+    end = 0
+    for begin, stop in spans(text, terms):
+        assert end <= begin < stop <= len(text)
+        end = stop
+    found = excerpt(text, terms)
+    if found is not None:
+        assert "\n" not in found.text
+        assert all(0 <= a < b <= len(found.text) for a, b in found.spans)

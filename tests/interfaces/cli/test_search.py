@@ -1,0 +1,87 @@
+"""`holdfast search`: what it answers, to people and to programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+pytestmark = pytest.mark.requirement("SE-8", "CL-1")
+
+
+def test_the_json_has_the_promised_shape(cli: CommandLine) -> None:
+    made = cli.save("make the login wait", "--name", "login", "--tag", "x")
+    found = cli.json("search", "login")
+    assert list(found) == ["query", "hits", "complete", "warnings", "elapsed_ms"]
+    assert (found["query"], found["complete"], found["warnings"]) == ("login", True, [])
+    [hit] = found["hits"]
+    assert hit["checkpoint"]["id"] == made
+    assert hit["session_id"] == hit["checkpoint"]["session_id"]
+    assert hit["score"] > 0
+    assert hit["matches"] == [
+        {"field": "name", "text": "login", "spans": [[0, 5]]},
+        {"field": "reasoning", "text": "make the login wait", "spans": [[9, 14]]},
+    ]
+
+
+@pytest.mark.requirement("CL-5")
+def test_the_words_of_the_command_are_one_query(cli: CommandLine) -> None:
+    one = cli.save("about login")
+    two = cli.save("about login and timeout")
+    assert [hit["checkpoint"]["id"] for hit in cli.json("search", "login", "timeout")["hits"]] == [
+        two
+    ]
+    assert len(cli.json("search", "login", "-n", "1")["hits"]) == 1
+    found = cli.json("search", "login", "kind:manual", "after:1h")["hits"]
+    assert {hit["checkpoint"]["id"] for hit in found} == {one, two}
+
+
+def test_people_see_what_matched(cli: CommandLine) -> None:
+    made = cli.save("make the login wait", "--name", "first")
+    answer = cli("search", "login")
+    assert answer.status == 0
+    lines = answer.out.splitlines()
+    assert lines[0].startswith(f"{made} first  ")
+    assert lines[0].endswith("  manual  make the login wait")
+    assert lines[1:] == ["    reasoning: make the login wait"]
+    coloured = cli.process("search", "login", environment={"FORCE_COLOR": "1"}).out
+    assert "make the \x1b[1;33mlogin\x1b[0m wait" in coloured
+
+
+def test_nothing_found_is_no_error(cli: CommandLine) -> None:
+    cli.save("something")
+    answer = cli("search", "nowhere")
+    assert (answer.status, answer.out, answer.err) == (0, "", "nothing was found\n")
+    for odd in ('"', "foo:bar", "(((", "AND", "-- -x"):
+        assert cli("search", *odd.split()).status == 0
+
+
+def test_a_query_is_needed_and_the_number_has_to_be_one(cli: CommandLine) -> None:
+    cli.save("something")
+    assert cli("search").status == 2
+    assert cli("search", " ").status == 2
+    for wrong in ("0", "-1", "many", "1.5"):
+        assert cli("search", "x", "-n", wrong).status == 2
+    assert cli("search", "something", "-n", "9" * 40).status == 0
+
+
+def test_other_sessions_are_searched_when_asked_for(cli: CommandLine) -> None:
+    mine = cli.save("about login")
+    theirs = cli.json("checkpoint", "about login", "--session", "other")["id"]
+    assert [hit["checkpoint"]["id"] for hit in cli.json("search", "login")["hits"]] == [mine]
+    found = cli.json("search", "login", "--all-sessions")["hits"]
+    assert {hit["checkpoint"]["id"] for hit in found} == {mine, theirs}
+    assert "  other  about login" in cli("search", "login", "--all-sessions").out
+    assert cli("search", "login", "--session", "nobody").status == 4
+
+
+def test_what_was_found_cannot_play_tricks_on_a_terminal(cli: CommandLine) -> None:
+    cli.save("login \x1b[31mred\x1b[0m \u202eback")
+    answer = cli("search", "login")
+    assert "\x1b" not in answer.out
+    assert "\u202e" not in answer.out
+
+
+def test_a_word_that_other_tools_use_leads_here(cli: CommandLine) -> None:
+    for word in ("find", "grep"):
+        assert "holdfast search" in cli(word, "login").err
