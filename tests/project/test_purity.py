@@ -68,6 +68,7 @@ FACILITIES = {
 EDGES = {
     "bootstrap.py": {"environment"},
     "upkeep.py": {"environment"},
+    "interfaces/agent_setup": {"environment"},
     "interfaces/cli": {"environment", "terminal", "clock"},
     "interfaces/daemon": {"environment", "terminal", "clock"},
     "watching.py": {"environment", "clock"},

@@ -203,7 +203,10 @@ def test_each_agent_says_in_its_own_way_that_a_tool_failed(
         "codex": {**events[4], "tool_response": {"output": "", "exit_code": 1}},
         "gemini": {**events[4], "tool_response": {"error": {"message": "exit 1"}}},
         "cursor": {**events[4], "hook_event_name": "postToolUseFailure", "error_message": "exit 1"},
-        "copilot": {**events[4], "hookEventName": "postToolUseFailure", "error": "exit 1"},
+        "copilot": {
+            "error": "exit 1",
+            **{key: value for key, value in events[4].items() if key != "toolResult"},
+        },
         "cline": {
             **events[4],
             "postToolUse": {**events[4].get("postToolUse", {}), "success": False, "result": "no"},

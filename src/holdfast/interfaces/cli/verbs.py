@@ -25,6 +25,8 @@ VERBS: dict[str, str] = {
     "export": "write sessions or checkpoints into one file",
     "import": "take sessions or checkpoints in from such a file",
     "purge": "remove a path or a checkpoint for good, and prove it",
+    "install": "let an agent's hooks save before it changes anything",
+    "uninstall": "take those hooks out again",
     "hook": "answer an event of an agent (its hooks call this)",
     "config": "read and change settings",
     "key": "the keys of an encrypted store",
@@ -46,7 +48,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
     ("Look after the store", ("check", "repair", "doctor")),
     ("Carry away, wipe out", ("export", "import", "purge")),
-    ("Protect an agent", ("hook", "watch", "serve")),
+    ("Protect an agent", ("install", "uninstall", "hook", "watch", "serve")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )

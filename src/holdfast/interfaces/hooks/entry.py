@@ -31,7 +31,7 @@ class UnknownAgent(Exception):
 
 def answer(arguments: Sequence[str], *, own_process: bool) -> int:
     """Run the hook; always 0. In its own process it may go on after it has answered."""
-    agent, directory = _called(arguments)
+    agent, named, directory = _called(arguments)
     event: AgentEvent | None = None
     dialect: Dialect | None = None
     answered = False
@@ -41,6 +41,8 @@ def answer(arguments: Sequence[str], *, own_process: bool) -> int:
         if agent not in AGENTS:
             raise UnknownAgent(f"there is no agent {agent!r}; known are: {', '.join(AGENTS)}")
         dialect = dialect_of(agent)
+        if named and not any(field in payload for field in ("hook_event_name", "hookEventName")):
+            payload = {**payload, "hook_event_name": named}
         event = _event(payload, dialect, directory)
         if not event.is_known:
             reply = Reply()
@@ -95,8 +97,8 @@ def _go_on_alone(event: AgentEvent) -> None:
         os._exit(0)
 
 
-def _called(arguments: Sequence[str]) -> tuple[str, str | None]:
-    """The agent that is named, and the directory of `-C`; anything else is passed over."""
+def _called(arguments: Sequence[str]) -> tuple[str, str, str | None]:
+    """The agent that is named, the event if it is, and the directory of `-C`."""
     directory: str | None = None
     words: list[str] = []
     waiting = iter(arguments)
@@ -106,7 +108,8 @@ def _called(arguments: Sequence[str]) -> tuple[str, str | None]:
             directory = value if word == "-C" else directory
         elif not word.startswith("-"):
             words.append(word)
-    return (words[0] if words else ""), directory
+    words += ["", ""]
+    return words[0], words[1], directory
 
 
 def _plain_answer(dialect: Dialect | None, agent: str, event: AgentEvent | None) -> str:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
+
+if TYPE_CHECKING:
+    from holdfast.store.surroundings import Symptom
 
 _SOMETHING_FOUND = 3
 
@@ -15,12 +23,35 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Look at everything around the store that can go wrong: whether it opens, permissions and owner, free
 disk, file systems, inotify limits, SQLite, who holds the lock, what interrupted operations left
-behind, whether workspace and store belong together, git, and the clock. Each finding comes with
-its cure. Nothing is changed. The exit status is 0 when all is well, and 3 when something was found.
-What is inside the store is verified by holdfast check."""
+behind, whether workspace and store belong together, git, the clock, and the hooks of agents. Each
+finding comes with its cure. Nothing is changed. The exit status is 0 when all is well, and 3 when
+something was found. What is inside the store is verified by holdfast check."""
     parser.epilog = """\
 example:
   $ holdfast doctor"""
+
+
+def _agents(invocation: Invocation) -> Iterator[Symptom]:
+    """A line per agent whose hooks are installed, and one for what they could not save."""
+    from holdfast.interfaces.agent_setup.installation import examine_agents
+    from holdfast.interfaces.hooks.problems import log_file, problems_of
+    from holdfast.store.surroundings import Gravity, Symptom
+
+    workspace = _workspace(invocation.directory.absolute())
+    for found in examine_agents(workspace):
+        gravity = Gravity.FINE if found.cure is None else Gravity.WARNING
+        yield Symptom(f"{found.agent} ({found.scope})", gravity, found.finding, found.cure)
+    problems = problems_of(workspace, invocation.now - timedelta(days=1))
+    if problems:
+        finding = f"{count(len(problems), 'event')} could not be saved: {problems[-1].message}"
+        yield Symptom("hooks", Gravity.WARNING, finding, f"see {log_file()}")
+
+
+def _workspace(directory: Path) -> Path:
+    """The nearest one upwards, whatever state its store is in."""
+    from holdfast.bootstrap import store_of
+
+    return next((d for d in (directory, *directory.parents) if store_of(d) is not None), directory)
 
 
 def run(invocation: Invocation) -> int:
@@ -28,7 +59,10 @@ def run(invocation: Invocation) -> int:
     from holdfast.upkeep import examine_surroundings
 
     invocation.at_most(0)
-    symptoms = examine_surroundings(invocation.directory)
+    symptoms = [
+        *examine_surroundings(invocation.directory),
+        *_agents(invocation),
+    ]
     found = [symptom for symptom in symptoms if symptom.gravity is not Gravity.FINE]
     if invocation.json:
         looked_at = [

@@ -7,19 +7,19 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast hook AGENT < EVENT.json"
+    parser.usage = "holdfast hook AGENT [EVENT] < EVENT.json"
     parser.description = """\
 Read one event of an agent as JSON from standard input, save the workspace if the agent is about to
 change it, and print the answer that the agent expects. AGENT is claude-code, codex, gemini, cursor,
-copilot, opencode, cline or goose. Agents call this; holdfast install sets it up.
+copilot, opencode, cline or goose; EVENT names the event where the JSON does not. Agents call this;
+holdfast install sets it up.
 
 It returns when the checkpoint is durable. Events after a change are answered at once. The exit
 status is always 0 and the answer never stops the agent, whatever happens: what could not be saved
 is written to hooks.log beside the stores, and holdfast status tells it."""
     parser.epilog = """\
 example:
-  $ echo '{"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash",
-      "tool_input": {"command": "rm -rf src"}}' | holdfast hook claude-code"""
+  $ holdfast hook claude-code < event.json"""
     parser.add_argument("words", nargs="*", metavar="AGENT", help="who sends the event")
 
 

@@ -6,9 +6,29 @@ A hook before a tool that does not end with status 0 denies the tool, so nothing
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+def flatten(payload: dict[str, Any]) -> dict[str, Any]:
+    """A payload does not name its event: if the command line did not either, its fields tell."""
+    if any(name in payload for name in ("hook_event_name", "hookEventName")):
+        return payload
+    signs = (
+        ("stopReason", "agentStop"),
+        ("toolResult", "postToolUse"),
+        ("tool_result", "postToolUse"),
+        ("error", "postToolUseFailure"),
+        ("toolName", "preToolUse"),
+        ("tool_name", "preToolUse"),
+        ("prompt", "userPromptSubmitted"),
+        ("source", "sessionStart"),
+        ("reason", "sessionEnd"),
+    )
+    named = next((event for sign, event in signs if sign in payload), "")
+    return {**payload, "hook_event_name": named}
 
 
 def render(event: AgentEvent, reply: Reply) -> str:
@@ -35,4 +55,5 @@ DIALECT = Dialect(
         "write_bash": ToolKind.SHELL,
     },
     carries=frozenset({EventKind.SESSION_START, EventKind.AFTER_TOOL}),
+    flatten=flatten,
 )

@@ -1,0 +1,1 @@
+"""Putting hooks into the settings of agents, and taking them out again."""

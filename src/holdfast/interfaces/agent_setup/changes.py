@@ -1,0 +1,223 @@
+"""What an installation would change, as data, and how it is carried out.
+
+    read every file → plan the new text of each → refuse as a whole, or write each atomically
+
+Guarantees: nothing is written when any file is invalid, cannot be written, or is somebody else's; a
+file keeps its mode, and a link stays a link (what it leads to is edited); a file that changed while
+we looked is not overwritten.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.errors import Refused
+from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.json_text import NotJson
+from holdfast.interfaces.agent_setup.own_files import is_own
+from holdfast.interfaces.agent_setup.placements import Place
+from holdfast.interfaces.agent_setup.settings_edit import with_hooks, without_hooks
+
+_LARGEST = 10 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file before and after; None means that it is not there. `target` is where it really
+    lies, `status` what the system said about it when it was read."""
+
+    path: Path
+    target: Path
+    before: str | None
+    after: str | None
+    mode: int
+    status: tuple[int, int, int] | None
+
+    @property
+    def word(self) -> str:
+        if self.before == self.after:
+            return "unchanged"
+        if self.before is None:
+            return "created"
+        return "removed" if self.after is None else "changed"
+
+    @property
+    def diff(self) -> str:
+        lines = difflib.unified_diff(
+            (self.before or "").splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
+            os.devnull if self.before is None else str(self.path),
+            os.devnull if self.after is None else str(self.path),
+        )
+        return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def plan_install(agent: str, places: Iterable[Place], program: str) -> list[FileChange]:
+    return [_planned(place, _installed(agent, place, program)) for place in places]
+
+
+def plan_uninstall(agent: str, places: Iterable[Place]) -> list[FileChange]:
+    return [_planned(place, _uninstalled(agent, place)) for place in places]
+
+
+def is_installed(agent: str, place: Place) -> bool:
+    """Whether anything of ours is in a file, in whatever version."""
+    before, _ = _read(place.path)
+    if before is None:
+        return False
+    if place.content is not None:
+        return is_own(before)
+    return without_hooks(before, agent) != before
+
+
+def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
+    """Write what differs. Everything that can be refused is, before the first byte. Directories
+    that are left empty go too, but never one of `keep`, or above it."""
+    pending = [change for change in changes if change.word != "unchanged"]
+    for change in pending:
+        _require_writable(change)
+    for change in pending:
+        try:
+            _write(change, keep)
+        except OSError as error:
+            raise Refused(
+                f"{change.path} cannot be written: {error.strerror}",
+                hint="check its owner, its permissions and the free space",
+            ) from None
+
+
+def _planned(place: Place, after: str | None) -> FileChange:
+    before, status = _read(place.path)
+    mode = 0o755 if place.executable else 0o644
+    if status is not None and not place.executable:
+        mode = stat.S_IMODE(status.st_mode)
+    seen = None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+    return FileChange(place.path, Path(os.path.realpath(place.path)), before, after, mode, seen)
+
+
+def _installed(agent: str, place: Place, program: str) -> str:
+    before, _ = _read(place.path)
+    if place.content is not None:
+        if before is not None and not is_own(before):
+            raise Refused(
+                f"{place.path} is there already, and not ours",
+                hint=f"move it out of the way, or call this in it: {program} hook {agent}",
+            )
+        return place.content
+    try:
+        return with_hooks(before, agent, entries_of(agent, program), version=place.versioned)
+    except NotJson as error:
+        raise _invalid(place, error) from None
+
+
+def _uninstalled(agent: str, place: Place) -> str | None:
+    before, _ = _read(place.path)
+    if before is None:
+        return None
+    if place.content is not None:
+        return None if is_own(before) else before
+    try:
+        return without_hooks(before, agent)
+    except NotJson as error:
+        raise _invalid(place, error) from None
+
+
+def _invalid(place: Place, error: NotJson) -> Refused:
+    return Refused(
+        f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
+    )
+
+
+def _read(path: Path) -> tuple[str | None, os.stat_result | None]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise Refused(
+                f"{path} is a link that leads nowhere", hint="remove it, or make its target"
+            ) from None
+        return None, None
+    except NotADirectoryError:
+        raise Refused(
+            f"{path} cannot be made: a part of the way to it is a file",
+            hint="move that file out of the way",
+        ) from None
+    except OSError as error:
+        raise Refused(
+            f"{path} cannot be read: {error.strerror}", hint="check its owner and permissions"
+        ) from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
+            raise Refused(f"{path} is not a settings file", hint="move it out of the way")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(_LARGEST).decode("utf-8"), status
+    except UnicodeDecodeError:
+        raise Refused(
+            f"{path} is not UTF-8 text", hint="save it as UTF-8 first; nothing was changed"
+        ) from None
+    finally:
+        os.close(fd)
+
+
+def _require_writable(change: FileChange) -> None:
+    place = change.target
+    if change.before is not None and not _may(place, os.W_OK):
+        raise Refused(
+            f"{change.path} is read-only", hint=f"allow it, then try again: chmod u+w {place}"
+        )
+    directory = place.parent
+    while not directory.exists():
+        directory = directory.parent
+    if not directory.is_dir() or not _may(directory, os.W_OK | os.X_OK):
+        raise Refused(
+            f"{change.path} cannot be written: no permission for {directory}",
+            hint="check its owner and permissions",
+        )
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _write(change: FileChange, keep: Sequence[Path]) -> None:
+    place = change.target
+    try:
+        status = place.stat()
+        seen = (status.st_ino, status.st_size, status.st_mtime_ns)
+    except FileNotFoundError:
+        seen = None
+    if seen != change.status:
+        raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
+    if change.after is None:
+        place.unlink()
+        _remove_empty(change.path.parent, keep)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_name(f".{place.name}.holdfast-{os.getpid()}")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(change.after.encode("utf-8"))
+            file.flush()
+            os.fchmod(file.fileno(), change.mode)
+            os.fsync(file.fileno())
+        os.replace(fresh, place)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
+    """Directories that hold nothing any more, up to those that stay."""
+    while any(directory.is_relative_to(root) and directory != root for root in keep):
+        try:
+            directory.rmdir()
+        except OSError:
+            return
+        directory = directory.parent

@@ -1,0 +1,136 @@
+"""Which events of which agent call Holdfast, as the entries of its settings.
+
+Plain data: what `install` writes, `uninstall` looks for and `doctor` compares with.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SECONDS = 120
+_SHORT = 3
+
+Entries = dict[str, list[dict[str, Any]]]
+"""By event: the items of its list."""
+
+_CLAUDE_TOOLS = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
+
+
+def is_ours(command: Any, agent: str) -> bool:
+    """Whether a command is one that `install` wrote, of this version or another."""
+    if not isinstance(command, str):
+        return False
+    called = rf"(?:^|[\s/'\"])holdfast['\"]?\s+hook\s+{re.escape(agent)}(?![\w-])"
+    return re.search(called, command) is not None
+
+
+def hook_command(program: str, agent: str, event: str | None = None) -> str:
+    return f"{program} hook {agent}" + (f" {event}" if event else "")
+
+
+def entries_of(agent: str, program: str) -> Entries:
+    """What stands under `hooks` in the settings of an agent."""
+    return _ENTRIES[agent](program)
+
+
+def _group(command: str, matcher: Any = None, **more: Any) -> dict[str, Any]:
+    handler = {"type": "command", "command": command, **more}
+    return {"hooks": [handler]} if matcher is None else {"matcher": matcher, "hooks": [handler]}
+
+
+def _claude_code(program: str) -> Entries:
+    command = hook_command(program, "claude-code")
+    return {
+        "SessionStart": [_group(command, timeout=_SECONDS)],
+        "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
+        "PreToolUse": [_group(command, _CLAUDE_TOOLS, timeout=_SECONDS)],
+        "PostToolUse": [_group(command, "Bash|PowerShell", timeout=_SECONDS)],
+        "PostToolUseFailure": [_group(command, _CLAUDE_TOOLS, timeout=_SECONDS)],
+        "Stop": [_group(command, timeout=_SECONDS)],
+        "SessionEnd": [_group(command, timeout=_SHORT)],
+    }
+
+
+def _codex(program: str) -> Entries:
+    command = hook_command(program, "codex")
+    return {
+        "SessionStart": [_group(command, timeout=_SECONDS)],
+        "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
+        "PreToolUse": [_group(command, "Bash|apply_patch", timeout=_SECONDS)],
+        "PostToolUse": [_group(command, "Bash|apply_patch", timeout=_SECONDS)],
+        "Stop": [_group(command, timeout=_SECONDS)],
+        "SessionEnd": [_group(command, timeout=_SHORT)],
+    }
+
+
+def _gemini(program: str) -> Entries:
+    command = hook_command(program, "gemini")
+    waits: dict[str, Any] = {"name": "holdfast", "timeout": _SECONDS * 1000}
+    tools = "write_file|replace|run_shell_command"
+    return {
+        "SessionStart": [_group(command, **waits)],
+        "BeforeAgent": [_group(command, **waits)],
+        "BeforeTool": [_group(command, tools, **waits)],
+        "AfterTool": [_group(command, tools, **waits)],
+        "AfterAgent": [_group(command, **waits)],
+        "SessionEnd": [_group(command, **waits)],
+    }
+
+
+def _cursor(program: str) -> Entries:
+    command = hook_command(program, "cursor")
+    waits = {"command": command, "timeout": _SECONDS}
+    tools = "Shell|Write|Delete|EditNotebook"
+    return {
+        "sessionStart": [waits],
+        "beforeSubmitPrompt": [waits],
+        "preToolUse": [{**waits, "matcher": tools}],
+        "postToolUse": [{**waits, "matcher": "Shell"}],
+        "postToolUseFailure": [{**waits, "matcher": tools}],
+        "stop": [waits],
+        "sessionEnd": [waits],
+    }
+
+
+def _copilot(program: str) -> Entries:
+    """A payload does not name its event, so the command does. A hook before a tool that fails
+    denies it, so that a machine without Holdfast must not fail."""
+    events = (
+        "sessionStart userPromptSubmitted preToolUse postToolUse postToolUseFailure agentStop "
+        "sessionEnd"
+    ).split()
+    return {
+        event: [
+            {
+                "type": "command",
+                "bash": hook_command(program, "copilot", event) + " || true",
+                "timeoutSec": _SECONDS,
+            }
+        ]
+        for event in events
+    }
+
+
+def _goose(program: str) -> Entries:
+    """Its matcher is a regular expression, and a call that no hook waits for is not hindered."""
+    command, tools = hook_command(program, "goose"), "^developer__(shell|write|edit|text_editor)$"
+    return {
+        "SessionStart": [_group(command, timeout=_SECONDS)],
+        "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
+        "PreToolUse": [_group(command, tools, timeout=_SECONDS)],
+        "PostToolUse": [_group(command, "^developer__shell$", timeout=_SECONDS)],
+        "PostToolUseFailure": [_group(command, tools, timeout=_SECONDS)],
+        "Stop": [_group(command, timeout=_SECONDS)],
+        "SessionEnd": [_group(command, timeout=_SECONDS)],
+    }
+
+
+_ENTRIES = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "gemini": _gemini,
+    "cursor": _cursor,
+    "copilot": _copilot,
+    "goose": _goose,
+}

@@ -1,0 +1,170 @@
+"""Installing the hooks of an agent, taking them out, and looking whether they are in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.errors import HoldfastError, Refused, UsageError
+from holdfast.interfaces.agent_setup.changes import (
+    FileChange,
+    carry_out,
+    is_installed,
+    plan_install,
+    plan_uninstall,
+)
+from holdfast.interfaces.agent_setup.placements import (
+    SCOPES,
+    Locations,
+    places_of,
+    skill_places,
+)
+from holdfast.interfaces.hooks.agents import AGENTS
+
+_TRY_SECONDS = 60
+_OTHERS_READ = {"cursor": ("claude-code",), "copilot": ("claude-code",)}
+"""Agents that also run the hooks of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What an `install` or `uninstall` did, or would do."""
+
+    changes: tuple[FileChange, ...]
+    notes: tuple[str, ...] = ()
+    verified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How the hooks of one agent are found: `cure` is None when they are in order."""
+
+    agent: str
+    scope: str
+    path: Path
+    finding: str
+    cure: str | None = None
+
+
+def require_agent(words: Sequence[str]) -> str:
+    if len(words) != 1:
+        raise UsageError("name one agent", hint=f"agents are: {', '.join(AGENTS)}")
+    if words[0] not in AGENTS:
+        raise UsageError(f"there is no agent {words[0]!r}", hint=f"agents are: {', '.join(AGENTS)}")
+    return words[0]
+
+
+def locations(workspace: Path) -> Locations:
+    return Locations(workspace.resolve(), Path.home(), os.environ)
+
+
+def our_program() -> str:
+    """How an agent calls us: by name where that is found, else as this very interpreter does."""
+    if shutil.which("holdfast") is not None:
+        return "holdfast"
+    return f"{shlex.quote(sys.executable)} -m holdfast"
+
+
+def install(
+    agent: str, scope: str, workspace: Path, *, with_skills: bool, dry_run: bool
+) -> Installation:
+    """The command is tried before anything is written: what cannot run is not set up."""
+    at, program = locations(workspace), our_program()
+    places = places_of(agent, scope, at, program)
+    places += skill_places(agent, scope, at) if with_skills else []
+    changes = plan_install(agent, places, program)
+    notes = tuple(_neighbours(agent, scope, at, program))
+    if dry_run:
+        return Installation(tuple(changes), notes)
+    _try(agent, program, workspace)
+    carry_out(changes, keep=(at.workspace, at.home))
+    return Installation(tuple(changes), notes, verified=True)
+
+
+def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:
+    at = locations(workspace)
+    places = [*places_of(agent, scope, at, our_program())]
+    changes = plan_uninstall(agent, places)
+    changes += [
+        change
+        for change in plan_uninstall(agent, skill_places(agent, scope, at))
+        if not _shared(agent, scope, at)
+    ]
+    if not dry_run:
+        carry_out(changes, keep=(at.workspace, at.home))
+    return Installation(tuple(change for change in changes if change.before is not None))
+
+
+def examine_agents(workspace: Path) -> Iterator[Finding]:
+    """Every agent that has hooks of ours, here or for the user, and whether they would work."""
+    at, program = locations(workspace), our_program()
+    for agent in AGENTS:
+        for scope in SCOPES:
+            places = places_of(agent, scope, at, program)
+            try:
+                if not any(is_installed(agent, place) for place in places):
+                    continue
+                stale = [c for c in plan_install(agent, places, program) if c.word != "unchanged"]
+            except HoldfastError as error:
+                yield Finding(agent, scope, places[0].path, error.message, error.hint)
+                continue
+            again = f"holdfast install {agent} --{scope}"
+            if stale:
+                finding = f"{stale[0].path} is not as this version writes it"
+                yield Finding(agent, scope, stale[0].path, finding, again)
+            else:
+                yield Finding(agent, scope, places[0].path, f"hooks in {places[0].path}")
+
+
+def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator[str]:
+    """Where the same event would be delivered twice; it counts once, and costs twice."""
+    for other in _OTHERS_READ.get(agent, ()):
+        for place in (p for s in SCOPES for p in places_of(other, s, at, program)):
+            if is_installed(other, place):
+                yield f"{agent} also runs the hooks in {place.path}; an event counts once"
+    elsewhere = "user" if scope == "project" else "project"
+    for place in places_of(agent, elsewhere, at, program)[:1]:
+        if is_installed(agent, place):
+            yield f"also installed in {place.path}; an event counts once"
+
+
+def _shared(agent: str, scope: str, at: Locations) -> bool:
+    """Whether another agent that is installed uses the same skills."""
+    program = our_program()
+    own = [place.path for place in skill_places(agent, scope, at)]
+    return any(
+        other != agent
+        and [place.path for place in skill_places(other, scope, at)] == own
+        and any(is_installed(other, place) for place in places_of(other, scope, at, program))
+        for other in AGENTS
+    )
+
+
+def _try(agent: str, program: str, workspace: Path) -> None:
+    """Run the hook once as the agent does, with an event that asks for nothing."""
+    event = {"hook_event_name": "Notification", "session_id": "installation"}
+    try:
+        tried = subprocess.run(
+            ["sh", "-c", f"{program} hook {agent}"],
+            input=json.dumps(event).encode(),
+            capture_output=True,
+            cwd=workspace,
+            timeout=_TRY_SECONDS,
+            check=False,
+        )
+        answer = tried.stdout.decode("utf-8", "replace").strip()
+        sound = tried.returncode == 0 and isinstance(json.loads(answer or "{}"), dict)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        sound = False
+    if not sound:
+        raise Refused(
+            f"the command {program!r} does not answer as a hook; nothing was changed",
+            hint="check that it runs: holdfast --version",
+        )

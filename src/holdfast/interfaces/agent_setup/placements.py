@@ -1,0 +1,100 @@
+"""Where each agent keeps its settings, and what ours become there: a plan, file by file.
+
+One location per agent and scope, since agents that read several run the hooks of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.own_files import (
+    CLINE_EVENTS,
+    cline_script,
+    goose_manifest,
+    opencode_plugin,
+    skills,
+)
+
+SCOPES = ("project", "user")
+_VERSIONED = ("cursor",)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One file. With `content` it is wholly ours; without, our entries are among others."""
+
+    path: Path
+    content: str | None = None
+    executable: bool = False
+    versioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """What paths are relative to: the workspace, the user's home, and where the environment says
+    an agent keeps its own."""
+
+    workspace: Path
+    home: Path
+    environment: Mapping[str, str]
+
+    def own(self, variable: str, default: str) -> Path:
+        chosen = self.environment.get(variable)
+        return Path(chosen) if chosen else self.home / default
+
+
+def places_of(agent: str, scope: str, at: Locations, program: str) -> list[Place]:
+    """Every file that `install` of an agent is about, skills apart."""
+    root = at.workspace if scope == "project" else None
+    match agent:
+        case "claude-code":
+            base = root / ".claude" if root else at.own("CLAUDE_CONFIG_DIR", ".claude")
+            return [Place(base / "settings.json")]
+        case "codex":
+            base = root / ".codex" if root else at.own("CODEX_HOME", ".codex")
+            return [Place(base / "hooks.json")]
+        case "gemini":
+            return [Place((root or at.home) / ".gemini" / "settings.json")]
+        case "cursor":
+            return [Place((root or at.home) / ".cursor" / "hooks.json", versioned=True)]
+        case "copilot":
+            base = root / ".github" if root else at.own("COPILOT_HOME", ".copilot")
+            return [Place(base / "hooks" / "holdfast.json", _copilot_file(program))]
+        case "opencode":
+            base = root / ".opencode" if root else at.own("XDG_CONFIG_HOME", ".config") / "opencode"
+            return [Place(base / "plugins" / "holdfast.js", opencode_plugin(program))]
+        case "cline":
+            base = root / ".clinerules" / "hooks" if root else at.home / "Documents/Cline/Hooks"
+            script = cline_script(program)
+            return [Place(base / event, script, executable=True) for event in CLINE_EVENTS]
+        case "goose":
+            base = (root or at.home) / ".agents" / "plugins" / "holdfast"
+            hooks = _json({"hooks": entries_of("goose", program)})
+            return [
+                Place(base / "plugin.json", goose_manifest()),
+                Place(base / "hooks" / "hooks.json", hooks),
+            ]
+        case _:
+            raise KeyError(agent)
+
+
+def skill_places(agent: str, scope: str, at: Locations) -> list[Place]:
+    """The skills where the agent looks for them; most share one directory."""
+    root = at.workspace if scope == "project" else at.home
+    base = root / (".claude" if agent == "claude-code" else ".agents") / "skills"
+    if agent == "claude-code" and scope == "user":
+        base = at.own("CLAUDE_CONFIG_DIR", ".claude") / "skills"
+    return [Place(base / name / "SKILL.md", text) for name, text in skills().items()]
+
+
+def _copilot_file(program: str) -> str:
+    return _json({"version": 1, "hooks": entries_of("copilot", program)})
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value, indent=2) + "\n"

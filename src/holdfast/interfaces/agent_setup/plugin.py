@@ -1,0 +1,26 @@
+"""The plug-in directory for Claude Code and Codex, written out where the user wants it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.domain.errors import Refused
+from holdfast.interfaces.agent_setup.own_files import plugin_files
+
+_MANIFEST = ".claude-plugin/plugin.json"
+
+
+def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
+    """The paths that are written. A directory that holds something else is refused."""
+    manifest = target / _MANIFEST
+    if target.exists() and not target.is_dir():
+        raise Refused(f"{target} is not a directory", hint="name one that is new or empty")
+    if target.is_dir() and any(target.iterdir()) and not manifest.is_file():
+        raise Refused(f"{target} holds something else", hint="name one that is new or empty")
+    wanted = plugin_files()
+    if not dry_run:
+        for path, data in wanted.items():
+            place = target / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+    return [target / path for path in wanted]

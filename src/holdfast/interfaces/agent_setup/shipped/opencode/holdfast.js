@@ -1,0 +1,83 @@
+// holdfast: saves the workspace before OpenCode changes it. "holdfast uninstall opencode" removes this file.
+import { spawn } from "node:child_process"
+
+const COMMAND = ["holdfast"]
+const LONGEST_MS = 120000
+
+// Sends one event to the hook; resolves with what the agent has to be told. Never rejects, never throws.
+function send(event) {
+  return new Promise((resolve) => {
+    let said = ""
+    const timer = setTimeout(() => resolve(""), LONGEST_MS)
+    const finish = (text) => {
+      clearTimeout(timer)
+      resolve(text)
+    }
+    try {
+      const [program, ...first] = COMMAND
+      const child = spawn(program, [...first, "hook", "opencode"], {
+        cwd: event.directory,
+        stdio: ["pipe", "pipe", "ignore"],
+      })
+      child.on("error", () => finish(""))
+      child.stdin.on("error", () => {})
+      child.stdout.on("data", (chunk) => {
+        said += chunk
+      })
+      child.on("close", () => {
+        try {
+          finish(JSON.parse(said || "{}").context ?? "")
+        } catch {
+          finish("")
+        }
+      })
+      child.stdin.end(JSON.stringify(event))
+    } catch {
+      finish("")
+    }
+  })
+}
+
+function promptOf(parts) {
+  return (parts ?? [])
+    .filter((part) => part?.type === "text" && typeof part.text === "string")
+    .map((part) => part.text)
+    .join("\n")
+}
+
+export const Holdfast = async ({ directory, worktree }) => {
+  const where = { directory, worktree: worktree ?? directory }
+  const untold = new Map()
+  const remember = (sessionID, text) => {
+    if (text) untold.set(sessionID, text)
+  }
+  return {
+    event: async ({ event }) => {
+      const kind = event?.type
+      if (kind !== "session.created" && kind !== "session.idle" && kind !== "session.deleted") return
+      const about = event.properties ?? {}
+      const sessionID = about.sessionID ?? about.info?.id
+      if (sessionID) await send({ ...where, event: kind, sessionID })
+    },
+    "chat.message": async (input, output) => {
+      const prompt = promptOf(output?.parts)
+      const { sessionID, messageID } = input
+      remember(sessionID, await send({ ...where, event: "chat.message", sessionID, messageID, prompt }))
+    },
+    "tool.execute.before": async (input, output) => {
+      const { tool, sessionID, callID } = input
+      const event = { ...where, event: "tool.execute.before", sessionID, tool, callID, tool_input: output?.args ?? {} }
+      remember(sessionID, await send(event))
+    },
+    "tool.execute.after": async (input, output) => {
+      const { tool, sessionID, callID, args } = input
+      const event = { ...where, event: "tool.execute.after", sessionID, tool, callID, tool_input: args ?? {} }
+      await send({ ...event, metadata: output?.metadata ?? {} })
+      const text = untold.get(sessionID)
+      if (text && output && typeof output.output === "string") {
+        untold.delete(sessionID)
+        output.output += `\n\n${text}`
+      }
+    },
+  }
+}

@@ -1,0 +1,128 @@
+"""`holdfast install`: let an agent's hooks save before it changes anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.agent_setup.installation import Installation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast install AGENT [--project | --user] [--skills] [--dry-run]"
+    parser.description = """\
+Write the hooks that save the workspace before an agent changes it into the settings of AGENT:
+claude-code, codex, gemini, cursor, copilot, opencode, cline or goose. --project (the default)
+writes into the workspace, --user into the home directory, for all projects. Only lines of ours are
+added; comments, order and formatting stay. Running it again changes nothing. The command is tried
+once before anything is written.
+
+--skills adds the skills /checkpoint, /checkpoints, /restore, /rollback, /checkpoint-delete and
+/checkpoint-cleanup. --plugin DIR writes a plug-in for Claude Code and Codex into DIR instead, with
+hooks, skills and the MCP server. --dry-run shows the difference and writes nothing."""
+    parser.epilog = """\
+examples:
+  $ holdfast install claude-code
+  $ holdfast install codex --user --dry-run"""
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="whom to protect")
+    add_scope(parser)
+    parser.add_argument("--skills", action="store_true", help="add skills to call by name")
+    parser.add_argument("--plugin", metavar="DIR", help="write a plug-in directory instead")
+
+
+def add_scope(parser: Parser) -> None:
+    parser.add_argument(
+        "--project", action="store_true", help="in the workspace; this is the default"
+    )
+    parser.add_argument("--user", action="store_true", help="for all projects of the user")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the difference, and write nothing"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.agent_setup.installation import install, require_agent
+
+    agent = require_agent(invocation.all_words)
+    options = invocation.options
+    if options.plugin is not None:
+        return _plugin(invocation, agent)
+    done = install(
+        agent,
+        chosen_scope(invocation),
+        workspace_of(invocation),
+        with_skills=options.skills,
+        dry_run=options.dry_run,
+    )
+    return show(invocation, agent, done, "installed")
+
+
+def chosen_scope(invocation: Invocation) -> str:
+    if invocation.options.project and invocation.options.user:
+        raise UsageError("--project and --user exclude each other")
+    return "user" if invocation.options.user else "project"
+
+
+def workspace_of(invocation: Invocation) -> Path:
+    """The workspace that the directory belongs to, or the directory itself."""
+    from holdfast.bootstrap import nearest_workspace
+
+    return nearest_workspace(invocation.directory) or invocation.directory.absolute()
+
+
+def show(invocation: Invocation, agent: str, done: Installation, word: str) -> int:
+    dry_run = invocation.options.dry_run
+    changed = [change for change in done.changes if change.word != "unchanged"]
+    if invocation.json:
+        invocation.emit(
+            {
+                "agent": agent,
+                "scope": chosen_scope(invocation),
+                "files": [
+                    {"path": str(c.path), "change": c.word, "diff": c.diff} for c in done.changes
+                ],
+                "dry_run": dry_run,
+                "verified": done.verified,
+                "notes": list(done.notes),
+            }
+        )
+        return 0
+    terminal = invocation.terminal
+    if dry_run:
+        for change in changed:
+            terminal.write("".join(visible(line) + "\n" for line in change.diff.splitlines()))
+    else:
+        for change in changed:
+            terminal.line(f"  {change.word:<9} {visible(str(change.path))}")
+    for note in done.notes:
+        terminal.note(f"note: {visible(note)}")
+    if not changed:
+        terminal.line(f"Nothing to do: {agent} is already {word}")
+    elif not dry_run:
+        terminal.line(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
+        if word == "installed":
+            terminal.line(terminal.paint("  start the agent anew; it may ask to trust it", DIM))
+    return 0
+
+
+def _plugin(invocation: Invocation, agent: str) -> int:
+    from holdfast.interfaces.agent_setup.plugin import write_plugin
+
+    if agent not in ("claude-code", "codex"):
+        raise UsageError("plug-ins are for claude-code and codex")
+    target = Path(invocation.options.plugin)
+    written = write_plugin(target, dry_run=invocation.options.dry_run)
+    if invocation.json:
+        paths = [str(path) for path in written]
+        dry_run = invocation.options.dry_run
+        invocation.emit({"agent": agent, "plugin": str(target), "files": paths, "dry_run": dry_run})
+        return 0
+    for path in written:
+        invocation.terminal.line(f"  {visible(str(path))}")
+    return 0

@@ -1,0 +1,29 @@
+"""`holdfast uninstall`: take the hooks of an agent out again."""
+
+from __future__ import annotations
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.commands.install import add_scope, chosen_scope, show, workspace_of
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast uninstall AGENT [--project | --user] [--dry-run]"
+    parser.description = """\
+Take out of the settings of AGENT what holdfast install put in, and nothing else. Files that are
+wholly ours are removed, skills included; files that hold something else keep it as it is.
+Checkpoints stay. --dry-run shows the difference and writes nothing."""
+    parser.epilog = """\
+example:
+  $ holdfast uninstall claude-code"""
+    parser.add_argument("words", nargs="*", metavar="AGENT", help="whose hooks")
+    add_scope(parser)
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.agent_setup.installation import require_agent, uninstall
+
+    agent = require_agent(invocation.all_words)
+    scope, workspace = chosen_scope(invocation), workspace_of(invocation)
+    done = uninstall(agent, scope, workspace, dry_run=invocation.options.dry_run)
+    return show(invocation, agent, done, "uninstalled")

@@ -1,0 +1,366 @@
+"""Hooks are installed for every agent, once, reversibly, and only where they do no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.own_files import plugin_files, skills
+from holdfast.interfaces.cli.verbs import VERBS
+from holdfast.interfaces.hooks.agents import AGENTS
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import recorded
+from tests.interfaces.hooks.workspace_state import state_of
+
+pytestmark = pytest.mark.requirement("HK-1")
+
+PROJECT_FILES = {
+    "claude-code": [".claude/settings.json"],
+    "codex": [".codex/hooks.json"],
+    "gemini": [".gemini/settings.json"],
+    "cursor": [".cursor/hooks.json"],
+    "copilot": [".github/hooks/holdfast.json"],
+    "opencode": [".opencode/plugins/holdfast.js"],
+    "cline": [".clinerules/hooks/PreToolUse", ".clinerules/hooks/UserPromptSubmit"],
+    "goose": [".agents/plugins/holdfast/plugin.json", ".agents/plugins/holdfast/hooks/hooks.json"],
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "app.py").write_text("price = 1\n")
+    return root
+
+
+@pytest.fixture
+def cli(project: Path) -> CommandLine:
+    return CommandLine(project)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_installing_twice_is_once_and_uninstalling_leaves_nothing(
+    agent: str, scope: str, project: Path, cli: CommandLine, own_home: Path
+) -> None:
+    before = (state_of(project), state_of(own_home))
+    shown = cli.json("install", agent, f"--{scope}", "--dry-run")
+    assert (state_of(project), state_of(own_home)) == before
+    assert all(file["change"] == "created" and file["diff"] for file in shown["files"])
+    done = cli.json("install", agent, f"--{scope}")
+    assert done["verified"] is True
+    after = (state_of(project), state_of(own_home))
+    assert (after[0] != before[0], after[1] != before[1]) == (scope == "project", scope == "user")
+    again = cli.json("install", agent, f"--{scope}")
+    assert {file["change"] for file in again["files"]} == {"unchanged"}
+    assert (state_of(project), state_of(own_home)) == after
+    cli.json("uninstall", agent, f"--{scope}")
+    assert (state_of(project), state_of(own_home)) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_hooks_lie_where_the_agent_looks(agent: str, project: Path, cli: CommandLine) -> None:
+    cli.json("install", agent)
+    for path in PROJECT_FILES[agent]:
+        assert (project / path).is_file()
+    if agent == "cline":
+        assert os.access(project / ".clinerules/hooks/PreToolUse", os.X_OK)
+
+
+@pytest.mark.requirement("HK-1", "HK-2")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_installed_command_answers_the_event_it_stands_under(
+    agent: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("install", agent)
+    before = recorded(agent, project, "rm -rf src")[3]
+    command = _command_before_tools(agent, project)
+    done = subprocess.run(
+        ["sh", "-c", command],
+        input=json.dumps(before).encode(),
+        capture_output=True,
+        cwd=project,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert [made["kind"] for made in cli.json("log")] == ["risky", "initial"]
+
+
+def _command_before_tools(agent: str, project: Path) -> str:
+    """What the agent runs before a tool, read from the file as the agent reads it."""
+    if agent == "cline":
+        return str(project / ".clinerules/hooks/PreToolUse")
+    if agent == "opencode":
+        return f"{sys.executable} -m holdfast hook opencode"  # the shim has a test of its own
+    event = {"gemini": "BeforeTool", "cursor": "preToolUse", "copilot": "preToolUse"}.get(
+        agent, "PreToolUse"
+    )
+    settings = json.loads((project / PROJECT_FILES[agent][-1]).read_text())
+    (item,) = settings["hooks"][event]
+    handler = item["hooks"][0] if "hooks" in item else item
+    return str(handler.get("command") or handler["bash"])
+
+
+def test_other_settings_keep_their_bytes(project: Path, cli: CommandLine) -> None:
+    settings = project / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    text = '{\n\t// mine\n\t"model": "opus", // the best\n\t"permissions": {"allow": []},\n}\n'
+    settings.write_text(text)
+    settings.chmod(0o600)
+    cli.json("install", "claude-code")
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o600
+    assert settings.read_text().startswith(text[:-3])
+    cli.json("uninstall", "claude-code")
+    assert settings.read_text() == text
+
+
+def test_a_link_stays_a_link(project: Path, cli: CommandLine, tmp_path: Path) -> None:
+    dotfiles = tmp_path / "dotfiles" / "settings.json"
+    dotfiles.parent.mkdir()
+    dotfiles.write_text('{\n  "a": 1\n}\n')
+    settings = project / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.symlink_to(dotfiles)
+    cli.json("install", "claude-code")
+    assert settings.is_symlink()
+    assert "hooks" in json.loads(dotfiles.read_text())
+    cli.json("uninstall", "claude-code")
+    assert dotfiles.read_text() == '{\n  "a": 1\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"{", "is not valid: line 1"),
+        (b"", "the file is empty"),
+        (b"[1]", "not an object"),
+        (b'{"hooks": {"Stop": 3}}', "hooks.Stop is not a list"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_settings_that_are_not_valid_are_refused_and_stay(
+    content: bytes, reason: str, project: Path, cli: CommandLine
+) -> None:
+    settings = project / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(content)
+    for verb in ("install", "uninstall"):
+        answer = cli("--json", verb, "claude-code")
+        assert answer.status == 5
+        assert reason in answer.error["message"]
+        assert str(settings) in answer.error["message"]
+    assert settings.read_bytes() == content
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is(
+    project: Path, cli: CommandLine, ordinary_permissions: None
+) -> None:
+    settings = project / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+    settings.chmod(0o444)
+    answer = cli("--json", "install", "claude-code")
+    assert (answer.status, "is read-only" in answer.error["message"]) == (5, True)
+    settings.chmod(0o644)
+    settings.parent.chmod(0o555)
+    answer = cli("--json", "install", "claude-code", "--skills")
+    assert (answer.status, "no permission" in answer.error["message"]) == (5, True)
+    settings.parent.chmod(0o755)
+    assert settings.read_text() == "{}"
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo", "dangling link", "parent is a file"])
+def test_what_is_no_settings_file_is_refused(kind: str, project: Path, cli: CommandLine) -> None:
+    place = project / ".claude" / "settings.json"
+    if kind == "parent is a file":
+        place.parent.write_text("x")
+    else:
+        place.parent.mkdir()
+    if kind == "directory":
+        place.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "dangling link":
+        place.symlink_to("nowhere")
+    answer = cli("--json", "install", "claude-code")
+    assert answer.status == 5
+    assert answer.error["hint"]
+
+
+def test_a_script_of_the_user_is_not_overwritten(project: Path, cli: CommandLine) -> None:
+    script = project / ".clinerules" / "hooks" / "PreToolUse"
+    script.parent.mkdir(parents=True)
+    text = "#!/bin/sh\n./guard.sh\n# holdfast: called too\nholdfast hook cline\n"
+    script.write_text(text)
+    answer = cli("--json", "install", "cline")
+    assert answer.status == 5
+    assert "not ours" in answer.error["message"]
+    cli("uninstall", "cline")
+    assert script.read_text() == text
+    assert [path.name for path in script.parent.iterdir()] == ["PreToolUse"]
+
+
+def test_a_command_that_does_not_answer_is_not_installed(
+    project: Path, cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "bin" / "holdfast"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    answer = cli("--json", "install", "claude-code")
+    assert (answer.status, "nothing was changed" in answer.error["message"]) == (5, True)
+    assert not (project / ".claude").exists()
+
+
+def test_agents_that_run_the_hooks_of_others_are_mentioned(cli: CommandLine) -> None:
+    cli.json("install", "claude-code")
+    done = cli.json("install", "cursor")
+    assert any(".claude" in note for note in done["notes"])
+    done = cli.json("install", "claude-code", "--user")
+    assert any("also installed" in note for note in done["notes"])
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("nobody",), ("codex", "cursor"), ("codex", "--user", "--project")]
+)
+def test_a_wrong_request_is_a_usage_error(arguments: tuple[str, ...], cli: CommandLine) -> None:
+    assert cli("install", *arguments).status == 2
+
+
+def test_doctor_has_a_line_for_each_installed_agent(project: Path, cli: CommandLine) -> None:
+    cli.json("install", "claude-code")
+    cli.json("install", "goose")
+    lines = {f["subject"]: f for f in json.loads(cli("--json", "doctor").out)["findings"]}
+    assert lines["claude-code (project)"]["status"] == "ok"
+    assert lines["goose (project)"]["status"] == "ok"
+    settings = project / ".claude" / "settings.json"
+    settings.write_text(settings.read_text().replace('"timeout": 120', '"timeout": 1'))
+    (project / ".agents/plugins/holdfast/hooks/hooks.json").unlink()
+    lines = {f["subject"]: f for f in json.loads(cli("--json", "doctor").out)["findings"]}
+    assert lines["claude-code (project)"]["status"] == "warning"
+    assert lines["goose (project)"]["cure"] == "holdfast install goose --project"
+
+
+@pytest.mark.requirement("CL-4")
+@pytest.mark.parametrize(
+    ("agent", "folder"), [("claude-code", ".claude/skills"), ("codex", ".agents/skills")]
+)
+def test_skills_are_installed_and_removed_with_the_agent(
+    agent: str, folder: str, project: Path, cli: CommandLine
+) -> None:
+    before = state_of(project)
+    cli.json("install", agent, "--skills")
+    names = {path.name for path in (project / folder).iterdir()}
+    assert names == {
+        "checkpoint",
+        "checkpoints",
+        "restore",
+        "rollback",
+        "checkpoint-delete",
+        "checkpoint-cleanup",
+    }
+    cli.json("uninstall", agent)
+    assert state_of(project) == before
+
+
+@pytest.mark.requirement("CL-4")
+def test_skills_that_another_agent_uses_stay(project: Path, cli: CommandLine) -> None:
+    cli.json("install", "codex", "--skills")
+    cli.json("install", "gemini", "--skills")
+    cli.json("uninstall", "codex")
+    assert (project / ".agents/skills/restore/SKILL.md").is_file()
+    cli.json("uninstall", "gemini")
+    assert not (project / ".agents").exists()
+
+
+@pytest.mark.requirement("CL-4", "HK-4")
+def test_a_rollback_is_started_by_the_user_alone_and_restore_is_a_look_first() -> None:
+    texts = skills()
+    fields = {name: _front(text) for name, text in texts.items()}
+    assert all(fields[name]["name"] == name for name in texts)
+    assert all(fields[name]["description"] for name in texts)
+    assert fields["rollback"]["disable-model-invocation"] == "true"
+    assert "--dry-run" in fields["restore"]["allowed-tools"]
+    assert "--yes" not in fields["restore"]["allowed-tools"]
+
+
+def _front(text: str) -> dict[str, str]:
+    _, front, _ = text.split("---\n", 2)
+    return dict(line.split(": ", 1) for line in front.splitlines())
+
+
+@pytest.mark.requirement("CL-4", "HK-4")
+def test_every_command_in_the_skills_exists_and_takes_what_it_is_given(
+    project: Path, cli: CommandLine
+) -> None:
+    import re
+
+    reference = cli.save("begin")
+    (project / "src" / "app.py").write_text("price = 2\n")
+    ran = set()
+    for text in skills().values():
+        for found in re.findall(r"`holdfast ([^`]+)`", text):
+            words = found.replace('"REASON"', "why").replace("PATH", "src/app.py").split()
+            words = [reference if word in ("REF", "ID") else word for word in words]
+            ran.add(words[0])
+            assert words[0] in VERBS
+            answer = cli(*words)
+            assert answer.status in (0, 4), (words, answer)
+            assert answer.status == 0 or words[0] in ("undo", "delete", "restore", "show", "diff")
+            if words[0] == "delete":
+                reference = cli.save("another")
+    assert ran == {"checkpoint", "log", "status", "show", "diff", "restore", "delete", "cleanup",
+                   "stats", "undo"}  # fmt: skip
+
+
+@pytest.mark.requirement("HK-4")
+def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_wanted(
+    project: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    target = tmp_path / "plugin"
+    done = cli.json("install", "claude-code", "--plugin", str(target))
+    assert len(done["files"]) == len(plugin_files())
+    for manifest in (".claude-plugin/plugin.json", ".codex-plugin/plugin.json"):
+        assert _read(target / manifest)["name"] == "holdfast"
+        assert _read(target / manifest)["version"] == _version()
+    assert _read(target / "hooks/hooks.json")["hooks"] == entries_of("claude-code", "holdfast")
+    codex = _read(target / ".codex-plugin/plugin.json")
+    assert _read(target / codex["hooks"])["hooks"] == entries_of("codex", "holdfast")
+    server = _read(target / codex["mcpServers"])["mcpServers"]["holdfast"]
+    assert server == {"command": "holdfast", "args": ["mcp"]}
+    assert {path.name for path in (target / codex["skills"]).iterdir()} == set(skills())
+    other = tmp_path / "full"
+    other.mkdir()
+    (other / "mine").write_text("x")
+    assert cli("install", "codex", "--plugin", str(other)).status == 5
+    assert cli("install", "goose", "--plugin", str(tmp_path / "x")).status == 2
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def _version() -> str:
+    from holdfast import __version__
+
+    return __version__

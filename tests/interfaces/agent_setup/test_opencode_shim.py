@@ -1,0 +1,75 @@
+"""The shim for OpenCode, run by a real JavaScript engine as OpenCode runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+HOST = """
+import { Holdfast } from %(shim)s
+import { rmSync } from "node:fs"
+const directory = %(directory)s
+const hooks = await Holdfast({ directory, worktree: directory })
+const sessionID = "ses_1"
+await hooks.event({ event: { type: "session.created", properties: { info: { id: sessionID } } } })
+await hooks.event({ event: { type: "something.else" } })
+const parts = [{ type: "text", text: "tidy up" }]
+await hooks["chat.message"]({ sessionID, messageID: "m1" }, { message: {}, parts })
+const args = { command: "rm -rf src" }
+await hooks["tool.execute.before"]({ tool: "bash", sessionID, callID: "c1" }, { args })
+rmSync(directory + "/src", { recursive: true })
+const output = { title: "", output: "done", metadata: { exit: 0 } }
+await hooks["tool.execute.after"]({ tool: "bash", sessionID, callID: "c1", args }, output)
+await hooks.event({ event: { type: "session.idle", properties: { sessionID } } })
+console.log(JSON.stringify(output))
+"""
+
+
+@pytest.mark.requirement("HK-1", "HK-2", "HK-4")
+def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "app.py").write_text("price = 1\n")
+    cli = CommandLine(project)
+    cli.json("install", "opencode")
+    shim = project / ".opencode" / "plugins" / "holdfast.js"
+    module = tmp_path / "holdfast.mjs"
+    module.write_text(shim.read_text("utf-8"))
+    assert _run(tmp_path, module, project) == {
+        "title": "",
+        "output": "done",
+        "metadata": {"exit": 0},
+    }
+    made = cli.json("log", "--session", "ses_1")
+    risky = next(found for found in made if found["kind"] == "risky")
+    assert "Before bash: rm -rf src" in risky["reasoning"]
+    assert {found["kind"] for found in made} >= {"initial", "message", "risky"}
+    cli.json("restore", risky["id"], "--session", "ses_1", "--yes")
+    assert (project / "src" / "app.py").read_text() == "price = 1\n"
+
+
+@pytest.mark.requirement("HK-2")
+def test_without_the_command_the_agent_goes_on(tmp_path: Path) -> None:
+    from holdfast.interfaces.agent_setup.own_files import opencode_plugin
+
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    module = tmp_path / "holdfast.mjs"
+    module.write_text(opencode_plugin("/nowhere/holdfast"))
+    assert _run(tmp_path, module, project)["output"] == "done"
+
+
+def _run(tmp_path: Path, module: Path, project: Path) -> dict[str, object]:
+    host = tmp_path / "host.mjs"
+    host.write_text(HOST % {"shim": json.dumps(str(module)), "directory": json.dumps(str(project))})
+    done = subprocess.run(
+        ["node", str(host)], capture_output=True, env=dict(os.environ), check=True, text=True
+    )
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
