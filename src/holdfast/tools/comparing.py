@@ -33,7 +33,7 @@ def diff(bench: Bench, arguments: dict[str, Any]) -> Answer:
         empty = Compared(old.id, new.id if new else None, [], 0, None, True)
         return Answer(f"Nothing differs {sides}{within}.", empty)
     text, complete = None, True
-    lines = [f"{count(len(changes), 'path')} differ {sides}{within}:"]
+    lines = [f"{count(len(changes), 'path differs', 'paths differ')} {sides}{within}:"]
     if arguments["content"]:
         text, complete = _unified(bench, changes, in_workspace=new is None)
         lines.append(text)

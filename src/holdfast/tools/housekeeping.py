@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from blake3 import blake3
+
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision
@@ -81,7 +83,14 @@ def _data(
         bytes_freed=freed_bytes,
         warnings=[one_line(warning) for warning in warnings],
         confirm_token=token,
+        plan_id=None if done else _plan_id(dropped),
     )
+
+
+def _plan_id(dropped: Sequence[Decision]) -> str:
+    """The same for the same checkpoints."""
+    told = " ".join(sorted(decision.checkpoint.id for decision in dropped))
+    return blake3(told.encode()).hexdigest()[:16]
 
 
 def _row(dropped: DroppedCheckpoint) -> str:

@@ -111,7 +111,8 @@ class StepInfo:
 @dataclass(frozen=True, slots=True)
 class Restored:
     """A restore that was previewed or, when `done`, carried out. A preview of something that can be
-    done has a `confirm_token`; what was done has the checkpoint of the state before it."""
+    done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
+    checkpoint of the state before it."""
 
     done: bool
     target: str
@@ -125,6 +126,7 @@ class Restored:
     conflicts: list[PathNote]
     warnings: list[str]
     confirm_token: str | None
+    plan_id: str | None
     safety_checkpoint: str | None
     abandoned_round: str | None = None
     new_round: str | None = None
@@ -177,6 +179,7 @@ class CleanedUp:
     bytes_freed: int
     warnings: list[str]
     confirm_token: str | None
+    plan_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
@@ -144,9 +144,19 @@ def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
 
 
 def fingerprint(plan: RestorePlan) -> bytes:
-    """The same for plans that do the same; every entry counts, with its content and mode."""
-    told = repr((plan.steps, plan.blocked, plan.kept))
+    """The same for plans that do the same to the same: contents and modes count, times do not."""
+    steps = [(s.type.value, s.path, _state(s.before), _state(s.after)) for s in plan.steps]
+    told = repr((steps, plan.blocked, plan.kept))
     return blake3(told.encode("utf-8", "surrogatepass")).digest()
+
+
+def _state(entry: Entry | None) -> tuple[object, ...]:
+    """What `same_state` compares."""
+    if isinstance(entry, FileEntry):
+        return ("file", entry.digest, entry.mode, entry.link)
+    if isinstance(entry, DirectoryEntry):
+        return ("directory", entry.mode)
+    return () if entry is None else ("symlink", entry.target)
 
 
 def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Restored:
@@ -164,6 +174,7 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         conflicts=[],
         warnings=[one_line(warning) for warning in plan.warnings],
         confirm_token=token,
+        plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
     )
 
@@ -198,6 +209,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
         warnings=[one_line(warning) for warning in outcome.warnings],
         confirm_token=None,
+        plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,
     )
     if not outcome.recorded:

@@ -137,7 +137,7 @@ class Invocation:
     def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:
         """The session that was asked for, or the workspace's current one, made if `create`."""
         if create and self.options.session is None:
-            return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
+            return opened.engine.ensure_current_session(lambda: self.fresh_id(opened))
         if create:
             return session_id(self.options.session)
         found = self.session_or_none(opened)
@@ -180,7 +180,8 @@ class Invocation:
 
         self.terminal.line(dumps(value, indent=self.terminal.for_people))
 
-    def _fresh_id(self, opened: OpenWorkspace) -> SessionId:
+    def fresh_id(self, opened: OpenWorkspace) -> SessionId:
+        """For a session that is about to be made."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
         taken = {session.id for session in opened.engine.vault.catalog.sessions()}
         number, name = 1, base

@@ -35,6 +35,7 @@ VERBS: dict[str, str] = {
     "repair": "make a damaged store sound again",
     "cleanup": "drop what the retention rules let go, and free its space",
     "doctor": "find what is wrong around the store, and the cure",
+    "mcp": "serve checkpoints to agents by the Model Context Protocol",
     "completion": "let the shell complete commands, checkpoints and paths",
     "watch": "make checkpoints by itself while somebody works",
     "serve": "run the daemon that keeps workspaces watched, in the foreground",
@@ -48,7 +49,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
     ("Look after the store", ("check", "repair", "doctor")),
     ("Carry away, wipe out", ("export", "import", "purge")),
-    ("Protect an agent", ("install", "uninstall", "hook", "watch", "serve")),
+    ("Protect an agent", ("install", "uninstall", "hook", "mcp", "watch", "serve")),
     ("Set up", ("completion",)),
     ("Try it", ("demo",)),
 )

@@ -48,6 +48,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
     "PATH|REF": (Kind.PATH,),
     "KEY ACTION": (Kind.KEY_ACTION,),
+    "DIR": (Kind.DIRECTORY,),
 }
 # Behind `--` a difference has paths; elsewhere words mean the same there.
 BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}
@@ -71,7 +72,7 @@ class Verb:
 
     @property
     def repeats(self) -> bool:
-        return bool(self.words) and self.words[-1] is Kind.PATH
+        return bool(self.words) and self.words[-1] in (Kind.PATH, Kind.DIRECTORY)
 
 
 def verbs() -> list[Verb]:

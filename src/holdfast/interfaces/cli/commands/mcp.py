@@ -1,0 +1,149 @@
+"""`holdfast mcp`: serve checkpoints to agents by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.mcp.http import HttpPlace
+
+_PORT = 7347
+_WORKSPACE_VARIABLES = ("HOLDFAST_WORKSPACE", "CLAUDE_PROJECT_DIR")
+_SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID")
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast mcp [DIR ...] [--http [--host HOST] [--port N] [--issuer URL ...]]"
+    parser.description = """\
+Serve the tools, resources and prompts of Holdfast to an agent by the Model Context Protocol, over
+standard input and output, or with --http over streamable HTTP. DIRs are the workspaces to serve,
+the first one unless a call names another; without any, HOLDFAST_WORKSPACE, CLAUDE_PROJECT_DIR or
+the current directory. The session is that of --session, of HOLDFAST_SESSION, of
+CLAUDE_CODE_SESSION_ID, or the current one of the workspace.
+
+Over HTTP every request needs a token. On this machine it is the one in the file mcp-token beside
+the stores, which only you can read. With --issuer it is an access token of that authorization
+server, issued for the address --url, with the scopes holdfast:read, holdfast:write,
+holdfast:restore and holdfast:admin.
+
+It needs the extra mcp: pip install 'holdfast[mcp]'."""
+    parser.epilog = """\
+examples:
+  $ claude mcp add holdfast -- holdfast mcp
+  $ holdfast mcp ~/shop ~/api --http --port 7347
+  $ holdfast mcp --http --issuer https://login.example.com --url https://hf.example.com/mcp"""
+    parser.add_argument("words", nargs="*", metavar="DIR", help="workspaces to serve")
+    parser.add_argument("--http", action="store_true", help="serve over HTTP")
+    parser.add_argument(
+        "--host", metavar="HOST", default="127.0.0.1", help="where to listen (default 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        default=str(_PORT),
+        help=f"the port (default {_PORT}; 0: any free one)",
+    )
+    parser.add_argument("--issuer", metavar="URL", help="the authorization server to trust")
+    parser.add_argument("--url", metavar="URL", help="the address that its tokens are issued for")
+    parser.add_argument("--jwks-url", metavar="URL", help="its keys, where it does not tell")
+
+
+def run(invocation: Invocation) -> int:
+    place = _place(invocation)
+    workspaces = _workspaces(invocation)
+    _require_package()
+    # Importing the library makes so many objects that looking for garbage meanwhile is a fifth
+    # of the time until the first answer.
+    import gc
+
+    gc.disable()
+    from holdfast.interfaces.mcp.admission import Admission
+    from holdfast.interfaces.mcp.server import make_server
+    from holdfast.interfaces.mcp.sessions import ServedSessions
+    from holdfast.store.system import SystemClock
+
+    clock = SystemClock()
+    sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
+    server = make_server(sessions, Admission(clock))
+    gc.enable()
+    try:
+        if place is None:
+            from holdfast.interfaces.mcp.stdio import serve_stdio
+
+            serve_stdio(server)
+        else:
+            from holdfast.bootstrap import holdfast_home
+            from holdfast.interfaces.mcp.http import serve_http
+
+            def ready(address: str, token_file: Path | None) -> None:
+                _tell(invocation, address, token_file)
+
+            serve_http(server, place, holdfast_home(os.environ), clock, ready)
+    finally:
+        sessions.close()
+    return 0
+
+
+def _place(invocation: Invocation) -> HttpPlace | None:
+    options = invocation.options
+    if not options.http:
+        if options.issuer or options.url or options.jwks_url:
+            raise UsageError("--issuer, --url and --jwks-url go with --http")
+        return None
+    if not (options.port.isascii() and options.port.isdigit() and int(options.port) < 65536):
+        raise UsageError(f"--port takes a number from 0 to 65535, not {options.port!r}")
+    _require_package()
+    from holdfast.interfaces.mcp.http import HttpPlace
+
+    place = HttpPlace(
+        options.host, int(options.port), options.issuer, options.url, options.jwks_url
+    )
+    place.check()
+    return place
+
+
+def _workspaces(invocation: Invocation) -> list[Path]:
+    """Those that were named, else the one that the environment names, else the directory's."""
+    from holdfast.bootstrap import holdfast_home, nearest_workspace, require_project
+
+    named = [invocation.directory / word for word in invocation.all_words]
+    if not named and invocation.options.directory is None:
+        set_ones = (os.environ.get(name) for name in _WORKSPACE_VARIABLES)
+        named = [Path(value) for value in set_ones if value][:1]
+    if not named:
+        named = [nearest_workspace(invocation.directory) or invocation.directory]
+    home = holdfast_home(os.environ)
+    return [require_project(path, home, force=False) for path in named]
+
+
+def _session(invocation: Invocation) -> str | None:
+    if invocation.options.session is not None:
+        return str(invocation.options.session)
+    return next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), None)
+
+
+def _require_package() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise Refused(
+            "the Model Context Protocol needs a package that is not installed",
+            hint="install it: pip install 'holdfast[mcp]'",
+        )
+
+
+def _tell(invocation: Invocation, address: str, token_file: Path | None) -> None:
+    if invocation.json:
+        token = None if token_file is None else str(token_file)
+        invocation.emit({"url": address, "token_file": token})
+    else:
+        invocation.terminal.line(f"Serving on {address}")
+        if token_file is not None:
+            invocation.terminal.line(f"The token that clients send is in {token_file}")
+    invocation.terminal.flush()

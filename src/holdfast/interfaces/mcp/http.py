@@ -1,0 +1,161 @@
+"""The server over streamable HTTP: on loopback with the local token, elsewhere with an issuer's.
+
+    Host and Origin → bearer token in the Authorization header → scopes → the protocol
+
+A token is taken from the header and nowhere else, and is never logged. Bodies are bounded. What the
+authorization server is, clients learn from the protected-resource metadata (RFC 9728).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import TokenVerifier
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.interfaces.mcp.access_tokens import SignedTokenVerifier
+from holdfast.interfaces.mcp.local_token import LocalTokenVerifier, local_token
+from holdfast.interfaces.mcp.scopes import SCOPES
+from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
+from holdfast.ports.clock import Clock
+
+PATH = "/mcp"
+LARGEST_BODY = 4 * 1024 * 1024
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_WELL_KNOWN = "/.well-known/oauth-protected-resource"
+_DRAIN_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HttpPlace:
+    """Where to listen, and who vouches for clients: with an `issuer` its tokens for `public_url`,
+    without one the local token, and then on loopback only."""
+
+    host: str
+    port: int
+    issuer: str | None = None
+    public_url: str | None = None
+    jwks_url: str | None = None
+
+    def check(self) -> None:
+        if self.issuer is None:
+            if self.public_url is not None or self.jwks_url is not None:
+                raise UsageError(
+                    "--url and --jwks-url go with --issuer",
+                    hint="name the authorization server: --issuer https://…",
+                )
+            if self.host not in _LOOPBACK:
+                raise Refused(
+                    f"listening on {self.host} needs an authorization server",
+                    hint="name one with --issuer and --url, or listen on 127.0.0.1",
+                )
+            return
+        if self.public_url is None:
+            raise UsageError(
+                "--issuer needs --url, the address that tokens are issued for",
+                hint="for example: --url https://holdfast.example.com/mcp",
+            )
+        for url, what in ((self.issuer, "--issuer"), (self.public_url, "--url")):
+            require_safe_url(url, what)
+
+
+def serve_http(
+    server: MCPServer[Any],
+    place: HttpPlace,
+    home: Path,
+    clock: Clock,
+    ready: Callable[[str, Path | None], None],
+) -> None:
+    """Serve until stopped; `ready` is told the address, and the file of the local token."""
+    place.check()
+    with _listen(place) as listening:
+        host, port = listening.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        app, token_file = make_app(server, place, address, home, clock)
+        ready(address, token_file)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_DRAIN_S,
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def make_app(
+    server: MCPServer[Any], place: HttpPlace, address: str, home: Path, clock: Clock
+) -> tuple[ASGIApp, Path | None]:
+    """The application, and the file of the local token if that is what it takes."""
+    resource = place.public_url or address
+    verifier: TokenVerifier
+    token_file = metadata_url = None
+    if place.issuer is None:
+        token, token_file = local_token(home)
+        verifier = LocalTokenVerifier(token, resource)
+    else:
+        keys = SigningKeys(place.issuer, place.jwks_url, clock)
+        verifier = SignedTokenVerifier(place.issuer, resource, keys)
+        metadata_url = build_resource_metadata_url(AnyHttpUrl(resource))
+        for route in create_protected_resource_routes(
+            AnyHttpUrl(resource),
+            [AnyHttpUrl(place.issuer)],
+            scopes_supported=list(SCOPES.values()),
+            resource_name="Holdfast",
+        ):
+            server.custom_route(route.path, ["GET", "OPTIONS"])(route.endpoint)
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=LARGEST_BODY,
+        transport_security=_transport_security(resource),
+    )
+    app = _guarded(app, RequireAuthMiddleware(app, [SCOPES["read"]], metadata_url))
+    backend = BearerAuthBackend(verifier, resource_server_url=AnyHttpUrl(resource))
+    return AuthenticationMiddleware(AuthContextMiddleware(app), backend=backend), token_file
+
+
+def _guarded(app: ASGIApp, guarded: RequireAuthMiddleware) -> ASGIApp:
+    """Everything needs a token, apart from what tells where to get one."""
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        is_open = scope["type"] == "lifespan" or scope["path"].startswith(_WELL_KNOWN)
+        await (app if is_open else guarded)(scope, receive, send)
+
+    return choose
+
+
+def _transport_security(resource: str) -> TransportSecuritySettings:
+    """A browser that was led here by another name, or by another page, is turned away."""
+    parts = urlsplit(resource)
+    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", parts.netloc, f"{parts.hostname}:*"]
+    origins = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=hosts,
+        allowed_origins=[*origins, f"{parts.scheme}://{parts.netloc}"],
+    )
+
+
+def _listen(place: HttpPlace) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise Refused(
+            f"cannot listen on {place.host}, port {place.port}: {error}",
+            hint="choose another port with --port, or 0 for any that is free",
+        ) from None

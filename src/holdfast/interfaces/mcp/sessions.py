@@ -1,0 +1,126 @@
+"""The workspaces that a server serves, and the sessions that it has open.
+
+A server serves the workspaces it was started with and no others, whatever a client asks for: a path
+in a request chooses among them. Sessions are opened when first used and kept, with their open
+previews, up to a bound; the one unused for longest is closed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.domain.errors import NotFound, UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.tools import ToolHandlers
+
+_MOST_OPEN = 16
+
+
+@dataclass(slots=True)
+class _Open:
+    handlers: ToolHandlers
+    users: int = 0
+    stale: bool = False
+
+
+class ServedSessions:
+    """Opens what a request names; safe to use from many threads."""
+
+    def __init__(
+        self,
+        workspaces: Sequence[Path],
+        session_id: str | None,
+        fresh_id: Callable[[OpenWorkspace], SessionId],
+    ) -> None:
+        self._workspaces = [path.expanduser().resolve() for path in workspaces]
+        self._session_id = session_id
+        self._fresh_id = fresh_id
+        self._open: OrderedDict[tuple[Path, str], _Open] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def workspaces(self) -> list[Path]:
+        return list(self._workspaces)
+
+    @contextmanager
+    def handlers(self, workspace: object, session_id: object) -> Iterator[ToolHandlers]:
+        """The tools of a session; of the default ones where nothing is named."""
+        directory = self._workspace(workspace)
+        name = self._session(directory, session_id)
+        used = self._borrow(directory, name)
+        try:
+            yield used.handlers
+        finally:
+            self._give_back(used)
+
+    def forget(self, workspace: object) -> None:
+        """Open the sessions of a workspace anew the next time: its settings have changed."""
+        directory = self._workspace(workspace)
+        with self._lock:
+            for key in [key for key in self._open if key[0] == directory]:
+                self._drop(key)
+
+    def close(self) -> None:
+        with self._lock:
+            for key in list(self._open):
+                self._drop(key)
+
+    def _workspace(self, wanted: object) -> Path:
+        if wanted is None or wanted == "":
+            return self._workspaces[0]
+        served = ", ".join(str(path) for path in self._workspaces)
+        if not isinstance(wanted, str) or "\0" in wanted:
+            raise UsageError(
+                "workspace is not a path", hint=f"leave it out, or use one of these: {served}"
+            )
+        path = Path(wanted).expanduser().resolve()
+        for directory in self._workspaces:
+            if path == directory or directory in path.parents:
+                return directory
+        raise NotFound(
+            f"the workspace {ascii(wanted)[:200]} is not served here",
+            hint=f"leave it out, or use one of these: {served}",
+        )
+
+    def _session(self, directory: Path, wanted: object) -> str:
+        if isinstance(wanted, str) and wanted:
+            return wanted
+        if wanted is not None and wanted != "":
+            raise UsageError("session_id is not a text", hint="leave it out for the default one")
+        if self._session_id is not None:
+            return self._session_id
+        with open_workspace(directory, create=True) as opened:
+            return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
+
+    def _borrow(self, directory: Path, name: str) -> _Open:
+        key = (directory, name)
+        with self._lock:
+            known = self._open.get(key)
+            if known is None:
+                known = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
+                self._open[key] = known
+            self._open.move_to_end(key)
+            known.users += 1
+            for oldest in list(self._open)[: max(len(self._open) - _MOST_OPEN, 0)]:
+                self._drop(oldest)
+        return known
+
+    def _give_back(self, used: _Open) -> None:
+        with self._lock:
+            used.users -= 1
+            if used.stale and used.users == 0:
+                used.handlers.session.close()
+
+    def _drop(self, key: tuple[Path, str]) -> None:
+        """Closed now, or when the last call that uses it has ended."""
+        dropped = self._open.pop(key)
+        dropped.stale = True
+        if dropped.users == 0:
+            dropped.handlers.session.close()

@@ -1,0 +1,129 @@
+"""The keys that an issuer signs tokens with, found by its metadata and kept for a while.
+
+    issuer → its metadata (RFC 8414, else OpenID's) → jwks_uri → keys by id
+
+Keys are asked for again when they are old or a token names one that is not known, but not more
+often than every half minute. An issuer that fails is left alone by a breaker; known keys go on
+being used meanwhile, up to a day.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import jwt
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.mcp.breaker import Breaker
+from holdfast.ports.clock import Clock
+
+_FRESH_NS = 3600 * 10**9
+_USABLE_NS = 24 * 3600 * 10**9
+_AGAIN_NS = 30 * 10**9
+_LARGEST_ANSWER = 1_000_000
+_TIMEOUT_S = 5.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class KeysUnavailable(Exception):
+    """The issuer did not give its keys; what it said stays here."""
+
+
+def require_safe_url(url: str, what: str) -> str:
+    """Keys come over TLS, or from this machine."""
+    parts = urlsplit(url)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        return url
+    raise UsageError(
+        f"{what} is {url!r}, which is not an https address",
+        hint="only addresses of this machine may do without TLS",
+    )
+
+
+class SigningKeys:
+    """The keys of one issuer."""
+
+    def __init__(self, issuer: str, jwks_url: str | None, clock: Clock) -> None:
+        self._issuer = require_safe_url(issuer, "the issuer")
+        self._jwks_url = None if jwks_url is None else require_safe_url(jwks_url, "the key set")
+        self._clock = clock
+        self._breaker = Breaker(clock)
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._fetched_ns: int | None = None
+        self._tried_ns: int | None = None
+        self._lock: anyio.Lock | None = None
+
+    async def key(self, key_id: str | None) -> jwt.PyJWK | None:
+        """The key of that id; the only one there is, for a token that names none."""
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
+            if self._wants_fetch(key_id):
+                await self._fetch()
+        age = self._age()
+        if age is None or age > _USABLE_NS:
+            return None
+        if key_id is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(key_id)
+
+    def _age(self) -> int | None:
+        return None if self._fetched_ns is None else self._clock.monotonic_ns() - self._fetched_ns
+
+    def _wants_fetch(self, key_id: str | None) -> bool:
+        age = self._age()
+        if age is None or age > _FRESH_NS:
+            return self._breaker.allows()
+        known = key_id is None or key_id in self._keys
+        waited = self._tried_ns is None or self._clock.monotonic_ns() - self._tried_ns > _AGAIN_NS
+        return not known and waited and self._breaker.allows()
+
+    async def _fetch(self) -> None:
+        self._tried_ns = self._clock.monotonic_ns()
+        try:
+            async with httpx2.AsyncClient(timeout=_TIMEOUT_S, follow_redirects=False) as client:
+                url = self._jwks_url or await self._discover(client)
+                found = jwt.PyJWKSet.from_dict(await _get(client, url))
+        except (KeysUnavailable, httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError, UsageError):
+            self._breaker.failed()
+            return
+        self._breaker.succeeded()
+        self._keys = {key.key_id: key for key in found.keys}
+        self._fetched_ns = self._clock.monotonic_ns()
+
+    async def _discover(self, client: httpx2.AsyncClient) -> str:
+        parts = urlsplit(self._issuer)
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        for url in (
+            f"{origin}/.well-known/oauth-authorization-server{path}",
+            f"{origin}{path}/.well-known/openid-configuration",
+        ):
+            try:
+                described = await _get(client, url)
+            except KeysUnavailable:
+                continue
+            if described.get("issuer") == self._issuer and "jwks_uri" in described:
+                return require_safe_url(str(described["jwks_uri"]), "the key set")
+        raise KeysUnavailable
+
+
+async def _get(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    content = b""
+    async with client.stream("GET", url) as response:
+        if response.status_code != 200:
+            raise KeysUnavailable
+        async for piece in response.aiter_bytes():
+            content += piece
+            if len(content) > _LARGEST_ANSWER:
+                raise KeysUnavailable
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        raise KeysUnavailable from None
+    if not isinstance(answer, dict):
+        raise KeysUnavailable
+    return answer

@@ -1,0 +1,144 @@
+"""A deed is confirmed by the person where the client can ask, and by a token elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
+
+from holdfast.interfaces.mcp.admission import Admission
+from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.sessions import ServedSessions
+from holdfast.store.system import SystemClock
+from tests.support.hostile_trees import fill
+from tests.support.mcp_servers import Era
+
+pytestmark = pytest.mark.requirement("MC-1")
+
+Answer = Callable[[str], ElicitResult]
+BOTH = pytest.mark.parametrize("era", ["legacy", "auto"])
+
+
+def call_asking(
+    sessions: ServedSessions, era: Era, answer: Answer, name: str, **arguments: Any
+) -> tuple[CallToolResult, list[str]]:
+    """One call by a client that can ask; what it was asked."""
+    asked: list[str] = []
+
+    async def ask(context: object, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message)
+        return answer(params.message)
+
+    async def run() -> CallToolResult:
+        server = make_server(sessions, Admission(SystemClock()))
+        async with Client(server, mode=era, elicitation_callback=ask) as client:
+            return await client.call_tool(name, arguments)
+
+    return anyio.run(run), asked
+
+
+def yes(_: str) -> ElicitResult:
+    return ElicitResult(action="accept", content={"confirm": True})
+
+
+@pytest.fixture
+def broken(sessions: ServedSessions, workspace: Path) -> Path:
+    """A workspace with a good checkpoint and a broken file."""
+    with sessions.handlers(None, None) as handlers:
+        handlers.session.checkpoint("good")
+    fill(workspace / "src" / "app.py", b"broken")
+    return workspace
+
+
+@BOTH
+def test_a_person_who_agrees_has_it_done_in_one_call(
+    sessions: ServedSessions, broken: Path, era: Era
+) -> None:
+    result, asked = call_asking(sessions, era, yes, "checkpoint_restore", ref="HEAD")
+    assert result.structured_content is not None
+    assert result.structured_content["done"] is True
+    assert (broken / "src" / "app.py").read_bytes() == b"print(1)\n"
+    (question,) = asked
+    assert "restore src/app.py" in question
+    assert "confirm_token" not in question
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("action", "content"),
+    [("decline", None), ("cancel", None), ("accept", {"confirm": False})],
+)
+def test_a_person_who_does_not_agree_has_nothing_done(
+    sessions: ServedSessions,
+    broken: Path,
+    era: Era,
+    action: Literal["accept", "decline", "cancel"],
+    content: dict[str, Any] | None,
+) -> None:
+    def no(_: str) -> ElicitResult:
+        return ElicitResult(action=action, content=content)
+
+    result, asked = call_asking(sessions, era, no, "checkpoint_restore", ref="HEAD")
+    assert len(asked) == 1
+    assert not result.is_error
+    assert "did not agree" in result.content[0].text  # type: ignore[union-attr]
+    assert result.structured_content is not None
+    assert result.structured_content["confirm_token"] is None
+    assert (broken / "src" / "app.py").read_bytes() == b"broken"
+
+
+@BOTH
+def test_what_has_changed_while_the_person_thought_is_not_done(
+    sessions: ServedSessions, broken: Path, era: Era
+) -> None:
+    changes = iter([b"changed meanwhile", b"changed once more", b"changed for ever"])
+
+    def late(_: str) -> ElicitResult:
+        fill(broken / "notes.txt", next(changes, b"settled"))
+        return yes("")
+
+    result, asked = call_asking(sessions, era, late, "checkpoint_restore", ref="HEAD")
+    text = result.content[0].text  # type: ignore[union-attr]
+    if era == "legacy":
+        assert "has changed since the preview" in text
+        assert (broken / "src" / "app.py").read_bytes() == b"broken"
+    else:
+        # The question is asked again until what was agreed to is what there is.
+        assert len(asked) > 1
+        assert (broken / "notes.txt").read_bytes() == b"one\n"
+
+
+@BOTH
+def test_nobody_is_asked_when_there_is_nothing_to_do(
+    sessions: ServedSessions, workspace: Path, era: Era
+) -> None:
+    with sessions.handlers(None, None) as handlers:
+        handlers.session.checkpoint("good")
+    result, asked = call_asking(sessions, era, yes, "checkpoint_restore", ref="HEAD")
+    assert asked == []
+    assert "already is" in result.content[0].text  # type: ignore[union-attr]
+
+
+@BOTH
+def test_a_wrong_call_is_corrected_and_nobody_asked(
+    sessions: ServedSessions, broken: Path, era: Era
+) -> None:
+    result, asked = call_asking(sessions, era, yes, "checkpoint_restore", ref="nowhere")
+    assert asked == []
+    assert result.is_error
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["checkpoint_reset", "checkpoint_cleanup"])
+def test_other_deeds_are_asked_about_too(
+    sessions: ServedSessions, broken: Path, era: Era, name: str
+) -> None:
+    result, asked = call_asking(sessions, era, yes, name)
+    assert len(asked) == 1
+    assert result.structured_content is not None
+    assert result.structured_content["done"] is True

@@ -1,0 +1,187 @@
+"""A server takes on so much and no more, and everyone who asks gets an answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from holdfast.domain.errors import Busy
+from holdfast.interfaces.mcp.admission import Admission, weight
+from holdfast.interfaces.mcp.http import LARGEST_BODY
+from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.sessions import ServedSessions
+from holdfast.interfaces.mcp.stdio import LONGEST_LINE
+from tests.support.clocks import StandingClock
+from tests.support.mcp_servers import command, http_server
+
+pytestmark = pytest.mark.requirement("MC-4")
+
+
+def test_a_client_has_its_burst_and_then_its_rate() -> None:
+    clock = StandingClock()
+    admission = Admission(clock, burst=3, per_second=2)
+    for _ in range(3):
+        with admission.admit("ada", None):
+            pass
+    for _ in range(2):
+        with pytest.raises(Busy) as busy, admission.admit("ada", None):
+            pass
+        assert busy.value.hint == "wait 0.50 seconds, then call again"
+    with admission.admit("bob", None):
+        pass
+    clock.pass_seconds(0.5)
+    with admission.admit("ada", None):
+        pass
+    with pytest.raises(Busy), admission.admit("ada", None):
+        pass
+
+
+def test_what_is_in_flight_is_bounded_and_given_back() -> None:
+    admission = Admission(StandingClock(), most_bytes=10_000, most_calls=2)
+    with admission.admit("ada", {"a": "x" * 5000}):
+        with pytest.raises(Busy, match="no room"), admission.admit("ada", {"a": "x" * 5000}):
+            pass
+        with admission.admit("ada", {}), pytest.raises(Busy), admission.admit("ada", {}):
+            pass
+    with pytest.raises(ZeroDivisionError), admission.admit("ada", {"a": "x" * 5000}):
+        _ = 1 / 0
+    with admission.admit("ada", {"a": "x" * 5000}):
+        pass
+
+
+@pytest.mark.parametrize("value", [None, "x" * 1000, {"a": ["x" * 500, {"x" * 500: 1}]}, [[[1]]]])
+def test_a_request_weighs_at_least_its_texts(value: Any) -> None:
+    texts = sum(len(part) for part in json.dumps(value).split('"') if "x" in part)
+    assert weight(value) >= texts
+
+
+def test_a_thousand_calls_at_once_are_all_answered(sessions: ServedSessions) -> None:
+    async def run() -> list[bool]:
+        answers: list[bool] = []
+
+        async def one(client: Client) -> None:
+            result = await client.call_tool("checkpoint_stats", {})
+            answers.append(not result.is_error)
+
+        server = make_server(sessions, Admission(StandingClock(), burst=900))
+        async with Client(server) as client:
+            await client.list_tools()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(1000):
+                    tasks.start_soon(one, client)
+        return answers
+
+    answers = anyio.run(run)
+    assert len(answers) == 1000
+    assert answers.count(False) == 100
+
+
+def test_reading_is_limited_too(sessions: ServedSessions) -> None:
+    async def run() -> None:
+        server = make_server(sessions, Admission(StandingClock(), burst=1))
+        async with Client(server) as client:
+            await client.read_resource("holdfast://timeline")
+            with pytest.raises(MCPError, match="calls a second"):
+                await client.read_resource("holdfast://timeline")
+
+    anyio.run(run)
+
+
+def test_a_call_that_is_cancelled_leaves_everything_in_order(
+    sessions: ServedSessions, workspace: Path
+) -> None:
+    async def run() -> None:
+        server = make_server(sessions, Admission(StandingClock(), most_calls=1))
+        async with Client(server) as client:
+            for _ in range(5):
+                with anyio.move_on_after(0):
+                    await client.call_tool("checkpoint_create", {"reasoning": "cut off"})
+            result = await client.call_tool("checkpoint_create", {"reasoning": "whole"})
+            assert not result.is_error
+
+    anyio.run(run)
+    with sessions.handlers(None, None) as handlers:
+        assert handlers.session.history()[0].intent.reasoning == "whole"
+
+
+def test_a_body_beyond_the_limit_is_refused(workspace: Path) -> None:
+    with http_server(workspace) as server:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "pad": "x" * LARGEST_BODY}
+        assert server.post(body, authorization=f"Bearer {server.token}").status_code == 413
+
+
+def test_lines_that_are_no_requests_do_not_stop_the_server(workspace: Path) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    sent = b"".join(
+        [
+            b"not json\n",
+            b"\xff\xfe\n",
+            b"x" * (3 * LONGEST_LINE) + b"\n",
+            json.dumps(hello).encode() + b"\n",
+        ]
+    )
+    with subprocess.Popen(
+        command(workspace),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline())]
+        while answers[-1].get("id") != 7:
+            answers.append(json.loads(process.stdout.readline()))
+        assert answers[-1]["result"]["serverInfo"]["name"] == "holdfast"
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_sessions_are_kept_up_to_a_bound_and_closed_when_nobody_uses_them(
+    sessions: ServedSessions,
+) -> None:
+    with sessions.handlers(None, "kept") as kept:
+        for number in range(40):
+            with sessions.handlers(None, f"session-{number}") as handlers:
+                handlers.call("checkpoint_stats")
+        assert kept.call("checkpoint_create", {"reasoning": "still open"}).success
+    with sessions.handlers(None, "kept") as again:
+        assert again is not kept
+        assert again.session.checkpoint_count == 1
+
+
+def test_sessions_are_shared_by_threads(sessions: ServedSessions) -> None:
+    begin = threading.Barrier(8)
+    seen: list[object] = []
+
+    def use() -> None:
+        begin.wait()
+        with sessions.handlers(None, None) as handlers:
+            seen.append(handlers)
+            assert handlers.call("checkpoint_stats").success
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 8
+    assert len(set(map(id, seen))) == 1

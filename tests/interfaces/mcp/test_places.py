@@ -1,0 +1,167 @@
+"""Which workspace and which session a call works on, and what is not served."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.ids import SessionId
+from holdfast.interfaces.mcp.admission import Admission
+from holdfast.interfaces.mcp.server import make_server
+from holdfast.interfaces.mcp.sessions import ServedSessions
+from holdfast.store.system import SystemClock
+from tests.support.hostile_trees import fill
+from tests.support.mcp_servers import stdio_client
+
+
+def call(sessions: ServedSessions, name: str, **arguments: Any) -> CallToolResult:
+    async def run() -> CallToolResult:
+        async with Client(make_server(sessions, Admission(SystemClock()))) as client:
+            return await client.call_tool(name, arguments)
+
+    return anyio.run(run)
+
+
+def text_of(result: CallToolResult) -> str:
+    text: str = result.content[0].text  # type: ignore[union-attr]
+    return text
+
+
+@pytest.mark.requirement("MC-1")
+def test_a_call_chooses_among_the_workspaces_that_are_served(
+    workspace: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    fill(other / "file", b"1")
+    served = ServedSessions([workspace, other], "agent", lambda opened: SessionId("x"))
+    inside = str(other / "deep" / "inside")
+    assert not call(served, "checkpoint_create", reasoning="r", workspace=inside).is_error
+    assert call(served, "checkpoint_list").structured_content == {
+        "checkpoints": [],
+        "next_cursor": None,
+    }
+    served.close()
+    with SessionCheckpointer(other, "agent") as session:
+        assert session.checkpoint_count == 1
+
+
+@pytest.mark.requirement("MC-1", "MC-3")
+@pytest.mark.parametrize("wanted", ["/etc", "..", "\0", 7, ["a"], "/tmp/../etc", "~root"])
+def test_nothing_else_is_served(sessions: ServedSessions, wanted: Any) -> None:
+    result = call(sessions, "checkpoint_create", reasoning="r", workspace=wanted)
+    assert result.is_error
+    assert "What to do" in text_of(result)
+
+
+@pytest.mark.requirement("MC-1")
+def test_a_link_out_of_the_workspace_does_not_lead_out(
+    sessions: ServedSessions, workspace: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    fill(outside / "secret", b"s")
+    (workspace / "link").symlink_to(outside)
+    result = call(sessions, "checkpoint_create", reasoning="r", workspace=str(workspace / "link"))
+    assert result.is_error
+
+
+@pytest.mark.requirement("MC-1")
+def test_a_call_names_its_session_and_sessions_do_not_mix(
+    sessions: ServedSessions, workspace: Path
+) -> None:
+    assert not call(sessions, "checkpoint_create", reasoning="r", session_id="one").is_error
+    listed = call(sessions, "checkpoint_list", session_id="two").structured_content
+    assert listed is not None
+    assert listed["checkpoints"] == []
+    for wrong in (7, "\n", "x" * 300):
+        assert call(sessions, "checkpoint_list", session_id=wrong).is_error
+
+
+@pytest.mark.requirement("MC-1")
+def test_without_a_name_the_session_is_that_of_the_command_line(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID"):
+        monkeypatch.delenv(name, raising=False)
+    holdfast = [sys.executable, "-m", "holdfast", "-C", str(workspace)]
+    made = subprocess.run(
+        [*holdfast, "checkpoint", "by hand", "--json"], capture_output=True, check=True
+    )
+
+    async def run() -> CallToolResult:
+        async with stdio_client(workspace) as client:
+            return await client.call_tool("checkpoint_list", {})
+
+    found = anyio.run(run).structured_content
+    assert found is not None
+    assert [one["id"] for one in found["checkpoints"]] == [json.loads(made.stdout)["id"]]
+
+
+@pytest.mark.requirement("MC-1")
+@pytest.mark.parametrize("variable", ["HOLDFAST_WORKSPACE", "CLAUDE_PROJECT_DIR"])
+def test_the_environment_of_the_agent_names_workspace_and_session(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    from mcp.client.stdio import StdioServerParameters
+
+    monkeypatch.setenv(variable, str(workspace))
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "of-the-agent")
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "holdfast", "mcp"],
+        env=dict(os.environ),
+        cwd=str(tmp_path),
+    )
+
+    async def run() -> CallToolResult:
+        async with Client(server) as client:
+            return await client.call_tool("checkpoint_stats", {})
+
+    stats = anyio.run(run).structured_content
+    assert stats is not None
+    assert (stats["workspace"], stats["session_id"]) == (str(workspace), "of-the-agent")
+
+
+@pytest.mark.requirement("MC-1")
+def test_changed_settings_hold_from_the_next_call_on(sessions: ServedSessions) -> None:
+    call(sessions, "checkpoint_create", reasoning="r")
+    settings = {"retention": {"manual": {"most": 1}}}
+    assert not call(sessions, "checkpoint_auto_configure", settings=settings).is_error
+    for number in range(4):
+        call(sessions, "checkpoint_create", reasoning=f"step {number}")
+    preview = call(sessions, "checkpoint_cleanup").structured_content
+    assert preview is not None
+    assert preview["total_dropped"] > 0
+
+
+@pytest.mark.requirement("MC-2")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["mcp", "missing-directory"],
+        ["mcp", "--issuer", "https://x.example"],
+        ["mcp", "--http", "--port", "many"],
+        ["mcp", "--http", "--host", "0.0.0.0"],
+        ["mcp", "--http", "--port", "99999"],
+        ["mcp", "/"],
+    ],
+)
+def test_what_cannot_be_served_is_said_at_once(workspace: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "-C", str(workspace), "--json", *arguments],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode in (2, 4, 5)
+    assert json.loads(done.stderr)["error"]["message"]
+    assert done.stdout == ""
