@@ -131,10 +131,13 @@ class ComponentRestore:
         chosen: Sequence[tuple[str, str]],
         *,
         best_effort: bool,
+        present: Checkpoint | None = None,
     ) -> None:
+        """`present` is what was captured just now, where that is not the safety checkpoint."""
         self._vault = vault
         self._target = target
         self._safety = safety
+        self._present = present or safety
         self._best_effort = best_effort
         modes = dict(chosen)
         self._chosen = [(c, modes[c.name]) for c in vault.components.all() if c.name in modes]
@@ -156,7 +159,7 @@ class ComponentRestore:
                 self._failed(name, mode, str(error), component)
 
     def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
-        present = state_of(self._vault.objects, self._safety, component.name)
+        present = state_of(self._vault.objects, self._present, component.name)
         request = _request(self._vault, self._target, state, present, mode)
         self._begun.append(component)
         guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
@@ -191,7 +194,9 @@ class ComponentRestore:
         state = state_of(self._vault.objects, self._safety, component.name)
         if state is None or state.failure is not None:
             return "what was there before was not captured"
-        request = _request(self._vault, self._safety, state, None, EXACT)
+        # Of each part there is what was there before, or what was just brought about.
+        begun = state_of(self._vault.objects, self._target, component.name)
+        request = _request(self._vault, self._safety, state, begun, EXACT)
         try:
             guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
         except Refusal as error:

@@ -116,9 +116,10 @@ def _restore_again(
     saved = save_present(vault, scanner, request)
     safety = _with_later_work(vault, safety, request.goal, saved.scan)
     plan = make_plan(vault, saved.scan, request.goal, paths=journal.paths)
+    present = None
     if journal.components:
         # Somebody may have used git, say, since the crash: what is there now is kept as well.
-        add_safety_row(vault, safety, safety.tree, capture=True)
+        present = add_safety_row(vault, safety, safety.tree, capture=True)
         steps = plan_components(vault, goal, request.components)
         plan = with_component_steps(plan, steps)
     scanner.remember(saved.scan)
@@ -130,6 +131,7 @@ def _restore_again(
         safety,
         token=journal.token,
         head_before=journal.head_before,
+        present=present,
     )
 
 

@@ -181,9 +181,10 @@ def carry_out(
     token: str,
     head_before: CheckpointId | None,
     unlocked: Unlocked | None = None,
+    present: Checkpoint | None = None,
 ) -> RestoreOutcome:
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
-    recovery."""
+    recovery, which captured the components once more: `present`."""
     journal = _first_journal(request, plan, safety, token, head_before)
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
@@ -207,6 +208,7 @@ def carry_out(
             safety,
             without_blocked(plan.components),
             best_effort=request.best_effort,
+            present=present,
         )
         try:
             executor.apply(plan.steps)
