@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.components.installed import InstalledComponents
+from holdfast.component_makers import components_of
 from holdfast.domain.errors import (
     InvalidSetting,
     NoSpace,
@@ -20,7 +20,7 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
-from holdfast.domain.settings import USER_ONLY, Settings, check_setting, make_settings
+from holdfast.domain.settings import NOT_FROM_PROJECT, Settings, check_setting, make_settings
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.faults import store_trouble, translate_os_error
@@ -146,7 +146,7 @@ def open_workspace(
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
-        components = InstalledComponents(settings.components, environment)
+        components = components_of(settings, environment, store)
         vault = replace(_vault(directory, fs, store, clock, settings), components=components)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
@@ -349,7 +349,7 @@ def gather_settings(
     for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
         for key, value in _read_toml(path, link_flags).items():
             try:
-                if key in USER_ONLY and path is project_file:
+                if key in NOT_FROM_PROJECT and path is project_file:
                     raise InvalidSetting(
                         f"{key} is not taken from a project", hint=f"set it in {user_file}"
                     )

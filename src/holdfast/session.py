@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
@@ -207,6 +207,18 @@ class SessionCheckpointer:
         """Moments of this session that say it, best first; with `everywhere` of all sessions."""
         wanted = None if everywhere else self._id
         return self._engine.search(query, session_id=wanted, limit=limit)
+
+    def set_agent_state(self, agent_id: str, state: Mapping[str, Any] | None) -> None:
+        """Let every further checkpoint hold what an agent says about itself; None for no longer."""
+        from holdfast.session_parts.agent_states import set_agent_state
+
+        set_agent_state(self._open, self._id, agent_id, state)
+
+    def agent_states(self) -> dict[str, dict[str, Any]]:
+        """What each agent gave last, or what a restore brought back."""
+        from holdfast.session_parts.agent_states import agent_states
+
+        return agent_states(self._open, self._id)
 
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
         """Changed paths between two checkpoints (default: the first one and HEAD)."""

@@ -6,7 +6,7 @@ in every save nor cost the time of looking through all packages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.domain.component_states import EXACT, valid_component_name
 from holdfast.ports.component import Component
@@ -15,10 +15,17 @@ GROUP = "holdfast.components"
 
 
 class InstalledComponents:
-    """Loads each component once, when it is asked for."""
+    """Loads each component once, when it is asked for. `makers` makes those of Holdfast that need
+    more than the environment."""
 
-    def __init__(self, names: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        environment: Mapping[str, str],
+        makers: Mapping[str, Callable[[], Component]],
+    ) -> None:
         self._names = names
+        self._makers = makers
         self._environment = environment
         self._loaded: list[Component] | None = None
         self._missing: list[str] = []
@@ -38,6 +45,8 @@ class InstalledComponents:
             from holdfast.components.git.component import GitComponent
 
             return GitComponent(self._environment)
+        if name in self._makers:
+            return self._makers[name]()
         try:
             return _plugged_in(name)
         except Exception as error:  # whatever a plug-in does, files are still saved

@@ -107,6 +107,12 @@ def _file(value: Any) -> str:
     return value
 
 
+def _agent_state(value: Any) -> tuple[str, ...]:
+    from holdfast.domain.agent_patterns import parse_agent_state  # late: few settings are patterns
+
+    return parse_agent_state(value)
+
+
 def _retention(value: Any) -> Any:
     from holdfast.domain.retention import parse_rules  # late: few settings are rules
 
@@ -149,7 +155,7 @@ class Settings:
         "the place of the one before it",
     )
     components: tuple[str, ...] = _setting(
-        ("git",),
+        ("git", "agents"),
         _component_names,
         "parts of state that are saved besides files; a name that is not built in is a plug-in",
     )
@@ -200,6 +206,11 @@ class Settings:
     daemon_idle: float = _setting(
         30.0, _minutes, "minutes without work after which the daemon ends; 0 for never; user's file"
     )
+    agent_state: tuple[str, ...] = _setting(
+        (),
+        _agent_state,
+        "files that belong to agents: names of agents, and patterns; not taken from a project",
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
@@ -208,6 +219,9 @@ class Settings:
 USER_ONLY = frozenset({"key_file", "daemon_idle"})
 """Neither a project nor a store may say which key of the user's is to be used; and of the daemon
 there is one, whatever the workspace."""
+
+NOT_FROM_PROJECT = USER_ONLY | {"agent_state"}
+"""Somebody else's project may not say what outside of it is read and written."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
@@ -242,6 +256,7 @@ _EXAMPLES = {
     "end_of_day": '"18:00" or "" for never',
     "daemon_idle": "30 or 0 for never",
     "watch": '"on", "off" or "paranoid"',
+    "agent_state": '["claude-code", "~/.notes/**/*.md"]',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

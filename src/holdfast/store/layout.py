@@ -14,6 +14,7 @@ $HOLDFAST_HOME/
     stat-cache.db               speeds up scans (may be lost)
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
+    agent-states                what agents gave through the library, as they gave it last
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.suspect               the same for story.db: only after a failed sync of it
@@ -99,6 +100,9 @@ class StoreLayout:
     @property
     def search_lock(self) -> Path:
         return self.directory / "search.lock"
+
+    def agent_states(self) -> Path:
+        return self.directory / "agent-states"
 
     @property
     def journal(self) -> Path:

@@ -151,6 +151,15 @@ class StorePlace:
         with store_trouble("finishing a removal"):
             sync_directory(self._fs, os.fsencode(self._layout.directory))
 
+    def has_agent_states(self) -> bool:
+        return os.path.lexists(self._layout.agent_states)
+
+    def read_agent_states(self) -> bytes | None:
+        return self._read(self._layout.agent_states)
+
+    def write_agent_states(self, data: bytes) -> None:
+        self._write(self._layout.agent_states, data)
+
     def _read(self, path: Path) -> bytes | None:
         """One of the small files that say what is under way; they name paths and digests, so in
         an encrypted store each is sealed, with its own name as the context."""

@@ -1,0 +1,42 @@
+"""Putting together the components that a workspace takes part with: part of the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.components.installed import InstalledComponents
+from holdfast.domain.sessions import SessionStatus
+
+if TYPE_CHECKING:
+    from holdfast.domain.settings import Settings
+    from holdfast.ports.component import Component
+    from holdfast.store.local_store import LocalStore
+
+
+def components_of(
+    settings: Settings, environment: Mapping[str, str], store: LocalStore
+) -> InstalledComponents:
+    """Nothing is imported before a component is asked for."""
+
+    def agents() -> Component:
+        from holdfast.components.agents.component import AgentsComponent
+        from holdfast.store.agent_states import StoredAgentStates
+
+        return AgentsComponent(
+            settings.agent_state,
+            environment,
+            StoredAgentStates(store),
+            stores=store.directory.parent.parent,
+            sessions=lambda: _active_sessions(store),
+        )
+
+    return InstalledComponents(settings.components, environment, {"agents": agents})
+
+
+def _active_sessions(store: LocalStore) -> list[str]:
+    return [
+        session.id if session.agent is None else f"{session.id} ({session.agent})"
+        for session in store.catalog.sessions()
+        if session.status is SessionStatus.ACTIVE
+    ]

@@ -1,0 +1,214 @@
+"""The state of agents as a part of a checkpoint: files by pattern, and what the library was given.
+
+What a save does not need is imported by what does: most workspaces have no agent state at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.errors import StoreDamaged
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    ComponentPreview,
+    ComponentProblem,
+    ContentSink,
+    RestoreOf,
+)
+
+if TYPE_CHECKING:
+    from holdfast.components.agents.states import Given
+    from holdfast.components.agents.walking import Roots
+    from holdfast.domain.agent_patterns import Pattern
+    from holdfast.ports.agent_states import AgentStates
+
+NAME = "agents"
+_SHOWN = 5
+
+
+class AgentsComponent:
+    """`chosen` is the setting `agent_state`, `given` what agents said through the library, `stores`
+    where Holdfast keeps its own files, `sessions` tells which sessions have not ended."""
+
+    name = NAME
+    order = 50
+    restored_by_default = True
+    modes = (EXACT,)
+
+    def __init__(
+        self,
+        chosen: Sequence[str],
+        environment: Mapping[str, str],
+        given: AgentStates,
+        *,
+        stores: Path | None = None,
+        sessions: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._chosen = chosen
+        self._environment = environment
+        self._given = given
+        self._stores = stores
+        self._sessions = sessions
+
+    def applies(self, workspace: Path) -> bool:
+        return bool(self._chosen) or self._given.exist()
+
+    def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        from holdfast.components.agents.capturing import capture
+
+        patterns = self._patterns(request.workspace)
+        return capture(request, sink, self._roots(request.workspace), patterns, self._said())
+
+    def describe(self, state: ComponentState) -> Sequence[str]:
+        facts = state.facts
+        lines = []
+        if facts["files"]:
+            lines.append(f"{_count(facts['files'], 'file')}, {facts['bytes']:,} bytes")
+        if facts["given"]:
+            named = ", ".join(_clean(f"{agent} ({session})") for session, agent in facts["given"])
+            lines.append(f"{_count(len(facts['given']), 'agent')}: {named}")
+        return [*(lines or ["nothing that agents remember"]), *facts["left_out"]]
+
+    def plan(self, request: RestoreOf) -> ComponentPreview:
+        from holdfast.components.agents.restoring import Restoring
+        from holdfast.components.agents.walking import shown
+
+        patterns = self._patterns(request.workspace)
+        roots = self._roots(request.workspace)
+        steps = Restoring(request, roots, patterns, everything_known=True).steps()
+        actions = [f"write {shown(*kept.place)}" for kept, _ in steps.write]
+        actions += [f"make {shown(*kept.place)}/" for kept in steps.make]
+        actions += [f"remove {shown(*entry.place)}" for entry in steps.remove]
+        actions += [f"change the mode of {shown(*kept.place)}" for kept in steps.change_mode]
+        actions += self._given_actions(request)
+        warnings = []
+        if steps.beyond:
+            some = ", ".join(shown(*place) for place in steps.beyond[:_SHOWN])
+            warnings.append(
+                f"{_count(len(steps.beyond), 'path')} left alone, because agent_state does not "
+                f"name them any more: {some}"
+            )
+        if actions:
+            warnings += self._active(request.workspace)
+        return ComponentPreview(tuple(actions), tuple(warnings))
+
+    def restore(self, request: RestoreOf) -> None:
+        from holdfast.components.agents.restoring import Restoring
+
+        patterns = self._patterns(request.workspace)
+        try:
+            Restoring(request, self._roots(request.workspace), patterns).run()
+        except OSError as error:
+            named = "" if error.filename is None else f" ({error.filename!r:.200})"
+            raise ComponentProblem(
+                f"the files of agents could not be written: {error.strerror}{named}"
+            ) from error
+        self._restore_given(request)
+
+    def verify(self, request: RestoreOf) -> Sequence[str]:
+        from holdfast.components.agents.restoring import Restoring
+        from holdfast.components.agents.states import encode_given
+
+        patterns = self._patterns(request.workspace)
+        found = list(Restoring(request, self._roots(request.workspace), patterns).differences())
+        if encode_given(self._said()) != encode_given(_target_given(request)):
+            found.append("what agents gave is not as it was")
+        return found
+
+    def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
+        """Nothing is kept outside of the store."""
+
+    def _restore_given(self, request: RestoreOf) -> None:
+        from holdfast.components.agents.states import GIVEN, encode_given
+        from holdfast.domain.digests import digest_of
+
+        target, said = _target_given(request), self._said()
+        if encode_given(target) == encode_given(said):
+            return
+        known = None if request.present is None else request.present.content(GIVEN)
+        if said and (known is None or known.digest != digest_of(encode_given(said))):
+            raise ComponentProblem(
+                "an agent gave a new state meanwhile, which was left alone; restore again"
+            )
+        self._given.replace(target)
+
+    def _given_actions(self, request: RestoreOf) -> list[str]:
+        target, said = _target_given(request), self._said()
+        places = sorted(
+            {
+                (session, agent)
+                for given in (target, said)
+                for session in given
+                for agent in given[session]
+            }
+        )
+        return [
+            f"set back what the agent {_clean(agent)} gave in {_clean(session)}"
+            for session, agent in places
+            if target.get(session, {}).get(agent) != said.get(session, {}).get(agent)
+        ]
+
+    def _said(self) -> Given:
+        try:
+            return self._given.load()
+        except StoreDamaged as error:
+            raise ComponentProblem(error.message) from None
+
+    def _active(self, workspace: Path) -> list[str]:
+        from holdfast.components.agents.activity import running_agents
+
+        lines = [
+            f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
+            for agent, process in running_agents(workspace)
+        ]
+        return lines + [
+            f"the session {_clean(text)} has not ended: its agent may still use what it remembers"
+            for text in self._sessions()
+        ]
+
+    def _patterns(self, workspace: Path) -> list[Pattern]:
+        from holdfast.components.agents.presets import preset
+        from holdfast.domain.agent_patterns import AGENTS, parse_pattern
+
+        texts: list[str] = []
+        for entry in self._chosen:
+            own = preset(entry, workspace, self._environment) if entry in AGENTS else (entry,)
+            texts += [text for text in own if text not in texts]
+        try:
+            return [parse_pattern(text) for text in texts]
+        except ValueError as error:
+            raise ComponentProblem(f"agent_state: {error}") from None
+
+    def _roots(self, workspace: Path) -> Roots:
+        from holdfast.components.agents.walking import Roots
+
+        home = self._environment.get("HOME", "")
+        return Roots(
+            os.fsencode(workspace),
+            os.fsencode(home) if os.path.isabs(home) else None,
+            None if self._stores is None else os.fsencode(self._stores),
+        )
+
+
+def _target_given(request: RestoreOf) -> Given:
+    from holdfast.components.agents.states import GIVEN, decode_given
+
+    try:
+        return decode_given(b"".join(request.contents.read(GIVEN)))
+    except KeyError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise ComponentProblem(f"what agents had given is unusable: {error}") from None
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)[:200]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

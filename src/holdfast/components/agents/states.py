@@ -1,0 +1,128 @@
+"""What a checkpoint says about the state of agents, as values.
+
+    index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link or directory
+    entry/<digest>   a file's bytes, a link's target, a directory's mode; digest of its place
+    given            {session: {agent: state}}, as the library was given it
+
+The name of an entry's content follows from its place, so that a state tells what it holds of a
+place without its index. Both may come from an imported bundle: every place is checked here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from holdfast.components.agents.walking import Entry, Place
+from holdfast.domain.agent_patterns import Root
+from holdfast.domain.digests import digest_of
+from holdfast.domain.paths import STAGING_PREFIX, from_text, is_safe_name, to_text
+from holdfast.ports.component import ComponentProblem, ContentSource
+
+INDEX = "index"
+GIVEN = "given"
+LARGEST_INDEX_BYTES = 64 << 20
+
+
+class Kind(StrEnum):
+    FILE = "file"
+    LINK = "link"
+    DIRECTORY = "directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One entry as a checkpoint holds it."""
+
+    root: Root
+    path: tuple[bytes, ...]
+    kind: Kind
+    mode: int
+    mtime_ns: int
+
+    @property
+    def place(self) -> Place:
+        return self.root, self.path
+
+    @property
+    def content(self) -> str:
+        return content_name(self.place)
+
+
+def content_name(place: Place) -> str:
+    root, path = place
+    return f"entry/{digest_of(root.encode() + b'/' + b'/'.join(path)).hex()[:40]}"
+
+
+def kind_of(entry: Entry) -> Kind:
+    if entry.target is not None:
+        return Kind.LINK
+    return Kind.DIRECTORY if entry.is_directory else Kind.FILE
+
+
+def directory_content(mode: int) -> bytes:
+    return b"%o" % mode
+
+
+def encode_index(entries: Iterable[Entry]) -> bytes:
+    rows = [
+        [
+            entry.root.value,
+            to_text(b"/".join(entry.path)),
+            kind_of(entry).value,
+            entry.mode,
+            entry.status.st_mtime_ns if kind_of(entry) is Kind.FILE else 0,
+        ]
+        for entry in entries
+    ]
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
+def read_index(contents: ContentSource) -> dict[Place, Kept]:
+    """`ComponentProblem` when this is nothing that a capture would have made."""
+    try:
+        pieces = contents.read(INDEX)
+    except KeyError:
+        return {}
+    data = b""
+    for piece in pieces:
+        data += piece
+        if len(data) > LARGEST_INDEX_BYTES:
+            raise ComponentProblem("the list of what agents remembered is unusable: it is too long")
+    try:
+        kept = [_kept(*row) for row in json.loads(data)]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ComponentProblem(f"the list of what agents remembered is unusable: {error}") from None
+    return {entry.place: entry for entry in kept}
+
+
+def _kept(root: Any, path: Any, kind: Any, mode: Any, mtime_ns: Any) -> Kept:
+    names = tuple(from_text(path).split(b"/"))
+    if not all(is_safe_name(name) and not name.startswith(STAGING_PREFIX) for name in names):
+        raise ValueError(f"{path!r:.80} is not a place that may be written")
+    if type(mode) is not int or mode & ~0o1777:
+        raise ValueError(f"{path!r:.80} has no usable mode")
+    if type(mtime_ns) is not int or not 0 <= mtime_ns < 1 << 63:
+        raise ValueError(f"{path!r:.80} has no usable time")
+    return Kept(Root(root), names, Kind(kind), mode, mtime_ns)
+
+
+Given = Mapping[str, Mapping[str, Any]]
+
+
+def encode_given(given: Given) -> bytes:
+    return json.dumps(given, separators=(",", ":"), sort_keys=True).encode()
+
+
+def decode_given(data: bytes) -> dict[str, dict[str, Any]]:
+    """`ValueError` when this is not what `encode_given` makes."""
+    given = json.loads(data)
+    if not isinstance(given, dict):
+        raise ValueError("it is no object")
+    for agents in given.values():
+        if not isinstance(agents, dict) or not all(isinstance(s, dict) for s in agents.values()):
+            raise ValueError("a state is no object")
+    return given

@@ -1,0 +1,247 @@
+"""Finding what patterns reach, without ever following a link.
+
+    from each root, name by name: directories that a pattern can still go through are entered by
+    handle → what a pattern names, and everything below it, is reported with its status
+
+Nothing is listed where a pattern names the next step. What cannot be looked at is a problem with a
+reason, never an omission in silence. Git's own directories and Holdfast's stores are passed over
+whatever a pattern says: each has keepers of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.domain.agent_patterns import Pattern, Root
+from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, to_text
+
+MOST_ENTRIES = 50_000
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEEPEST = 100
+
+Path = tuple[bytes, ...]
+Place = tuple[Root, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that a pattern reaches: a regular file, a link, or a directory."""
+
+    root: Root
+    path: Path
+    status: os.stat_result
+    target: bytes | None = None
+
+    @property
+    def place(self) -> Place:
+        return self.root, self.path
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.status.st_mode)
+
+    @property
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def mode(self) -> int:
+        """Without setuid and setgid, which the memory of an agent has no use for."""
+        return stat.S_IMODE(self.status.st_mode) & 0o1777
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """Another value whenever it was changed or exchanged."""
+        s = self.status
+        return s.st_dev, s.st_ino, s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns
+
+
+@dataclass(slots=True)
+class Walk:
+    """Everything that was found, in order; what was passed over on purpose, and what could not be
+    looked at."""
+
+    entries: list[Entry] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class Roots:
+    """Where the three roots are on this machine, and the directory that no walk enters: the one
+    with Holdfast's own stores."""
+
+    def __init__(self, workspace: bytes, home: bytes | None, stores: bytes | None) -> None:
+        self.forbidden = _identity(stores)
+        self._paths: Mapping[Root, bytes | None] = {
+            Root.WORKSPACE: workspace,
+            Root.HOME: None if home is None else os.path.realpath(home),
+            Root.SYSTEM: b"/",
+        }
+
+    @contextmanager
+    def opened(self, root: Root) -> Iterator[int]:
+        path = self._paths[root]
+        if path is None:
+            raise FileNotFoundError("no home directory is known")
+        # The root itself may be reached through links: the user chose it, or the system did.
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def directory(self, root: Root, path: Path, *, make: bool = False) -> Iterator[int]:
+        """A handle on a directory below a root, entered name by name; with `make`, one that is
+        missing is made, closed to others."""
+        with self.opened(root) as start:
+            fd = os.dup(start)
+            try:
+                for name in path:
+                    if make:
+                        _make_directory(fd, name)
+                    entered = os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+                    os.close(fd)
+                    fd = entered
+                yield fd
+            finally:
+                os.close(fd)
+
+
+def _identity(path: bytes | None) -> tuple[int, int] | None:
+    if path is None:
+        return None
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _make_directory(dir_fd: int, name: bytes) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=dir_fd)
+        os.fsync(dir_fd)
+
+
+def shown(root: Root, path: Path) -> str:
+    """A place for people, on one line."""
+    text = to_text(b"/".join(path))
+    start = {Root.WORKSPACE: "", Root.HOME: "~/", Root.SYSTEM: "/"}[root]
+    return "".join(c if c.isprintable() else "?" for c in start + text)
+
+
+def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
+    found = Walk()
+    for root in Root:
+        chosen = [pattern for pattern in patterns if pattern.root is root]
+        if not chosen:
+            continue
+        try:
+            with roots.opened(root) as fd:
+                start = [(pattern, pattern.start()) for pattern in chosen]
+                _Walker(found, root, roots.forbidden).enter(fd, (), start)
+        except OSError as error:
+            found.problems.append(
+                f"{shown(root, ()) or 'the workspace'}: {error.strerror or error}"
+            )
+    found.entries.sort(key=lambda entry: entry.place)
+    return found
+
+
+_Standing = list[tuple[Pattern, frozenset[int]]]
+
+
+class _Walker:
+    """One root's part of a walk."""
+
+    def __init__(self, found: Walk, root: Root, forbidden: tuple[int, int] | None) -> None:
+        self._found = found
+        self._root = root
+        self._forbidden = forbidden
+        self._full = False
+
+    def enter(self, fd: int, path: Path, standing: _Standing) -> None:
+        for name in _names(fd, standing):
+            if name == GIT_DIRECTORY or name.startswith(STAGING_PREFIX):
+                continue
+            further = [(p, reached) for p, at in standing if (reached := p.step(at, name))]
+            if not further or self._is_full():
+                continue
+            here = (*path, name)
+            try:
+                self._look(fd, here, further)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._problem(here, f": {error.strerror}")
+
+    def _is_full(self) -> bool:
+        if len(self._found.entries) < MOST_ENTRIES:
+            return False
+        if not self._full:
+            self._full = True
+            self._found.problems.append(
+                f"more than {MOST_ENTRIES:,} files belong to agents: the rest was left out; "
+                "name fewer in agent_state"
+            )
+        return True
+
+    def _problem(self, path: Path, text: str) -> None:
+        self._found.problems.append(shown(self._root, path) + text)
+
+    def _leave_out(self, path: Path, text: str) -> None:
+        self._found.left_out.append(shown(self._root, path) + text)
+
+    def _look(self, dir_fd: int, path: Path, standing: _Standing) -> None:
+        status = os.stat(path[-1], dir_fd=dir_fd, follow_symlinks=False)
+        belongs = any(pattern.is_full(positions) for pattern, positions in standing)
+        if stat.S_ISDIR(status.st_mode):
+            if belongs:
+                self._found.entries.append(Entry(self._root, path, status))
+            self._enter_directory(dir_fd, path, status, standing)
+        elif stat.S_ISLNK(status.st_mode):
+            if belongs:
+                target = os.readlink(path[-1], dir_fd=dir_fd)
+                self._found.entries.append(Entry(self._root, path, status, target))
+            elif any(p.next_names(at) is not None for p, at in standing):
+                self._leave_out(
+                    path,
+                    " is a link, and links are not followed; "
+                    "name the directory that it leads to in agent_state",
+                )
+        elif belongs and stat.S_ISREG(status.st_mode):
+            self._found.entries.append(Entry(self._root, path, status))
+        elif belongs:
+            self._leave_out(path, " is no file and was left out")
+
+    def _enter_directory(
+        self, dir_fd: int, path: Path, status: os.stat_result, standing: _Standing
+    ) -> None:
+        if (status.st_dev, status.st_ino) == self._forbidden:
+            self._leave_out(path, " holds Holdfast's own stores and was left out")
+            return
+        if len(path) > _DEEPEST:
+            self._problem(path, ": directories are nested too deeply")
+            return
+        entered = os.open(path[-1], DIRECTORY_FLAGS, dir_fd=dir_fd)
+        try:
+            self.enter(entered, path, standing)
+        finally:
+            os.close(entered)
+
+
+def _names(fd: int, standing: _Standing) -> list[bytes]:
+    """Those worth looking at: only the ones that patterns name, where they do."""
+    wanted: set[bytes] = set()
+    for pattern, positions in standing:
+        names = pattern.next_names(positions)
+        if names is None:
+            return sorted(os.fsencode(name) for name in os.listdir(fd))
+        wanted |= names
+    return sorted(wanted)

@@ -1,0 +1,112 @@
+"""Which paths belong to the state of agents: patterns below the workspace, the home or the root.
+
+A pattern is `~/...`, `/...`, or a path inside of the workspace. `*`, `?` and `[...]` stand for a
+part of one name, `**` for any number of directories. A directory that a pattern names belongs with
+everything in it. What a pattern does not reach is never read and never written.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.paths import from_text
+
+AGENTS = ("claude-code", "codex", "gemini", "cursor", "copilot", "opencode", "cline", "goose")
+"""Agents whose own places are known; each name stands for the patterns of that agent."""
+
+ANY_DEPTH = b"**"
+_WILD = re.compile(rb"[*?\[]")
+_LONGEST_PATTERN = 4096
+
+
+class Root(StrEnum):
+    """What a pattern begins at."""
+
+    WORKSPACE = "workspace"
+    HOME = "home"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern, cut into names."""
+
+    root: Root
+    names: tuple[bytes, ...]
+
+    def start(self) -> frozenset[int]:
+        """Where a match stands before the first name; further positions come from `step`."""
+        return self._with_skipped({0})
+
+    def step(self, positions: frozenset[int], name: bytes) -> frozenset[int]:
+        """Where a match can stand after one more name; nowhere when it fails."""
+        end = len(self.names)
+        reached = set()
+        for position in positions:
+            if position == end or self.names[position] == ANY_DEPTH:
+                reached.add(position)  # everything below belongs, or any directory may be passed
+            elif fnmatch.fnmatchcase(name, self.names[position]):
+                reached.add(position + 1)
+        return self._with_skipped(reached)
+
+    def _with_skipped(self, positions: set[int]) -> frozenset[int]:
+        for position in sorted(positions):
+            while position < len(self.names) and self.names[position] == ANY_DEPTH:
+                position += 1
+                positions.add(position)
+        return frozenset(positions)
+
+    def is_full(self, positions: frozenset[int]) -> bool:
+        return len(self.names) in positions
+
+    def next_names(self, positions: frozenset[int]) -> frozenset[bytes] | None:
+        """The only names that can go on, or None when the directory has to be listed."""
+        names = set()
+        for position in positions:
+            if position == len(self.names) or _WILD.search(self.names[position]):
+                return None
+            names.add(self.names[position])
+        return frozenset(names)
+
+    def matches(self, path: Iterable[bytes]) -> bool:
+        positions = self.start()
+        for name in path:
+            positions = self.step(positions, name)
+        return self.is_full(positions)
+
+
+def parse_pattern(text: str) -> Pattern:
+    """`ValueError` says what is wrong with it."""
+    if not text.strip() or len(text) > _LONGEST_PATTERN or set(text) & {"\0", "\n"}:
+        raise ValueError(f"{text!r:.80} is not a pattern")
+    root, rest = Root.WORKSPACE, text
+    if text.startswith("~/"):
+        root, rest = Root.HOME, text[2:]
+    elif text.startswith("~"):
+        raise ValueError(f"{text!r} names another user's home; write the full path")
+    elif text.startswith("/"):
+        root, rest = Root.SYSTEM, text[1:]
+    names = tuple(from_text(name) for name in rest.split("/") if name not in ("", "."))
+    if not names or b".." in names:
+        raise ValueError(f"{text!r} does not name anything below its beginning")
+    if any(ANY_DEPTH in name and name != ANY_DEPTH for name in names):
+        raise ValueError(f"in {text!r}, ** has to stand alone between slashes")
+    if root is not Root.WORKSPACE and _WILD.search(names[0]):
+        raise ValueError(f"{text!r} reaches everything; begin with the name of a directory")
+    return Pattern(root, names)
+
+
+def parse_agent_state(value: object) -> tuple[str, ...]:
+    """The setting `agent_state`: names of agents, and patterns."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError(f"expects a list of patterns and of agents ({', '.join(AGENTS)})")
+    for entry in value:
+        if not isinstance(entry, str):
+            raise ValueError(f"{entry!r} is not a pattern")
+        if entry not in AGENTS:
+            parse_pattern(entry)
+    return tuple(value)

@@ -1,0 +1,139 @@
+"""Agent state through the library: set, saved with a checkpoint, restored together, undone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import InvalidSetting, StoreDamaged, UsageError
+from tests.support.encrypted_stores import files_with, make_encrypted
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (workspace / "code.py").write_text("v1")
+    return workspace
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def choose(workspace: Path, *entries: str) -> None:
+    with open_workspace(workspace, create=True) as opened:
+        opened.engine.set_setting("agent_state", list(entries))
+
+
+@pytest.mark.requirement("AG-1")
+def test_files_memory_and_given_state_are_restored_together_and_undone(
+    workspace: Path, home: Path
+) -> None:
+    memory = (
+        home
+        / ".claude/projects"
+        / "".join(c if c.isalnum() and c.isascii() else "-" for c in str(workspace))
+    )
+    memory = memory / "memory"
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("uses tabs")
+    choose(workspace, "claude-code")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.set_agent_state("planner", {"memory": ["a"], "context": {"step": 1}})
+        before = session.save_checkpoint("before")
+        assert not before.checkpoint.partial
+        (workspace / "code.py").write_text("v2")
+        (memory / "MEMORY.md").write_text("uses spaces")
+        (memory / "new.md").write_text("new")
+        session.set_agent_state("planner", {"memory": ["a", "b"]})
+        session.set_agent_state("reviewer", {})
+        plan = session.plan_restore(before.checkpoint.id)
+        [step] = [step for step in plan.components if step.name == "agents"]
+        assert any("MEMORY.md" in text for text in step.actions)
+        assert any("the session s has not ended" in text for text in plan.warnings)
+        session.restore(before.checkpoint.id)
+        assert (workspace / "code.py").read_text() == "v1"
+        assert (memory / "MEMORY.md").read_text() == "uses tabs"
+        assert not (memory / "new.md").exists()
+        assert session.agent_states() == {"planner": {"memory": ["a"], "context": {"step": 1}}}
+        session.undo()
+        assert (memory / "MEMORY.md").read_text() == "uses spaces"
+        assert (memory / "new.md").read_text() == "new"
+        assert session.agent_states() == {"planner": {"memory": ["a", "b"]}, "reviewer": {}}
+
+
+@pytest.mark.requirement("AG-1", "CP-8")
+def test_what_an_agent_gave_is_durable_and_seen_by_its_own_session_alone(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "one") as session:
+        session.set_agent_state("a", {"n": 1})
+    with SessionCheckpointer(workspace, "two") as other:
+        assert other.agent_states() == {}
+        other.set_agent_state("a", {"n": 2})
+        other.set_agent_state("a", None)
+        assert other.agent_states() == {}
+    with SessionCheckpointer(workspace, "one") as session:
+        assert session.agent_states() == {"a": {"n": 1}}
+        file = session.save() / "agent-states"
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.write_bytes(b"[1]")
+        with pytest.raises(StoreDamaged, match="unusable"):
+            session.agent_states()
+        outcome = session.save_checkpoint("files are saved all the same")
+        assert outcome.checkpoint.partial
+
+
+@pytest.mark.requirement("AG-1")
+@pytest.mark.parametrize(
+    ("agent", "state"),
+    [
+        ("", {}),
+        ("a\n", {}),
+        ("x" * 200, {}),
+        ("a", {"n": float("nan")}),
+        ("a", {"n": object()}),
+        ("a", ["no mapping"]),
+        ("a", {"text": "x" * (17 << 20)}),
+    ],
+)
+def test_what_is_no_state_is_refused_and_nothing_stored(
+    workspace: Path, agent: str, state: Any
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(UsageError):
+            session.set_agent_state(agent, state)
+        assert session.agent_states() == {}
+
+
+@pytest.mark.requirement("AG-1", "ST-6")
+def test_what_agents_gave_cannot_be_read_in_an_encrypted_store(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key"
+    make_encrypted(workspace, key)
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
+    with SessionCheckpointer(workspace, "s") as session:
+        session.set_agent_state("agent", {"secret": "unmistakable words"})
+        session.checkpoint("with a secret")
+        assert list(files_with(session.save(), b"unmistakable")) == []
+        assert session.agent_states() == {"agent": {"secret": "unmistakable words"}}
+
+
+@pytest.mark.requirement("AG-1")
+def test_a_project_cannot_say_what_outside_of_it_is_read(workspace: Path) -> None:
+    (workspace / ".holdfast").mkdir()
+    config = {"agent_state": ["~/.ssh"]}
+    (workspace / ".holdfast/config.toml").write_text(
+        "\n".join(f"{key} = {json.dumps(value)}" for key, value in config.items())
+    )
+    with pytest.raises(InvalidSetting, match="agent_state is not taken from a project"):
+        SessionCheckpointer(workspace, "s")
