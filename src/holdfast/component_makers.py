@@ -1,4 +1,4 @@
-"""Putting together the components that a workspace takes part with: part of the composition root."""
+"""Putting together the components that take part in a workspace: part of the composition root."""
 
 from __future__ import annotations
 

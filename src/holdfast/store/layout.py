@@ -101,6 +101,7 @@ class StoreLayout:
     def search_lock(self) -> Path:
         return self.directory / "search.lock"
 
+    @property
     def agent_states(self) -> Path:
         return self.directory / "agent-states"
 
