@@ -218,6 +218,26 @@ def test_a_file_that_came_later_can_only_be_restored_as_a_whole(
         session.restore_checkpoint("initial", ["nowhere"], hunks=[1])
 
 
+def test_what_is_not_captured_says_why(session: SessionCheckpointer) -> None:
+    file = _saved(session, OLD, NEW)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(Refused, match="the present one is not saved: special file"):
+        session.restore_checkpoint("initial", ["file"], hunks=[1])
+    assert file.is_fifo()
+
+
+def test_an_ignored_file_that_the_checkpoint_has_can_be_restored_by_hunk(
+    session: SessionCheckpointer,
+) -> None:
+    file = _saved(session, OLD, NEW)
+    fill(session.workspace / ".gitignore", b"file\n")
+    session.restore_checkpoint("initial", ["file"], hunks=[2])
+    assert file.read_bytes() == WITHOUT_SECOND
+    session.undo()
+    assert file.read_bytes() == NEW
+
+
 @pytest.mark.parametrize("hunk", [0, 4, -1, "0123456789ab"])
 def test_a_hunk_that_does_not_exist_is_named_with_those_that_do(
     session: SessionCheckpointer, hunk: int | str

@@ -27,7 +27,7 @@ from holdfast.domain.hunk_choice import (
 )
 from holdfast.domain.hunks import Hunk
 from holdfast.domain.ids import Digest, short
-from holdfast.domain.paths import basename, to_text
+from holdfast.domain.paths import basename, is_within, to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import replace_entries
 from holdfast.engine.compare.changed_content import StoredContent, WorkspaceContent
@@ -187,6 +187,11 @@ def _both_sides(
     old, new = entry_at(load, target.tree, path), entry_at(load, scan.tree, path)
     if isinstance(old, FileEntry) and isinstance(new, FileEntry):
         return old, new
+    if new is None and (why := _left_out(scan, path)) is not None:
+        raise Refused(
+            f"{to_text(path)} cannot be compared: the present one is not saved: {why}",
+            hint="let it be captured; see what is left out: holdfast status --skipped",
+        )
     if isinstance(old, DirectoryEntry) or isinstance(new, DirectoryEntry):
         raise UsageError(f"{to_text(path)} is a directory", hint="name one file of it")
     if old is None and new is None:
@@ -199,6 +204,11 @@ def _both_sides(
     if old is None:
         raise _whole_only(target, path, "was added since that checkpoint")
     raise _whole_only(target, path, "was removed since that checkpoint")
+
+
+def _left_out(scan: Scan, path: bytes) -> str | None:
+    """Why the scan did not take a path that may be there."""
+    return next((s.describe() for s in scan.skipped if is_within(path, s.path)), None)
 
 
 def _text_diff(

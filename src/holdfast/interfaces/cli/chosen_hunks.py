@@ -45,7 +45,7 @@ def choose(
 def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
     """What is taken back: lines with a plus go, lines with a minus return."""
     for hunk in hunks:
-        show_lines(terminal, hunk_lines(hunk.hunk, hunk.number))
+        show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number}: "))
 
 
 def hunks_as_json(hunks: Sequence[NumberedHunk]) -> list[dict[str, Any]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
@@ -60,23 +61,17 @@ def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
         yield Change(change.path, ChangeType.ADDED, None, change.new)
 
 
-def with_numbers(
-    hunks: Iterable[Hunk], *, wanted: bool = True
-) -> Iterator[tuple[int | None, Hunk]]:
-    """Each hunk with the number to restore it by; without one where there is no choice."""
+def with_labels(
+    difference: Difference, change: Change, hunks: Iterable[Hunk]
+) -> Iterator[tuple[str, Hunk]]:
+    """Each hunk with the number to restore it by; without one where there is no choice. Another
+    context makes other hunks, so the label says which it was."""
+    how = "" if difference.context == DEFAULT_CONTEXT else f" of -U{difference.context}"
     coming = iter(hunks)
-    first = next(coming, None)
-    if first is None:
-        return
-    second = next(coming, None)
-    if second is None or not wanted:
-        yield None, first
-    else:
-        yield 1, first
-    if second is None:
-        return
-    for number, hunk in enumerate(chain([second], coming), 2):
-        yield number if wanted else None, hunk
+    first = list(islice(coming, 2))
+    wanted = difference.has_numbers(change) and len(first) > 1
+    for number, hunk in enumerate(chain(first, coming), 1):
+        yield f"hunk {number}{how}: " if wanted else "", hunk
 
 
 def notes(change: Change) -> list[str]:

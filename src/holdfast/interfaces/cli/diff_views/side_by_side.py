@@ -23,7 +23,7 @@ from holdfast.interfaces.cli.diff_views.difference import (
     content_note,
     notes,
     one_kind_each,
-    with_numbers,
+    with_labels,
 )
 from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.terminal import Terminal, visible_bytes, visible_line
@@ -76,7 +76,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
             console.print(Text(f"  {note}", style="dim"))
             continue
         name = visible_bytes(change.path)
-        for caption, hunk in _captioned(content, difference.has_numbers(change)):
+        for caption, hunk in _captioned(difference, change, content):
             console.print(Text(caption, style="cyan"))
             console.print(_table(hunk, name, terminal.width, theme))
 
@@ -105,10 +105,11 @@ def _heading(terminal: Terminal, console: Console, change: Change) -> None:
     console.print(text)
 
 
-def _captioned(content: ContentDiff, has_numbers: bool) -> Iterator[tuple[str, Hunk]]:
+def _captioned(
+    difference: Difference, change: Change, content: ContentDiff
+) -> Iterator[tuple[str, Hunk]]:
     if content.kind != "notebook":
-        for number, hunk in with_numbers(content.hunks(), wanted=has_numbers):
-            label = f"hunk {number}: " if number is not None else ""
+        for label, hunk in with_labels(difference, change, content.hunks()):
             yield label + visible_line(hunk.header()), hunk
         return
     for cell in content.cells:

@@ -19,7 +19,7 @@ from holdfast.interfaces.cli.diff_views.difference import (
     mode_change,
     notes,
     one_kind_each,
-    with_numbers,
+    with_labels,
 )
 from holdfast.interfaces.cli.terminal import (
     BOLD,
@@ -104,9 +104,8 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
             for hunk in content.hunks():
                 yield from (line for line in _lines(hunk) if line.style != "note")
         else:
-            wanted = difference.has_numbers(change)
-            for number, hunk in with_numbers(content.hunks(), wanted=wanted):
-                yield from hunk_lines(hunk, number)
+            for label, hunk in with_labels(difference, change, content.hunks()):
+                yield from hunk_lines(hunk, label)
 
 
 def _is_link(change: Change) -> bool:
@@ -141,10 +140,9 @@ def _with_file_names(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> Iterator[
         yield from hunk_lines(hunk)
 
 
-def hunk_lines(hunk: Hunk, number: int | None = None) -> Iterator[Line]:
+def hunk_lines(hunk: Hunk, label: str = "") -> Iterator[Line]:
     """A hunk as a patch has it; for people with the number to restore it by."""
-    label = b"hunk %d: " % number if number is not None else b""
-    yield Line("hunk", label + hunk.header())
+    yield Line("hunk", label.encode() + hunk.header())
     yield from _lines(hunk)
 
 
