@@ -22,6 +22,7 @@ from holdfast.store.catalog.migrations import MIGRATIONS, Migration, migrate
 from holdfast.store.layout import FORMAT
 from holdfast.store.sqlite_connection import connect
 from tests.fixtures.make_store import SESSION, describe
+from tests.interfaces.cli.command_line import run
 from tests.store.tree_pictures import picture
 
 pytestmark = pytest.mark.requirement("ST-8")
@@ -103,6 +104,22 @@ def test_a_store_goes_on_being_used(workspace: Path) -> None:
         assert (workspace / "new").read_bytes() == b"new"
         assert session.get("later").id == saved
         assert session.undo().restored_to
+
+
+@pytest.mark.requirement("SE-10")
+def test_every_store_can_be_walked_through_without_touching_its_workspace(workspace: Path) -> None:
+    before = describe(workspace)
+    answer = run("-C", str(workspace), "--session", SESSION, "--json", "replay", "--patch")
+    assert (answer.status, answer.err) == (0, "")
+    steps = answer.json["steps"]
+    assert [(step["action"], step["name"]) for step in steps] == [
+        ("checkpoint", "first"),
+        ("checkpoint", "second"),
+        ("restore", None),
+        ("checkpoint", "third"),
+    ]
+    assert all(step["damage"] is None for step in steps)
+    assert describe(workspace) == before
 
 
 @pytest.mark.parametrize("create", [True, False])

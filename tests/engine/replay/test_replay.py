@@ -21,7 +21,7 @@ from holdfast.engine.listing import entry_at
 from holdfast.engine.replay.replay import Replay
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, composed
-from tests.support.hostile_trees import fill
+from tests.support.hostile_trees import fill, git
 from tests.support.tree_hash import debris, describe
 
 pytestmark = pytest.mark.requirement("SE-10")
@@ -188,6 +188,20 @@ def test_the_messages_up_to_each_state_are_there(tmp_path: Path) -> None:
             replay.back()
             assert replay.messages() == ()
             assert replay.new_messages() == ()
+
+
+def test_what_was_saved_besides_files_is_told(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    git(workspace, "init", "--initial-branch", "trunk")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("before the branch")
+        git(workspace, "checkout", "-b", "experiment")
+        session.checkpoint("on the branch")
+        with session.replay() as replay:
+            assert any(name == "git" and "experiment" in said for name, said in replay.components())
+            replay.back()
+            assert any(name == "git" and "trunk" in said for name, said in replay.components())
 
 
 def _lose(workspace: Path, *digests: Digest) -> None:

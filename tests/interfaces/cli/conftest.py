@@ -29,3 +29,17 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def cli(project: Path) -> CommandLine:
     return CommandLine(project)
+
+
+@pytest.fixture
+def told(cli: CommandLine) -> CommandLine:
+    """Three checkpoints and a restore."""
+    cli.save("the first one", "--name", "first")
+    app = cli.workspace / "src" / "app.py"
+    app.write_text("def main():\n    return 2\n")
+    cli.save("the second one", "--name", "second", "--confidence", "0.95", "--goal", "speed")
+    for number in range(60):
+        (cli.workspace / f"made-{number:02}").write_text(f"{number}\n")
+    cli.save("the third one", "--name", "third")
+    assert cli("restore", "first", "--yes").status == 0
+    return cli

@@ -126,11 +126,14 @@ class Replay:
     def read(self, path: str) -> bytes:
         return b"".join(self.chunks(path))
 
-    def messages(self) -> Sequence[Message]:
-        """What had been said when this state was saved; empty where nobody recorded it."""
+    def messages(self, newest: int | None = None) -> Sequence[Message]:
+        """What had been said when this state was saved, or the newest of it; empty where nobody
+        recorded it."""
         self._require_open()
         last = self.step.checkpoint.message_index
-        return () if last is None else self._messages(0, last)
+        if last is None:
+            return ()
+        return self._messages(0 if newest is None else max(last + 1 - newest, 0), last)
 
     def new_messages(self) -> Sequence[Message]:
         """Those of them that came with this step."""
@@ -148,6 +151,13 @@ class Replay:
         return AgentState(
             found.intent, round_name(found.round), found.message_index, found.tool_use_id
         )
+
+    def components(self) -> list[tuple[str, str]]:
+        """What was saved besides files, such as git and an agent's memory: name and line each."""
+        from holdfast.engine.components.describing import describe_components
+
+        self._require_open()
+        return describe_components(self._vault, self.step.checkpoint)
 
     def materialise(self, path: str = "") -> Path:
         """A path of the state as files on disk that cannot be written, with all below it.

@@ -46,8 +46,8 @@ def run(invocation: Invocation) -> int:
     from holdfast.engine.replay.replay import Replay
 
     words = invocation.at_most(1, "one checkpoint")
-    # Passive: not even an interrupted restore is put right by looking at what was.
-    with invocation.open(passive=True) as opened:
+    # Not even an interrupted restore is put right by looking at what was.
+    with invocation.open(recover=False) as opened:
         session_id = invocation.session(opened)
         vault = opened.engine.vault
         start = opened.engine.resolve(session_id, words[0] if words else "HEAD")

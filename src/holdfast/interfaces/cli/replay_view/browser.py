@@ -5,6 +5,7 @@ draw what the position, the page and the scroll say → wait for a key → chang
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from holdfast.engine.replay.replay import Replay
@@ -67,14 +68,15 @@ class Browser:
         before = self._replay.position
         self._moves[key]()
         if self._replay.position != before:
-            self._top = 0
+            self._turn_to(self._page)
         elif before == 0 and key in ("p", "left", "g"):
             self._note = "this is the first step"
         else:
             self._note = "this is the last step"
 
     def _turn_to(self, page: str) -> None:
-        self._page, self._top = page, 0
+        """Of a conversation the end is what matters; everything else is read from the top."""
+        self._page, self._top = page, sys.maxsize if page == "messages" else 0
 
     def _scroll(self, key: str) -> None:
         whole = max(self._body_lines() - 1, 1)

@@ -85,12 +85,14 @@ def _step(vault: Vault, replay: Replay, *, patch: bool, head: str | None) -> dic
         "round": state.round,
         "message_index": state.message_index,
         "tool_use_id": state.tool_use_id,
+        "components": None,
         "changes": None,
         "messages": None,
         "damage": None,
     }
     try:
         told["changes"] = list(_changes(vault, replay, patch=patch))
+        told["components"] = [{"name": name, "said": said} for name, said in replay.components()]
         told["messages"] = [_message(message) for message in replay.new_messages()]
     except HoldfastError as error:
         told["damage"] = error.to_dict()

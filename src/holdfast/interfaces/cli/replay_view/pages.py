@@ -38,6 +38,7 @@ from holdfast.interfaces.cli.wording import ago, count, percent
 
 MOST_LINES = 20_000
 _LONGEST_LINE = 2_000
+_MOST_MESSAGES = 200
 _TAB = 4
 _CHANGE_COLOURS = {"added": GREEN, "removed": RED, "modified": YELLOW, "renamed": CYAN}
 _ROLE_COLOURS = {"user": CYAN, "assistant": GREEN}
@@ -99,7 +100,16 @@ class Pages:
             )
             yield ScreenLine(f"tool {visible(said)}", (DIM,))
         yield ScreenLine("")
-        yield from self._changed_paths()
+        # Each on its own: damage to the one is no reason not to show the other.
+        for part in (self._components, self._changed_paths):
+            try:
+                yield from part()
+            except HoldfastError as error:
+                yield from _trouble(error, width)
+
+    def _components(self) -> Iterator[ScreenLine]:
+        for name, said in self._replay.components():
+            yield ScreenLine(f"{visible(name)}: {visible(said)}", (BLUE,))
 
     def _facts(self, found: Checkpoint) -> Iterator[ScreenLine]:
         intent, state = found.intent, self._replay.agent_state()
@@ -152,9 +162,11 @@ class Pages:
                 yield ScreenLine(f"{entry.mode:04o} {entry.size:>12} {name}")
 
     def messages(self, width: int) -> Iterator[ScreenLine]:
-        messages = self._replay.messages()
+        messages = self._replay.messages(newest=_MOST_MESSAGES)
         if not messages:
             yield ScreenLine("nothing that was said is known here", (DIM,))
+        elif messages[0].index:
+            yield ScreenLine(f"… {count(messages[0].index, 'earlier message')}", (DIM,))
         for message in messages:
             yield from self._message(message, width)
 

@@ -27,6 +27,7 @@ _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
 _BEGIN_PICTURE, _END_PICTURE = "\x1b[?2026h", "\x1b[?2026l"
 _LONGEST_ESCAPE_S = 0.05
 _READ_BYTES = 1024
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RESIZED = "resized"
 GONE = "gone"
 
@@ -54,8 +55,10 @@ class Screen:
         before = termios.tcgetattr(self._keyboard)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
+        # A signal that comes just before the wait would else be seen only after the next key.
+        woken_before = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         handlers = {
-            number: signal.signal(number, self._wake)
+            number: signal.signal(number, _take_note)
             for number in (signal.SIGWINCH, signal.SIGCONT)
         }
         try:
@@ -63,14 +66,18 @@ class Screen:
             self._write(_ENTER)
             yield
         finally:
+            # Whoever is impatient presses Ctrl-C twice: the second one waits until this is done.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
             with contextlib.suppress(OSError):
                 self._write(_LEAVE)
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+            signal.set_wakeup_fd(woken_before)
             os.close(self._wake_read)
             os.close(self._wake_write)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def _set_modes(self) -> None:
         """Keys at once and unseen. Ctrl-Z is not taken: it would leave the terminal like this."""
@@ -80,10 +87,6 @@ class Screen:
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
         modes[6][termios.VSUSP] = b"\0"
         termios.tcsetattr(self._keyboard, termios.TCSADRAIN, modes)
-
-    def _wake(self, number: int, frame: FrameType | None) -> None:
-        with contextlib.suppress(OSError):  # full: it is going to be read anyway
-            os.write(self._wake_write, b"c" if number == signal.SIGCONT else b"w")
 
     @property
     def size(self) -> tuple[int, int]:
@@ -113,7 +116,7 @@ class Screen:
         return self._waiting.pop(0)
 
     def _woken(self) -> str:
-        if b"c" in os.read(self._wake_read, _READ_BYTES):
+        if signal.SIGCONT in os.read(self._wake_read, _READ_BYTES):
             # Stopped and continued: the shell has used the terminal meanwhile.
             self._set_modes()
             self._write(_ENTER)
@@ -137,6 +140,10 @@ class Screen:
         data = text.encode("utf-8", "replace")
         while data:
             data = data[os.write(self._display, data) :]
+
+
+def _take_note(number: int, frame: FrameType | None) -> None:
+    """That it came is read from the wake-up handle; without a handler nothing would be there."""
 
 
 def cut(text: str, columns: int) -> str:
