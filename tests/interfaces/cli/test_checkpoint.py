@@ -26,6 +26,7 @@ KEYS = [
     "elapsed_ms",
     "warnings",
     "partial",
+    "degraded",
 ]
 
 

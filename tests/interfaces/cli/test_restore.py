@@ -22,6 +22,7 @@ KEYS = [
     "elapsed_ms",
     "kept",
     "warnings",
+    "components",
     "dry_run",
 ]
 

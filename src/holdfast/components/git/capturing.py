@@ -38,14 +38,12 @@ from holdfast.components.git.operation_files import (
 from holdfast.components.git.plain_files import TooLarge, blocks_of, opened
 from holdfast.components.git.references import BrokenReference, read_reference
 from holdfast.components.git.staging import Staged, read_staged
-from holdfast.components.git.states import intended_refs
+from holdfast.components.git.states import INDEX, OPERATION, intended_refs
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
 
-INDEX = "index"
-OPERATION = "operation"
 _TRIES = 3
 _MOST_NAMES = 500
 _OLD_LOCK_NS = 60 * 1_000_000_000

@@ -56,7 +56,7 @@ class GitComponent:
         return list(describe(state))
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.git.planning import describe, make_plan
+        from holdfast.components.git.planning import describe, make_plan, other_differences
         from holdfast.components.git.references import BrokenReference
         from holdfast.components.git.restoring import present_look
         from holdfast.components.git.states import decode_state
@@ -69,6 +69,7 @@ class GitComponent:
             if plan.blocked:
                 return ComponentPreview(blocked=tuple(plan.blocked))
             actions = describe(git, present, target, plan)
+            actions += other_differences(present, request, plan, actions)
         except BrokenReference as error:
             return ComponentPreview(blocked=(f"the repository is damaged: {error}",))
         warnings = []

@@ -20,11 +20,22 @@ from holdfast.components.git import keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import Look, read_worktrees
-from holdfast.components.git.operation_files import operation_name
+from holdfast.components.git.operation_files import encode_files, operation_name
+from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import Head, read_head
-from holdfast.components.git.states import BRANCH, HEADS, REVERT, GitState, new_branch
+from holdfast.components.git.states import (
+    BRANCH,
+    HEADS,
+    INDEX,
+    OPERATION,
+    REVERT,
+    GitState,
+    new_branch,
+)
 from holdfast.domain.component_states import EXACT
+from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
+from holdfast.ports.component import RestoreOf
 
 _SHOWN = 5
 
@@ -166,6 +177,23 @@ def describe(git: Git, present: Look, target: GitState, plan: GitPlan) -> list[s
         lines.append(f"the {now} that is under way ends")
     if now != then and then is not None:
         lines.append(f"the {then} that was under way goes on")
+    return lines
+
+
+def other_differences(
+    present: Look, request: RestoreOf, plan: GitPlan, known: list[str]
+) -> list[str]:
+    """What else would change, when that is not plain from what is known to."""
+    lines = []
+    wanted = request.target.content(INDEX)
+    index = read_whole(present.repository.own(b"index")) if present.has_index else None
+    if (wanted.digest if wanted else None) != (None if index is None else digest_of(index)):
+        lines.append("the index is put back" if wanted else "the index is removed")
+    files = request.target.content(OPERATION) if plan.put_operation else None
+    there = present.operation()
+    found = digest_of(encode_files(there)) if there else None
+    if not known and (files.digest if files else None) != found:
+        lines.append("what git notes down about an operation is put back")
     return lines
 
 

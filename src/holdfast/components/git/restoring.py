@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.components.git.capturing import INDEX, OPERATION
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import IndexEntry, UnknownIndex, read_index
 from holdfast.components.git.looking import Look, look
@@ -22,7 +21,14 @@ from holdfast.components.git.operation_files import decode_files, put_files
 from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
 from holdfast.components.git.planning import GitPlan, Move, make_plan, tree_of
 from holdfast.components.git.references import Head, read_head
-from holdfast.components.git.states import BRANCH, GitState, decode_state, intended_refs
+from holdfast.components.git.states import (
+    BRANCH,
+    INDEX,
+    OPERATION,
+    GitState,
+    decode_state,
+    intended_refs,
+)
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, Intended, RestoreOf

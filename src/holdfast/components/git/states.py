@@ -20,6 +20,9 @@ from holdfast.ports.component import ComponentProblem, Intended
 BRANCH, REVERT = "branch", "revert"
 HEADS = b"refs/heads/"
 
+INDEX, OPERATION = "index", "operation"
+"""Names of the contents: the index, byte for byte, and the files of an operation under way."""
+
 
 @dataclass(frozen=True, slots=True)
 class GitState:

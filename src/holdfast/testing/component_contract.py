@@ -1,0 +1,228 @@
+"""What every component must do: the contract of `holdfast.ports.component`, as tests.
+
+Subclass, say how to make the component and how to make, change and look at its state, and every
+test below runs against it. A place is a directory of the test's own that serves as the workspace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.domain.component_states import (
+    EXACT,
+    ComponentState,
+    StoredContent,
+    decode_manifest,
+    encode_manifest,
+    valid_component_name,
+)
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ids import CheckpointId
+from holdfast.ports.component import Captured, CaptureRequest, Component, Intended, RestoreOf
+
+_OWNER = "0123456789abcdef0123"
+_TIMEOUT_S = 60.0
+_NOW_NS = 4_000_000_000_000_000_000
+"""Far in the future, so that nothing that a test writes is too recent to be trusted."""
+
+
+class MemoryContents:
+    """A sink and a source in one, for tests of components."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> None:
+        assert name not in self.contents, f"the content {name!r} was given twice"
+        self.contents[name] = b"".join(pieces)
+
+    def read(self, name: str) -> Iterator[bytes]:
+        return iter((self.contents[name],))
+
+    def stored(self) -> tuple[StoredContent, ...]:
+        return tuple(
+            StoredContent(name, digest_of(data), None, len(data))
+            for name, data in sorted(self.contents.items())
+        )
+
+
+class ComponentContract:
+    """Subclass, fill in the first four, and every test runs against your component."""
+
+    def make_component(self) -> Component:
+        raise NotImplementedError
+
+    def make_state(self, place: Path) -> None:
+        """Let there be something to capture."""
+        raise NotImplementedError
+
+    def change_state(self, place: Path) -> None:
+        """Make it something else."""
+        raise NotImplementedError
+
+    def look_at_state(self, place: Path) -> object:
+        """Everything that a capture has to bring back, for comparing."""
+        raise NotImplementedError
+
+    # Called by the tests below.
+
+    def capture(
+        self, place: Path, previous: ComponentState | None = None, intended: Intended | None = None
+    ) -> tuple[ComponentState | None, MemoryContents]:
+        """One capture, with everything passed through what a checkpoint stores."""
+        component, contents = self.make_component(), MemoryContents()
+        request = CaptureRequest(
+            workspace=place,
+            owner=_OWNER,
+            checkpoint=CheckpointId(f"{len(list(place.parent.iterdir())):020x}"),
+            previous=previous,
+            now_ns=_NOW_NS,
+            timeout_s=_TIMEOUT_S,
+            intended=intended,
+        )
+        captured: Captured | None = component.capture(request, contents)
+        if captured is None:
+            assert previous is not None, "nothing can be unchanged that never was captured"
+            return None, contents
+        facts: dict[str, Any] = json.loads(json.dumps(captured.facts))
+        assert facts == captured.facts, "facts come back from JSON as they were"
+        state = ComponentState(
+            component.name,
+            facts,
+            contents.stored(),
+            tuple(captured.problems),
+            None,
+            json.loads(json.dumps(captured.notes)),
+        )
+        return decode_manifest(encode_manifest((state,)))[0], contents
+
+    def first_capture(self, place: Path) -> tuple[ComponentState, MemoryContents]:
+        state, contents = self.capture(place)
+        assert state is not None
+        return state, contents
+
+    def restore_request(
+        self, place: Path, state: ComponentState, contents: MemoryContents, mode: str = EXACT
+    ) -> RestoreOf:
+        return RestoreOf(
+            workspace=place,
+            owner=_OWNER,
+            present=None,
+            target=state,
+            mode=mode,
+            label="fedcba9876543210fedc",
+            title="a checkpoint",
+            contents=contents,
+            now_ns=_NOW_NS,
+            timeout_s=_TIMEOUT_S,
+        )
+
+    def test_it_says_what_it_is(self) -> None:
+        component = self.make_component()
+        assert valid_component_name(component.name)
+        assert component.modes[0] == EXACT
+        assert len(set(component.modes)) == len(component.modes)
+        assert isinstance(component.order, int)
+        assert isinstance(component.restored_by_default, bool)
+
+    def test_it_applies_where_there_is_something(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        assert self.make_component().applies(place)
+
+    def test_a_capture_changes_nothing(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        before = self.look_at_state(place)
+        state, _ = self.first_capture(place)
+        assert self.look_at_state(place) == before
+        assert state.problems == ()
+
+    def test_what_has_not_changed_is_the_same_or_known_to_be(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        first, _ = self.first_capture(place)
+        second, _ = self.capture(place, first)
+        assert second is None or second.same_as(first)
+
+    def test_what_has_changed_is_noticed(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        first, _ = self.first_capture(place)
+        self.change_state(place)
+        second, _ = self.capture(place, first)
+        assert second is not None
+        assert not second.same_as(first)
+
+    def test_it_comes_back_exactly_and_once_more_is_the_same(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        before = self.look_at_state(place)
+        state, contents = self.first_capture(place)
+        self.change_state(place)
+        component = self.make_component()
+        request = self.restore_request(place, state, contents)
+        assert component.verify(request), "a state that is another does not pass"
+        for _ in range(2):
+            component.restore(request)
+            assert self.look_at_state(place) == before
+            assert list(component.verify(request)) == []
+
+    def test_a_restore_can_be_taken_back(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        state, contents = self.first_capture(place)
+        self.change_state(place)
+        changed = self.look_at_state(place)
+        intended = Intended(state, EXACT, "fedcba9876543210fedc")
+        safety, safety_contents = self.capture(place, state, intended)
+        assert safety is not None
+        component = self.make_component()
+        component.restore(self.restore_request(place, state, contents))
+        component.restore(self.restore_request(place, safety, safety_contents))
+        assert self.look_at_state(place) == changed
+
+    def test_a_plan_changes_nothing_and_knows_whether_there_is_anything_to_do(
+        self, tmp_path: Path
+    ) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        state, contents = self.first_capture(place)
+        component = self.make_component()
+        request = self.restore_request(place, state, contents)
+        assert component.plan(request).actions == ()
+        self.change_state(place)
+        changed = self.look_at_state(place)
+        preview = component.plan(request)
+        assert preview.actions
+        assert preview.blocked == ()
+        assert self.look_at_state(place) == changed
+
+    def test_a_state_is_described_from_itself_alone(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        state, _ = self.first_capture(place)
+        lines: Sequence[str] = self.make_component().describe(state)
+        assert lines
+        assert all(isinstance(line, str) and "\n" not in line for line in lines)
+
+    def test_what_is_needed_is_not_let_go(self, tmp_path: Path) -> None:
+        place = self._place(tmp_path)
+        self.make_state(place)
+        before = self.look_at_state(place)
+        state, contents = self.first_capture(place)
+        component = self.make_component()
+        component.release(place, _OWNER, iter([state]))
+        self.change_state(place)
+        component.restore(self.restore_request(place, state, contents))
+        assert self.look_at_state(place) == before
+        component.release(place, _OWNER, iter(()))
+        assert self.look_at_state(place) == before
+
+    def _place(self, tmp_path: Path) -> Path:
+        place = tmp_path / "workspace"
+        place.mkdir()
+        return place

@@ -1,0 +1,58 @@
+"""Every component keeps the one contract, and so does the example of the guide."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.components.git.component import GitComponent
+from holdfast.ports.component import Component
+from holdfast.testing.component_contract import ComponentContract
+from tests.components.git.repositories import commit, git, picture, staged, with_history
+from tests.project.repository import ROOT
+
+GUIDE = ROOT / "docs/guides/component-plug-ins.md"
+
+
+@pytest.mark.requirement("DB-3", "GT-1")
+class TestGit(ComponentContract):
+    def make_component(self) -> Component:
+        return GitComponent(os.environ)
+
+    def make_state(self, place: Path) -> None:
+        staged(place)
+
+    def change_state(self, place: Path) -> None:
+        commit(place, "code.txt", "something else\n")
+        git(place, "checkout", "-q", "-f", "side")
+
+    def look_at_state(self, place: Path) -> object:
+        seen = picture(place)
+        return seen.head, seen.index, seen.refs, seen.operation, seen.untouched
+
+
+@pytest.mark.requirement("DB-3", "GT-2")
+class TestGitOnOneBranch(TestGit):
+    def make_state(self, place: Path) -> None:
+        with_history(place)
+
+    def change_state(self, place: Path) -> None:
+        commit(place, "code.txt", "something else\n")
+
+
+def example() -> dict[str, Any]:
+    """Everything that the guide's code defines."""
+    code = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text("utf-8"), re.S | re.M)
+    names: dict[str, Any] = {"__name__": "guide"}
+    for block in code:
+        exec(compile(block, str(GUIDE), "exec"), names)
+    return names
+
+
+@pytest.mark.requirement("DB-3")
+class TestTheExampleOfTheGuide(example()["TestPlanner"]):  # type: ignore[misc]
+    pass
