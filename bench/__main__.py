@@ -17,7 +17,7 @@ from pathlib import Path
 from bench import growth, memory, report, rows, table, trees
 from bench.command_line import CommandLine
 from bench.operations import MAIN, OPERATIONS, Effort, Trial
-from bench.peers import HOLDFAST, KINDS, REFERENCE
+from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
 from bench.peers.contract import PeerKind
 from bench.processes import plain_surroundings, remove
 
@@ -142,7 +142,7 @@ def _growth(
     plan: Plan, work: Path, base: Path, label: str, steps: int, *, promised: bool
 ) -> list[rows.Row]:
     """The long history is for the two main tools; the short one for all that start quickly."""
-    chosen = MAIN if promised else {kind.key for kind in plan.kinds} - SLOW_TO_START
+    chosen = MAIN - {WATCHED.key} if promised else {kind.key for kind in plan.kinds} - SLOW_TO_START
     kinds = [kind for kind in plan.kinds if kind.key in chosen]
     steps = min(steps, QUICK_HISTORY) if plan.quick else steps
     plan.say(f"{label}: {steps:,} edits")

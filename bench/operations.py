@@ -42,7 +42,7 @@ OPERATIONS = (
     DIFF_SHARE,
 )
 
-MAIN = frozenset({"holdfast", "git"})
+MAIN = frozenset({"holdfast", "watched", "git"})
 FLOOR = "floor"
 CHECKOUT = "git checkout -f, clean"
 FILES_CHANGED = 5

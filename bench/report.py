@@ -19,7 +19,8 @@ before, uncounted, and the disk is synced before each timing. Cells are medians
 (smallest..largest). `x git` is Holdfast to the git column; the columns on the right are the
 other tools' medians to shadow git. `floor` is a bare walk with one lstat a file plus one fsync;
 for commands, the bare interpreter. Holdfast runs in process and is durable (fsync) when a call
-returns; git, by its defaults, is not.
+returns; git, by its defaults, is not. "Holdfast watched" is the same with the workspace kept open
+and watched, as the daemon has it.
 
 Shadow git saves with `add -A`, `write-tree`, `commit-tree` and restores with `read-tree`,
 `checkout-index -a -f`, `clean -f -d`. The lines `to git checkout -f, clean` hold Holdfast's

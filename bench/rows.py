@@ -13,7 +13,7 @@ from bench import command_line, growth, memory
 from bench import operations as ops
 from bench.contest import Book
 from bench.measure import Measurement, Refusal, ratio
-from bench.peers import HOLDFAST, REFERENCE
+from bench.peers import HOLDFAST, REFERENCE, WATCHED
 
 SAMPLES_FOR_P95 = 40
 MEGABYTE = 1_000_000
@@ -38,10 +38,11 @@ class Row:
     floor: float | None = None
     baseline: str = REFERENCE.title
     bound: Bound | None = None
+    title: str = HOLDFAST.title
 
     @property
     def own(self) -> Measurement | None:
-        return self.values.get(HOLDFAST.title)
+        return self.values.get(self.title)
 
     def judge(self) -> bool | Refusal | None:
         """Whether the bound holds, why that cannot be said, or None without a bound."""
@@ -67,6 +68,9 @@ def of_trial(tree: str, files: int, book: Book) -> Iterator[Row]:
     for operation in (ops.FIRST, ops.NOTHING, ops.FIVE, ops.SHARE, ops.BACK_FIVE, ops.BACK_SHARE):
         page = book.pages[operation]
         yield Row(tree, operation, page, floor, bound=_trial_bound(operation, files))
+        if operation == ops.FIVE and WATCHED.title in page:
+            name, bound = f"{operation}, watched", _watched_bound(files)
+            yield Row(tree, name, page, floor, bound=bound, title=WATCHED.title)
         if operation == ops.BACK_FIVE and ops.CHECKOUT in page:
             name = f"{operation}, to {ops.CHECKOUT}"
             strict = _trial_bound(operation, files)
@@ -89,6 +93,11 @@ def _trial_bound(operation: str, files: int) -> Bound | None:
     if operation == ops.BACK_FIVE and files == 10_000:
         return Bound("PF-3", 0.5)
     return None
+
+
+def _watched_bound(files: int) -> Bound | None:
+    limits = {10_000: 0.05, 100_000: 0.02}
+    return Bound("PF-1", limits[files]) if files in limits else None
 
 
 def of_growth(tree: str, steps: int, book: Book, *, promised: bool) -> Iterator[Row]:

@@ -88,7 +88,7 @@ def build(rows: Sequence[Row], others: Sequence[str], absent: Sequence[str]) -> 
                 "" if row.floor is None else amount(row.floor, Unit.SECONDS),
                 figure(row.own),
                 figure(row.values.get(row.baseline)),
-                "" if p95 else _ratio(row, HOLDFAST.title, notes),
+                "" if p95 else _ratio(row, row.title, notes),
                 "" if p95 else _above_floor(row),
                 _bound(row.bound),
                 _verdict(row, notes),
@@ -104,7 +104,9 @@ def details(rows: Sequence[Row]) -> Table:
     header = ("tree", "operation", "tool", "median", "min..max", "samples", "x shadow git")
     lines = []
     for row in rows:
-        if row.baseline != REFERENCE.title or (row.bound is not None and row.bound.kind == "p95"):
+        if row.title != HOLDFAST.title or row.baseline != REFERENCE.title:
+            continue  # the same measurements as in another line
+        if row.bound is not None and row.bound.kind == "p95":
             continue
         for title, measured in row.values.items():
             if not measured.samples:
@@ -196,5 +198,5 @@ def _verdict(row: Row, notes: Footnotes) -> str:
     if judged is None:
         return ""
     if isinstance(judged, Refusal):
-        return f"--{notes.mark(row, _blamed(row, HOLDFAST.title), judged.reason)}"
+        return f"--{notes.mark(row, _blamed(row, row.title), judged.reason)}"
     return "yes" if judged else "NO"

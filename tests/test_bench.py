@@ -15,7 +15,7 @@ from bench.__main__ import main
 from bench.contest import Book
 from bench.measure import Measurement, Refusal, ratio
 from bench.operations import Effort, Trial
-from bench.peers import HOLDFAST, KINDS, REFERENCE
+from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
 from bench.peers.contract import PeerKind, Ref
 from bench.peers.shadow_git import ShadowGit
 from bench.processes import Failed, plain_surroundings
@@ -207,3 +207,14 @@ def test_the_command_prints_one_table_and_writes_the_report(
     assert "## How it is measured" in written
     assert ops.FIVE in written
     assert [path.name for path in tmp_path.iterdir()] == ["benchmarks.md"]
+
+
+@pytest.mark.requirement("PF-1")
+def test_a_watched_save_has_a_line_and_a_bound_of_its_own(base: Path) -> None:
+    book = trial(base, HOLDFAST, WATCHED, REFERENCE)
+    lines = {row.operation: row for row in rows.of_trial("10,000", 10_000, book)}
+    watched = lines[f"{ops.FIVE}, watched"]
+    assert watched.bound == rows.Bound("PF-1", 0.05)
+    assert watched.own is book.pages[ops.FIVE][WATCHED.title]
+    assert watched.own.sound
+    assert isinstance(watched.judge(), bool)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OWN_NAMES = frozenset({b".holdfast"})
 
 
-def _version() -> str | None:
+def own_version() -> str | None:
     found = importlib.util.find_spec("holdfast")
     if found is None or found.origin is None:
         return None
@@ -70,4 +70,4 @@ class Holdfast:
             self._opened = None
 
 
-KIND = PeerKind("holdfast", "Holdfast", Holdfast, _version, OWN_NAMES)
+KIND = PeerKind("holdfast", "Holdfast", Holdfast, own_version, OWN_NAMES)

@@ -230,6 +230,20 @@ def test_a_mount_below_is_a_doubt(
     assert places(watch, root).directories == frozenset()
 
 
+def test_a_scan_that_nobody_kept_does_not_hide_a_mount(
+    watcher: InotifyWatcher, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watcher.open(bytes(root))
+    watch_all(watch, root)
+    mounted = (*watcher.mounts.around(bytes(root)), Mount(b"9999", bytes(root / "c"), b"tmpfs"))
+    monkeypatch.setattr(watcher.mounts, "around", lambda directory: mounted)
+    watch.begin()
+    fd = os.open(root, os.O_RDONLY)
+    watch.watch(b"", fd)
+    os.close(fd)
+    assert "mounted" in reason(watch, root)
+
+
 @pytest.mark.parametrize("kind", [b"nfs4", b"cifs", b"fuse.sshfs", b"9p", b"what is that"])
 def test_a_file_system_that_others_can_change_is_not_watched(
     watcher: InotifyWatcher, root: Path, monkeypatch: pytest.MonkeyPatch, kind: bytes

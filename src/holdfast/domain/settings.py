@@ -255,7 +255,7 @@ _EXAMPLES = {
     "auto_interval": "30 or 0 for never",
     "end_of_day": '"18:00" or "" for never',
     "daemon_idle": "30 or 0 for never",
-    "watch": '"on", "off" or "paranoid"',
+    "watch": '"on" or "off" or "paranoid"',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }

@@ -4,9 +4,9 @@
     nobody there → one of the clients starts a daemon, the others wait for the same one → ask
 
 Guarantees: never talks to a process of another user; never waits longer than it was told; whatever
-goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An answer that was
-an error of the work itself is `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon`
-was not carried out; a checkpoint may then be made twice, which does no harm.
+goes wrong becomes `NoDaemon`, and the caller does the work in its own process. An error of the work
+itself is a `DaemonError`. Not guaranteed: that a request which ended in `NoDaemon` was not carried
+out; a checkpoint may then be made twice, which does no harm.
 """
 
 from __future__ import annotations

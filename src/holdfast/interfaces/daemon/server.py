@@ -39,6 +39,7 @@ _CONNECTION_IDLE_S = 30.0
 _ANSWER_TAKEN_S = 10.0
 _FINISH_S = 30.0
 _DEBOUNCE_S = 1.0
+_TAKE_AGAIN_S = 0.2
 _STILL_THERE_S = 300.0
 
 
@@ -142,7 +143,11 @@ class Daemon:
         while True:
             try:
                 connection, _ = self._listener.socket.accept()
-            except OSError:  # nobody waits, or whoever did has gone
+            except BlockingIOError:
+                return
+            except OSError as error:
+                log(f"a connection was not taken: {error}")
+                self._ended.wait(_TAKE_AGAIN_S)  # too many open files: not at once again
                 return
             if peer_user(connection) != os.geteuid():
                 connection.close()

@@ -38,6 +38,8 @@ class InotifyWatch:
         self._off: str | None = None
         self._root: tuple[int, int] | None = None
         self._mounts: tuple[Mount, ...] = ()
+        self._new_root: tuple[int, int] | None = None
+        self._new_mounts: tuple[Mount, ...] = ()
         self._whole_ns = 0
         self._begun_ns = 0
         self._first_ns = self._last_ns = watcher.clock.monotonic_ns()
@@ -51,10 +53,10 @@ class InotifyWatch:
                 self._watcher.drain()
                 self._begun_ns = self._watcher.clock.monotonic_ns()
                 self._scan += 1
-                self._root = None
-                self._mounts = self._watcher.mounts.around(self._workspace)
-                foreign = [m for m in self._mounts if m.kind not in LOCAL_TYPES]
-                if foreign or not self._mounts:
+                self._new_root = None
+                self._new_mounts = self._watcher.mounts.around(self._workspace)
+                foreign = [m for m in self._new_mounts if m.kind not in LOCAL_TYPES]
+                if foreign or not self._new_mounts:
                     self._turn_off(_not_local(foreign))
             return self.directories.now
 
@@ -68,7 +70,7 @@ class InotifyWatch:
                 self._watcher.add(node, fd)
                 if not path:
                     status = os.fstat(fd)
-                    self._root = (status.st_dev, status.st_ino)
+                    self._new_root = (status.st_dev, status.st_ino)
             except OSError as error:
                 self._turn_off(_refused(error, self.directories.count))
 
@@ -107,6 +109,8 @@ class InotifyWatch:
                 self._hinted += 1
                 return
             self._whole += 1
+            # Only now: a scan that nobody kept must not make a change of these look old.
+            self._root, self._mounts = self._new_root, self._new_mounts
             self._whole_ns = self._begun_ns
             for gone in self.directories.sweep(self._scan):
                 self._watcher.drop(gone)

@@ -1,0 +1,84 @@
+"""`holdfast watch` saves by itself, and ends cleanly."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine, command
+
+pytestmark = pytest.mark.requirement("AU-4", "CL-1")
+
+
+@contextmanager
+def watching(project: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen(
+        command("watch", *arguments), cwd=project, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def line(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def end(child: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
+    child.send_signal(number)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 0
+    return out
+
+
+def test_it_saves_what_there_is_then_each_burst_then_what_is_left(
+    cli: CommandLine, project: Path
+) -> None:
+    with watching(project, "--files", "2", "--every", "0") as child:
+        assert "initial" in line(child)
+        assert line(child).startswith("Watching 3 directories")
+        (project / "src/one.py").write_text("1\n")
+        (project / "src/two.py").write_text("2\n")
+        assert "threshold" in line(child)
+        assert end(child) == "Ended: 2 checkpoints made.\n"
+    kinds = [checkpoint["kind"] for checkpoint in cli.json("log")]
+    assert kinds == ["threshold", "initial"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_changes_too_few_for_a_checkpoint_are_saved_when_it_ends(
+    cli: CommandLine, project: Path, number: signal.Signals
+) -> None:
+    cli.save()
+    with watching(project) as child:
+        assert line(child).startswith("Watching")
+        (project / "src/one.py").write_text("1\n")
+        assert "interval" in end(child, number)
+    assert cli.json("status")["changes"] == []
+
+
+def test_json_is_one_value_at_the_end(cli: CommandLine, project: Path) -> None:
+    cli.save()
+    with watching(project, "--files", "1", "--json", "--session", "aider") as child:
+        while not cli.json("status")["sessions"][1:]:
+            assert child.poll() is None
+        answer = json.loads(end(child))
+    assert answer["session_id"] == "aider"
+    assert [made["kind"] for made in answer["checkpoints"]] == ["initial"]
+
+
+@pytest.mark.parametrize("option", ["--files", "--every"])
+@pytest.mark.parametrize("value", ["many", "-1", ""])
+def test_a_number_that_is_none_is_refused(cli: CommandLine, option: str, value: str) -> None:
+    answer = cli("watch", f"{option}={value}", "--json")
+    assert answer.status == 2
+    assert option in answer.error["message"]

@@ -1,0 +1,164 @@
+"""A workspace under watch makes the checkpoints that are due, and no others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, time, timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.triggers import SECOND_NS, TriggerRules
+from holdfast.ports.watcher import Watcher
+from holdfast.store.watching.unwatched import NoWatcher
+from holdfast.watching import WatchedWorkspace, open_watcher
+from tests.support.composition import configure
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("AU-4")
+
+SESSION = SessionId("auto")
+AT_ONCE = TriggerRules(files=3, interval_ns=0)
+NOON = datetime.now().astimezone().replace(hour=12, minute=0)
+
+
+@contextmanager
+def watching(
+    workspace: Path, rules: TriggerRules, watcher: Watcher | None = None
+) -> Iterator[tuple[WatchedWorkspace, threading.Event]]:
+    happened = threading.Event()
+    watcher = watcher or open_watcher()
+    watched = WatchedWorkspace(workspace, watcher, listener=happened.set, rules=rules)
+    try:
+        yield watched, happened
+    finally:
+        watched.close()
+        watcher.close()
+
+
+def wait_until_due(watched: WatchedWorkspace, happened: threading.Event) -> None:
+    """As the daemon's timer does it."""
+    while (wait := watched.wait_ns(NOON)) != 0:
+        happened.wait(30 if wait is None else wait / 1e9)
+        happened.clear()
+
+
+def test_a_burst_of_enough_changes_becomes_one_checkpoint(workspace: Path) -> None:
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        for number in range(3):
+            fill(workspace / f"part0/new{number}")
+        wait_until_due(watched, happened)
+        made = watched.consider(NOON)
+        assert made is not None
+        assert made.checkpoint.kind is Kind.THRESHOLD
+        assert made.checkpoint.changed.added == 3
+        assert "part0/new0" in made.checkpoint.intent.reasoning
+        assert watched.wait_ns(NOON) is None
+        assert watched.consider(NOON) is None
+
+
+def test_a_directory_that_appears_with_files_in_it_counts_as_its_files(workspace: Path) -> None:
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        for number in range(3):
+            fill(workspace.parent / f"prepared/new{number}")
+        (workspace.parent / "prepared").rename(workspace / "arrived")
+        wait_until_due(watched, happened)
+        made = watched.consider(NOON)
+        assert made is not None
+        assert made.checkpoint.changed.added == 3
+
+
+def test_names_that_come_and_go_are_no_change(workspace: Path) -> None:
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        for number in range(9):
+            fill(workspace / f"part1/temporary{number}").unlink()
+        wait_until_due(watched, happened)
+        assert watched.consider(NOON) is None
+        assert watched.wait_ns(NOON) is None
+
+
+def test_changes_that_somebody_else_has_saved_are_not_saved_again(workspace: Path) -> None:
+    from holdfast import SessionCheckpointer
+
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        for number in range(3):
+            fill(workspace / f"part0/new{number}")
+        with SessionCheckpointer(workspace, SESSION) as session:
+            session.checkpoint("by hand, in between")
+        wait_until_due(watched, happened)
+        assert watched.consider(NOON) is None
+
+
+def test_a_few_changes_wait_for_the_interval(workspace: Path) -> None:
+    rules = TriggerRules(files=5, interval_ns=SECOND_NS // 10)
+    with watching(workspace, rules) as (watched, happened):
+        watched.begin(SESSION)
+        fill(workspace / "part0/one")
+        wait_until_due(watched, happened)
+        made = watched.consider(NOON)
+        assert made is not None
+        assert made.checkpoint.kind is Kind.INTERVAL
+        assert watched.finish() is None
+
+
+def test_the_end_of_a_day_on_which_something_changed_is_kept_once(workspace: Path) -> None:
+    rules = TriggerRules(files=0, interval_ns=0, end_of_day=time(23, 59, 59))
+    with watching(workspace, rules) as (watched, _):
+        watched.begin(SESSION)
+        fill(workspace / "part0/zero")
+        evening = NOON + timedelta(days=1)
+        evening = evening.replace(hour=23, minute=59, second=59)
+        made = watched.consider(evening)
+        assert made is not None
+        assert made.checkpoint.kind is Kind.END_OF_DAY
+        assert watched.consider(evening) is None
+        assert watched.consider(evening + timedelta(days=1)) is None  # nothing changed all day
+        fill(workspace / "part0/one")
+        assert watched.consider(evening + timedelta(days=2)) is not None
+
+
+def test_without_a_session_nothing_is_made(workspace: Path) -> None:
+    with watching(workspace, TriggerRules(files=1, interval_ns=1)) as (watched, _):
+        fill(workspace / "part0/one")
+        assert watched.wait_ns(NOON) is None
+        assert watched.consider(NOON) is None
+
+
+def test_where_nothing_can_be_watched_it_is_looked_at_now_and_then(workspace: Path) -> None:
+    with watching(workspace, AT_ONCE, NoWatcher("not here")) as (watched, _):
+        watched.begin(SESSION)
+        wait = watched.wait_ns(NOON)
+        assert wait is not None
+        assert 0 < wait <= 60 * SECOND_NS
+        assert watched.status().off
+
+
+def test_the_setting_switches_watching_off_and_says_so(workspace: Path) -> None:
+    configure(workspace, watch="off")
+    with watching(workspace, AT_ONCE) as (watched, _):
+        watched.begin(SESSION)
+        assert "setting watch" in (watched.status().doubt or "")
+
+
+def test_what_was_learned_under_watch_serves_the_next_process(workspace: Path) -> None:
+    with watching(workspace, AT_ONCE) as (watched, _):
+        watched.begin(SESSION)
+        for number in range(4):
+            fill(workspace / f"part{number % 3}/file{number}", b"changed")
+            watched.finish()
+            watched._save_if_changed(SESSION, Kind.INTERVAL)
+        pending = list(watched.opened.engine._scanner._pending)
+        assert pending
+    with watching(workspace, AT_ONCE) as (watched, _):
+        stored = watched.opened.engine.vault.stat_cache
+        with watched.opened.engine.vault.open_root() as root_fd:
+            generation = watched.opened.engine.vault.scan_generation(root_fd)
+        assert {path for path, _ in pending} <= stored.load(generation).keys()
