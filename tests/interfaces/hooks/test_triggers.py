@@ -135,6 +135,38 @@ def test_the_same_id_with_another_command_is_another_call(project: Path, cli: Co
     assert _kinds(cli, "--session", "s1") == ["tool", "tool", "initial"]
 
 
+@pytest.mark.requirement("AU-1")
+def test_the_same_id_with_another_edit_of_the_same_file_is_another_call(
+    project: Path, cli: CommandLine
+) -> None:
+    """Some models count their calls anew in every turn."""
+    for content in ("one", "two"):
+        _send(project, _tool(project, "Write", "call_0", file_path="a", content=content))
+        (project / "a").write_text(content)
+    assert _kinds(cli, "--session", "s1") == ["tool", "tool", "initial"]
+
+
+@pytest.mark.requirement("AU-5")
+def test_a_call_that_a_person_stopped_is_not_taken_back(project: Path, cli: CommandLine) -> None:
+    cli.json("config", "set", "restore_on_failure", "on")
+    before = recorded("claude-code", project, "rm -rf src")[3]
+    _send(project, before)
+    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
+    _send(project, {**before, "hook_event_name": "PostToolUseFailure", "is_interrupt": True})
+    assert not (project / "src").exists()
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize("opened_on", ["/", "~"])
+def test_an_agent_that_was_started_above_the_project_is_protected_where_it_stands(
+    opened_on: str, project: Path, cli: CommandLine
+) -> None:
+    event = recorded("opencode", project, "rm -rf src")[3]
+    event["worktree"] = str(Path(opened_on).expanduser())
+    _send(project, event, "opencode")
+    assert _kinds(cli) == ["risky", "initial"]
+
+
 @pytest.mark.requirement("AU-2")
 def test_a_command_that_changed_nothing_leaves_no_checkpoint_behind(
     project: Path, cli: CommandLine

@@ -41,8 +41,8 @@ class Deliveries:
 
     def checkpoint_before(self, event: AgentEvent) -> str | None:
         """The checkpoint that was taken, or found to hold everything, before this tool call."""
-        note = self._notes["events"].get(_key(event, before=True) or "")
-        return str(note[0]) if note is not None and note[0] else None
+        use = _use(event)
+        return None if use is None else self._notes["uses"].get(use)
 
     def overtaken(self, event: AgentEvent) -> bool:
         """Whether the next step of the session has been saved since this event arrived: what it
@@ -55,24 +55,34 @@ class Deliveries:
         if key is not None:
             self._notes["events"].pop(key, None)
             self._notes["events"][key] = [checkpoint or "", self._now_ns]
+        use = _use(event)
+        if before and use is not None and checkpoint is not None:
+            self._notes["uses"].pop(use, None)
+            self._notes["uses"][use] = checkpoint
         if before:
             session = _digest(event.agent, event.session)
             self._notes["before"].pop(session, None)
             self._notes["before"][session] = self._now_ns
-        for name in ("events", "before"):
+        for name in self._notes:
             kept = list(self._notes[name].items())[-_MOST:]
             self._notes[name] = dict(kept)
         _write(self._path, self._notes)
 
 
-def _key(event: AgentEvent, *, before: bool = False) -> str | None:
+def _key(event: AgentEvent) -> str | None:
     """None for an event that nothing tells from the next of its kind."""
     identity = event.tool_use_id or ("" if event.tool else event.turn_id)
     if not identity:
         return None
-    kind = "before-tool" if before else event.kind.value
-    command = hashlib.sha256(event.command.encode("utf-8", "replace")).hexdigest()
-    return _digest(event.agent, event.session, kind, identity, event.tool, command)
+    kind, given = event.kind.value, event.fingerprint
+    return _digest(event.agent, event.session, kind, identity, event.tool, given, event.prompt)
+
+
+def _use(event: AgentEvent) -> str | None:
+    """A tool call, before it and after it."""
+    if event.tool_use_id is None:
+        return None
+    return _digest(event.agent, event.session, event.tool_use_id)
 
 
 def _digest(*parts: str) -> str:
@@ -81,16 +91,17 @@ def _digest(*parts: str) -> str:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}}
+    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}, "uses": {}}
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             notes = json.loads(file.read(_LARGEST))
         events = {str(k): [str(v[0]), int(v[1])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}
+        uses = {str(k): str(v) for k, v in notes["uses"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return empty
-    return {"events": events, "before": before}
+    return {"events": events, "before": before, "uses": uses}
 
 
 def _write(path: Path, notes: dict[str, dict[str, Any]]) -> None:

@@ -47,6 +47,7 @@ class AgentEvent:
     tool_kind: ToolKind = ToolKind.OTHER
     command: str = ""
     paths: tuple[str, ...] = ()
+    fingerprint: str = ""
     tool_use_id: str | None = None
     turn_id: str | None = None
     prompt: str = ""

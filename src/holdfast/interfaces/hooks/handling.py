@@ -43,9 +43,14 @@ def handle(event: AgentEvent) -> Reply:
         if begins:
             raise
         return Reply()  # nothing was ever saved here, so there is nothing to compare with
-    with opened, opened.engine.vault.access.exclusive():
-        reply = _act(opened, event)
-        return _with_notices(opened, event, reply)
+    with opened:
+        return handle_in(opened, event)
+
+
+def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
+    """The same in a workspace that is open already."""
+    with opened.engine.vault.access.exclusive():
+        return _with_notices(opened, event, _act(opened, event))
 
 
 def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:

@@ -77,6 +77,7 @@ def normalise(
         tool_kind=what,
         command=command[:_MOST_COMMAND],
         paths=paths_of(tool_input),
+        fingerprint=_fingerprint(tool_input),
         tool_use_id=text_of(flat, "tool_use_id", "toolUseId", "tool_call_id", "callID")[:200]
         or None,
         turn_id=text_of(flat, "prompt_id", "turn_id", "generation_id", "messageID")[:200] or None,
@@ -95,6 +96,13 @@ def event_kind(name: str, dialect: Dialect) -> EventKind:
     return dialect.events.get(key) or COMMON_EVENTS.get(key, EventKind.OTHER)
 
 
+def _fingerprint(tool_input: Mapping[str, Any]) -> str:
+    """Two calls that have an id in common are told apart by what they were given."""
+    from hashlib import sha256
+
+    return sha256(repr(tool_input).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
 def _project(flat: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
     """The directory that the agent was opened on, which is not always the one it stands in."""
     for name in _BY_ENVIRONMENT:
@@ -105,7 +113,10 @@ def _project(flat: Mapping[str, Any], environment: Mapping[str, str]) -> str | N
 
 
 def _failure(name: str, flat: Mapping[str, Any]) -> str | None:
-    """Why a tool call failed, if it did; each agent says so in its own way."""
+    """Why a tool call failed, if it did; each agent says so in its own way. One that a person
+    stopped did not fail."""
+    if flat.get("is_interrupt") is True:
+        return None
     if name.lower().endswith("failure"):
         why = text_of(flat, "error", "error_message", "message", "failure_type")
         return (why or "failed")[:_MOST_FAILURE]

@@ -18,6 +18,8 @@ def workspace_of(event: AgentEvent) -> Path:
 
     standing = _directory(event.cwd) or _directory(os.curdir)
     project = _directory(event.project)
+    if project is not None and Path.home().resolve().is_relative_to(project):
+        project = None  # an agent that was started at home, or above, says nothing by that
     if project is not None and (standing is None or standing.is_relative_to(project)):
         return nearest_workspace(project) or project
     if standing is None:
