@@ -22,8 +22,9 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
-    from holdfast.domain.repair_plans import RepairPlan
+    from holdfast.domain.repair_plans import RepairPlan, StoryLosses
     from holdfast.store.catalog.sqlite import SqliteCatalog
+    from holdfast.store.story.repairing import StoryFindings
     from holdfast.store.surroundings import Symptom
 
 
@@ -88,6 +89,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
                 content.damaged_states,
                 content.unnamed,
                 content.journal,
+                _story_losses(bench.story),
             )
         )
         if not act or not plan.steps:
@@ -101,14 +103,15 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
 
 
 def _repair_content(workspace: Path, occasion: str, *, act: bool) -> RepairOutcome:
-    """Of an encrypted store only the content: its index and keys are mended when it is opened, and
-    without a sound catalog it does not open."""
+    """Of an encrypted store only the content and the story: its index and keys are mended when it
+    is opened, and without a sound catalog it does not open."""
     from holdfast.domain.repair_plans import Findings, plan_repair
     from holdfast.engine.repair import find, mend
 
     with open_workspace(workspace, create=False, force=True, recover=False) as opened:
         vault = opened.engine.vault
-        with vault.access.exclusive():
+        story = opened.store.story_mender()
+        with vault.access.exclusive(), story.exclusive():
             if (problem := next(vault.catalog.check(), None)) is not None:
                 raise StoreDamaged(problem)
             content = find(vault, history_is_incomplete=False)
@@ -117,6 +120,7 @@ def _repair_content(workspace: Path, occasion: str, *, act: bool) -> RepairOutco
                     "the journal of an encrypted store cannot be repaired: " + content.journal,
                     hint="what was staged lies in the directory .holdfast of the workspace",
                 )
+            told = story.examine(vault.access.directory)
             plan = plan_repair(
                 Findings(
                     False,
@@ -129,12 +133,21 @@ def _repair_content(workspace: Path, occasion: str, *, act: bool) -> RepairOutco
                     content.damaged_states,
                     content.unnamed,
                     None,
+                    _story_losses(told),
                 )
             )
             if not act or not plan.steps:
                 return RepairOutcome(plan, done=False)
+            if told is not None:
+                story.mend(told, occasion)
             mend(vault, occasion, history_is_incomplete=False)
     return RepairOutcome(plan, done=True)
+
+
+def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
+    from holdfast.domain.repair_plans import StoryLosses
+
+    return None if found is None else StoryLosses(found.problem, found.lost_messages)
 
 
 def examine_surroundings(directory: Path) -> list[Symptom]:

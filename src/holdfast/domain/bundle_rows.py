@@ -81,16 +81,16 @@ def encode_origin(origin: Origin) -> bytes:
 
 
 def decode_origin(data: bytes) -> Origin:
-    fields = _decode(data)
+    fields = decoded_object(data)
     return Origin(
-        workspace_id=_checkpoint_id(fields["workspace_id"]),
+        workspace_id=bundled_checkpoint_id(fields["workspace_id"]),
         workspace=_text(fields["workspace"]),
-        made_at_ns=_number(fields["made_at_ns"], signed=True),
-        latest=_checkpoint_id(fields["latest"]),
-        sessions=_number(fields["sessions"]),
-        checkpoints=_number(fields["checkpoints"]),
-        objects=_number(fields["objects"]),
-        content_bytes=_number(fields["content_bytes"]),
+        made_at_ns=bundled_number(fields["made_at_ns"], signed=True),
+        latest=bundled_checkpoint_id(fields["latest"]),
+        sessions=bundled_number(fields["sessions"]),
+        checkpoints=bundled_number(fields["checkpoints"]),
+        objects=bundled_number(fields["objects"]),
+        content_bytes=bundled_number(fields["content_bytes"]),
     )
 
 
@@ -110,16 +110,16 @@ def encode_session(session: Session) -> bytes:
 
 
 def decode_session(data: bytes) -> Session:
-    fields = _decode(data)
+    fields = decoded_object(data)
     return Session(
-        id=_session_id(fields["id"]),
-        created_at_ns=_number(fields["created_at_ns"], signed=True),
+        id=bundled_session_id(fields["id"]),
+        created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         status=SessionStatus(fields["status"]),
         title=None if fields["title"] is None else _text(fields["title"]),
         agent=None if fields["agent"] is None else _text(fields["agent"]),
-        head=None if fields["head"] is None else _checkpoint_id(fields["head"]),
-        approved=None if fields["approved"] is None else _checkpoint_id(fields["approved"]),
-        round=_number(fields.get("round", 1)),
+        head=None if fields["head"] is None else bundled_checkpoint_id(fields["head"]),
+        approved=None if fields["approved"] is None else bundled_checkpoint_id(fields["approved"]),
+        round=bundled_number(fields.get("round", 1)),
     )
 
 
@@ -148,30 +148,32 @@ def encode_checkpoint(row: BundledCheckpoint) -> bytes:
 
 
 def decode_checkpoint(data: bytes) -> BundledCheckpoint:
-    fields = _decode(data)
-    changed = _object(fields["changed"])
+    fields = decoded_object(data)
+    changed = bundled_object(fields["changed"])
     parent, restores_from, report = fields["parent"], fields["restores_from"], fields["report"]
     message_index, tool_use_id = fields.get("message_index"), fields.get("tool_use_id")
     components = fields.get("components")
     return BundledCheckpoint(
-        id=_checkpoint_id(fields["id"]),
-        session_id=_session_id(fields["session_id"]),
-        parent=None if parent is None else _checkpoint_id(parent),
+        id=bundled_checkpoint_id(fields["id"]),
+        session_id=bundled_session_id(fields["session_id"]),
+        parent=None if parent is None else bundled_checkpoint_id(parent),
         kind=Kind(fields["kind"]),
-        created_at_ns=_number(fields["created_at_ns"], signed=True),
+        created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         tree=_digest(fields["tree"]),
-        intent=_intent(_object(fields["intent"])),
-        files=_number(fields["files"]),
-        size_bytes=_number(fields["size_bytes"]),
+        intent=_intent(bundled_object(fields["intent"])),
+        files=bundled_number(fields["files"]),
+        size_bytes=bundled_number(fields["size_bytes"]),
         changed=ChangeCounts(
-            _number(changed["added"]), _number(changed["modified"]), _number(changed["removed"])
+            bundled_number(changed["added"]),
+            bundled_number(changed["modified"]),
+            bundled_number(changed["removed"]),
         ),
         report=None if report is None else _digest(report),
-        restores_from=None if restores_from is None else _checkpoint_id(restores_from),
+        restores_from=None if restores_from is None else bundled_checkpoint_id(restores_from),
         partial=_flag(fields["partial"]),
-        message_index=None if message_index is None else _number(message_index),
+        message_index=None if message_index is None else bundled_number(message_index),
         tool_use_id=None if tool_use_id is None else _text(tool_use_id),
-        round=_number(fields.get("round", 1)),
+        round=bundled_number(fields.get("round", 1)),
         components=None if components is None else _digest(components),
     )
 
@@ -198,9 +200,9 @@ def _encode(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
-def _decode(data: bytes) -> dict[str, Any]:
+def decoded_object(data: bytes) -> dict[str, Any]:
     try:
-        return _object(json.loads(data, parse_constant=_refuse_constant))
+        return bundled_object(json.loads(data, parse_constant=_refuse_constant))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -209,7 +211,7 @@ def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number that can be stored")
 
 
-def _object(value: Any) -> dict[str, Any]:
+def bundled_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("something else stands where an object should")
     return value
@@ -221,7 +223,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _number(value: Any, *, signed: bool = False) -> int:
+def bundled_number(value: Any, *, signed: bool = False) -> int:
     lowest = -_LARGEST_NUMBER if signed else 0
     if type(value) is not int or not lowest <= value <= _LARGEST_NUMBER:
         raise ValueError("something else stands where a number should")
@@ -234,13 +236,13 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def _checkpoint_id(value: Any) -> CheckpointId:
+def bundled_checkpoint_id(value: Any) -> CheckpointId:
     if not isinstance(value, str) or not _ID.match(value):
         raise ValueError(f"{value!r:.60} is no id")
     return CheckpointId(value)
 
 
-def _session_id(value: Any) -> SessionId:
+def bundled_session_id(value: Any) -> SessionId:
     if not isinstance(value, str):
         raise ValueError("a session has no name")
     try:

@@ -8,6 +8,9 @@ from enum import StrEnum
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 
+MOST_CHARACTERS = 1_000_000
+"""Of one message. What is longer belongs into a file, or is cut where it is read from one."""
+
 
 class Role(StrEnum):
     USER = "user"

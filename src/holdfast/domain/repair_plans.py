@@ -19,6 +19,7 @@ class RepairType(StrEnum):
     DESCRIBE = "describe"
     REBUILD_CATALOG = "rebuild-catalog"
     REBUILD_INDEX = "rebuild-index"
+    REBUILD_STORY = "rebuild-story"
     HEAL = "heal"
     MEND_PACK = "mend-pack"
     MARK_DAMAGED = "mark-damaged"
@@ -39,6 +40,14 @@ class CatalogLosses:
     @property
     def history_is_incomplete(self) -> bool:
         return bool(self.checkpoints or self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryLosses:
+    """Why the story has to be made again, and how many messages are known to be gone."""
+
+    problem: str
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,7 @@ class Findings:
     damaged: tuple[DamagedState, ...] = ()
     unnamed: tuple[UnnamedState, ...] = ()
     journal: str | None = None
+    story: StoryLosses | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,8 @@ def plan_repair(found: Findings) -> RepairPlan:
         steps.append(_rebuild_catalog(found.catalog))
     if found.index is not None:
         steps.append(RepairStep(RepairType.REBUILD_INDEX, "index.db", found.index))
+    if found.story is not None:
+        steps.append(_rebuild_story(found.story))
     if found.healable_objects:
         what = f"{found.healable_objects} of {found.lost_objects} lost objects"
         why = "the workspace still has the same bytes; they are stored again"
@@ -127,6 +139,12 @@ def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
     if losses.settings:
         lost.append("the settings of the workspace: they are back to their defaults")
     return RepairStep(RepairType.REBUILD_CATALOG, "catalog.db", losses.problem, tuple(lost))
+
+
+def _rebuild_story(losses: StoryLosses) -> RepairStep:
+    lost = [f"{losses.messages} messages of conversations"] if losses.messages else []
+    lost.append("messages, annotations and edits that cannot be read any more; no checkpoint")
+    return RepairStep(RepairType.REBUILD_STORY, "story.db", losses.problem, tuple(lost))
 
 
 def _mark(state: DamagedState) -> RepairStep:

@@ -59,7 +59,7 @@ def roll_back(
     after = _cut(then, 0, keeps)
     after += _cut(now, keeps + 1, through)
     after += [Stretch(a, b, operation) for a, b in _gaps(now, keeps + 1, through)]
-    return Rollback(operation, record, through, now, _joined(after))
+    return Rollback(operation, record, through, now, joined(after))
 
 
 def rolled_back_by(marks: Marks, index: int) -> int | None:
@@ -83,7 +83,8 @@ def _gaps(marks: Marks, first: int, last: int) -> list[tuple[int, int]]:
     return [*found, (first, last)] if first <= last else found
 
 
-def _joined(stretches: list[Stretch]) -> Marks:
+def joined(stretches: list[Stretch]) -> Marks:
+    """In order, with neighbours of one operation made one."""
     joined: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda s: s.first):
         last = joined[-1] if joined else None

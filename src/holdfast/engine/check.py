@@ -45,6 +45,7 @@ def run_checks(vault: Vault, *, data: bool, progress: Progress) -> Iterator[Prob
     yield from check_catalog(vault)
     yield from check_reachability(vault, unreadable, progress)
     yield from check_journal(vault)
+    yield from check_story(vault)
 
 
 def check_place(vault: Vault) -> Iterator[Problem]:
@@ -107,3 +108,9 @@ def check_journal(vault: Vault) -> Iterator[Problem]:
         problem = error.message
     if problem is not None:
         yield Problem("I4", "journal", problem)
+
+
+def check_story(vault: Vault) -> Iterator[Problem]:
+    """I3 for what was said and done around the checkpoints."""
+    for text in vault.story.check():
+        yield Problem("I3", "story", text)

@@ -35,6 +35,8 @@ def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> Delet
         transaction.remove_checkpoint(checkpoint.id)
     kept = release_components(vault)
     try:
+        if vault.access.has_story():
+            vault.story.forget_checkpoints([checkpoint.id])
         if not is_worth_collecting(vault, checkpoint, near):
             return DeleteOutcome(checkpoint.id, 0, kept, waiting=True)
         return DeleteOutcome(checkpoint.id, collect(vault), kept)

@@ -8,7 +8,7 @@ automatic one before it, unless that has a name, is approved, or is where the se
 from __future__ import annotations
 
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
-from holdfast.domain.errors import LimitReached
+from holdfast.domain.errors import LimitReached, StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.vault import Vault
@@ -43,4 +43,17 @@ def _must_stay(vault: Vault, checkpoint: Checkpoint) -> bool:
     is_first = first is not None and first.id == checkpoint.id
     approvals = vault.catalog.operations(checkpoint.session_id, kinds=(OperationKind.APPROVE,))
     is_approved = any(approval.checkpoint == checkpoint.id for approval in approvals)
-    return is_first or checkpoint.name is not None or is_approved
+    return is_first or checkpoint.name is not None or is_approved or _is_told_of(vault, checkpoint)
+
+
+def _is_told_of(vault: Vault, checkpoint: Checkpoint) -> bool:
+    """Whether somebody wrote about it, or an edit or attempt would go back to it. What cannot be
+    read may have been either."""
+    if not vault.access.has_story():
+        return False
+    try:
+        if any(a.checkpoint == checkpoint.id for a in vault.story.open_activities()):
+            return True
+        return bool(vault.story.annotations(checkpoint.session_id, checkpoint.id))
+    except StoreDamaged:
+        return True

@@ -9,11 +9,12 @@ so a crash in between leaves garbage, never a checkpoint without its content.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.domain.changes import TreeLoader, tree_changes
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
@@ -92,7 +93,19 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
                     )
                 )
         release_components(vault)  # what cannot be let go now is let go the next time
+    forget_what_was_said(vault)
     return dropped
+
+
+def forget_what_was_said(vault: Vault) -> None:
+    """Annotations and edits of checkpoints that are gone go too; called with the lock held, so that
+    no checkpoint is being made. A story that cannot be read keeps them until it is repaired."""
+    if not vault.access.has_story():
+        return
+    with contextlib.suppress(StoreDamaged):
+        gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
+        if gone:
+            vault.story.forget_checkpoints(sorted(gone))
 
 
 def decisions(vault: Vault) -> list[Decision]:
@@ -192,4 +205,16 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
         first = vault.catalog.first_checkpoint(session.id)
         operations = vault.catalog.operations(session.id)
         reasons |= protections(session, first.id if first else None, operations)
-    return reasons
+    return _ways_back(vault) | reasons
+
+
+def _ways_back(vault: Vault) -> dict[CheckpointId, str]:
+    """What an edit or attempt that has not ended would go back to."""
+    if not vault.access.has_story():
+        return {}
+    try:
+        begun = vault.story.open_activities()
+    except StoreDamaged:
+        why = "an edit may need it: the story of the store cannot be read"
+        return {c.id: why for c in vault.catalog.roots() if c.kind in (Kind.SAFETY, Kind.TOOL)}
+    return {a.checkpoint: f"an {a.kind.value} has not ended ({a.reason:.60})" for a in begun}

@@ -143,6 +143,10 @@ class Story(Protocol):
         taken. `rolled_back_by` and `sequence` are not taken over."""
         ...
 
+    def named_checkpoints(self) -> set[CheckpointId]:
+        """Every checkpoint that an annotation or an activity is about."""
+        ...
+
     def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
         """Remove the annotations and activities of checkpoints; how many rows that were."""
         ...

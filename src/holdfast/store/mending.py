@@ -44,6 +44,7 @@ from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.store_place import StorePlace
 from holdfast.store.story.opening import open_story
+from holdfast.store.story.repairing import StoryFindings, StoryMender
 from holdfast.store.suspicion import Suspicion
 
 _SCRATCH = "repairing"
@@ -65,6 +66,7 @@ class Bench:
     unreadable_rows: tuple[str, ...]
     index_problem: str | None
     unfinished: bool
+    story: StoryFindings | None
 
 
 class StoreMender:
@@ -76,12 +78,13 @@ class StoreMender:
         self._workspace = workspace
         self._clock = clock
         self._lock = StoreLock(layout.lock, clock, purpose="holdfast repair")
+        self._story = StoryMender(fs, layout, clock)
         self._scratch = layout.directory / _SCRATCH
         self._marker = layout.directory / _MARKER
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        with self._lock.hold(_LOCK_TIMEOUT_S):
+        with self._lock.hold(_LOCK_TIMEOUT_S), self._story.exclusive():
             self._clear_scratch()
             try:
                 yield
@@ -122,6 +125,7 @@ class StoreMender:
                 rows,
                 self._index_problem(objects),
                 self._marker.exists(),
+                self._story.examine(self._scratch),
             )
 
     def _opened_story(self) -> Story:
@@ -244,6 +248,8 @@ class StoreMender:
         if bench.index_problem is not None:
             with contextlib.closing(LocalObjectStore(self._fs, self._layout.objects)) as objects:
                 objects.rebuild_index()
+        if bench.story is not None:
+            self._story.mend(bench.story, occasion)
         self._note_newest()
 
     def _exchange_catalog(self, bench: Bench, occasion: str) -> None:

@@ -202,6 +202,7 @@ class StoryContract(StoryOpening):
                 story.begin(edit(number))
             story.add_messages(ONE, [said("a")])
             before = story.generation()
+            assert story.named_checkpoints() == {checkpoint_id(1), checkpoint_id(2)}
             assert story.forget_checkpoints([checkpoint_id(9)]) == 0
             assert story.generation() == before
             assert story.forget_checkpoints([checkpoint_id(1)]) == 2

@@ -22,11 +22,13 @@ from holdfast.domain.bundle_rows import (
     encode_origin,
     encode_session,
 )
+from holdfast.domain.bundle_story import encode_story
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import ObjectMissing, Refused, StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text
 from holdfast.domain.trees import EMPTY_TREE, Tree
 from holdfast.engine.bundles.selection import Selection
@@ -40,10 +42,13 @@ from holdfast.store.bundles.frames import (
     OBJECT,
     ORIGIN,
     SESSION,
+    TOLD,
     FrameWriter,
 )
 from holdfast.store.bundles.new_file import new_file
 from holdfast.store.bundles.objects import ObjectEncoder
+
+_SOME_MESSAGES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class ExportOutcome:
     content_bytes: int
     file_bytes: int
     latest: CheckpointId
+    messages: int = 0
+    annotations: int = 0
 
 
 @dataclass(slots=True)
@@ -206,6 +213,7 @@ def _write(
         inventory.require_all_used()
     except ValueError as error:
         raise StoreDamaged(f"a checkpoint cannot be exported: {error}") from None
+    said = _write_story(vault, selection, writer)
     writer.finish()
     return ExportOutcome(
         tuple(session.id for session in selection.sessions),
@@ -214,7 +222,36 @@ def _write(
         origin.content_bytes,
         writer.written_bytes,
         origin.latest,
+        *said,
     )
+
+
+def _write_story(vault: Vault, selection: Selection, writer: FrameWriter) -> tuple[int, int]:
+    """How many messages and annotations that were."""
+    if not vault.access.has_story():
+        return 0, 0
+    chosen = {row.id for row in selection.checkpoints}
+    counted = [0, 0]
+    for session in selection.sessions:
+        messages = _all_messages(vault, session.id) if selection.whole else ()
+        annotations = [
+            annotation
+            for annotation in vault.story.annotations(session.id, revisions=True)
+            if annotation.checkpoint_id in chosen
+        ]
+        for part in encode_story(messages, annotations):
+            writer.frame(TOLD, part)
+        counted[0] += vault.story.message_count(session.id) if selection.whole else 0
+        counted[1] += len(annotations)
+    return counted[0], counted[1]
+
+
+def _all_messages(vault: Vault, session_id: SessionId) -> Iterator[Message]:
+    """Some at a time: a conversation can be larger than memory."""
+    first = 0
+    while some := vault.story.messages(session_id, first=first, limit=_SOME_MESSAGES):
+        yield from some
+        first = some[-1].index + 1
 
 
 def _rows(selection: Selection) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Taking a bundle into a store.
 
     verify the whole file → lock → compare with what is there → objects durable, named by nobody
-    → one transaction: sessions, checkpoints, operations
+    → one transaction: sessions, checkpoints, operations → what was said around them
 
 Guarantees: a bundle that is refused for whatever reason changes nothing that anybody can see; a
 crash leaves at worst objects that the next collection takes away (I1, I3, I5). What is there is
@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
+from holdfast.engine.bundles.placed_story import take_in_story
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
 from holdfast.engine.bundles.verifying import (
     MOST_TIMES_THE_BUDGET,
@@ -51,7 +52,8 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What was added (or would be), and what the store had already."""
+    """What was added (or would be), and what the store had already. `told` is the number of
+    messages and annotations that were added."""
 
     origin: Origin
     sessions: tuple[SessionId, ...]
@@ -61,6 +63,7 @@ class ImportOutcome:
     stored_bytes: int
     latest: CheckpointId
     latest_session: SessionId
+    told: int = 0
 
 
 def import_bundle(
@@ -86,6 +89,7 @@ def import_bundle(
                 _forget_damaged(vault, bundle)
                 stored_bytes = _store_objects(vault, bundle, progress)
                 _record(vault, plan)
+            told = 0 if request.dry_run else take_in_story(vault, bundle, plan)
         return ImportOutcome(
             bundle.origin,
             plan.sessions,
@@ -95,6 +99,7 @@ def import_bundle(
             stored_bytes,
             plan.latest,
             plan.latest_session,
+            told,
         )
 
 

@@ -31,6 +31,7 @@ class ImportPlan:
     ids: dict[CheckpointId, CheckpointId]
     latest: CheckpointId
     latest_session: SessionId
+    homes: dict[SessionId, SessionId]
 
 
 def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[SessionId, SessionId]:
@@ -79,7 +80,14 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
     count = sum(1 for _ in bundle.checkpoints())
     latest = ids[bundle.origin.latest]
     return ImportPlan(
-        new, tuple(homes.values()), tuple(rows), count - len(rows), ids, latest, latest_session
+        new,
+        tuple(homes.values()),
+        tuple(rows),
+        count - len(rows),
+        ids,
+        latest,
+        latest_session,
+        homes,
     )
 
 

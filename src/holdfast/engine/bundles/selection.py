@@ -18,11 +18,13 @@ from holdfast.engine.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows in the order in which they were made; `latest` is where the work stood."""
+    """Rows in the order in which they were made; `latest` is where the work stood. With `whole`
+    sessions goes what was said in them; of some checkpoints, only what was written about them."""
 
     sessions: tuple[Session, ...]
     checkpoints: tuple[BundledCheckpoint, ...]
     latest: CheckpointId
+    whole: bool = False
 
 
 def select_sessions(vault: Vault, sessions: Sequence[SessionId]) -> Selection:
@@ -30,7 +32,7 @@ def select_sessions(vault: Vault, sessions: Sequence[SessionId]) -> Selection:
     chosen: list[Checkpoint] = []
     for session_id in sessions:
         chosen += vault.catalog.history(session_id, records=True)
-    return _selection(vault, chosen, sessions[-1] if sessions else None)
+    return replace(_selection(vault, chosen, sessions[-1] if sessions else None), whole=True)
 
 
 def select_all(vault: Vault) -> Selection:

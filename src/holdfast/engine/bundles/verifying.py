@@ -29,13 +29,14 @@ from holdfast.domain.bundle_rows import (
     decode_origin,
     decode_session,
 )
+from holdfast.domain.bundle_story import BundledStory, decode_story
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.errors import BudgetReached, BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.sessions import Session
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
-from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, FrameReader, refused
+from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, TOLD, FrameReader, refused
 from holdfast.store.bundles.objects import ObjectDecoder
 
 MOST_TIMES_THE_BUDGET = 64
@@ -67,12 +68,14 @@ class VerifiedBundle:
         sessions: tuple[Session, ...],
         rows: tuple[bytes, ...],
         inventory: Inventory,
+        told_bytes: int = 0,
     ) -> None:
         self._reader = reader
         self._rows = rows
         self._inventory = inventory
         self.origin = origin
         self.sessions = sessions
+        self.told_bytes = told_bytes
 
     @property
     def file_bytes(self) -> int:
@@ -81,6 +84,13 @@ class VerifiedBundle:
     def checkpoints(self) -> Iterator[BundledCheckpoint]:
         """Oldest first; decoded anew each time, because all of them at once can be large."""
         return map(decode_checkpoint, self._rows)
+
+    def story(self) -> Iterator[BundledStory]:
+        """What was said around the checkpoints, part by part."""
+        if self.told_bytes:
+            for frame in self._reader.frames():
+                if frame.tag == TOLD:
+                    yield decode_story(frame.body)
 
     def digests(self) -> Iterator[Digest]:
         """Of every object, in no order."""
@@ -141,7 +151,7 @@ def _verify(
     manifest = _Manifest(origin)
     inventory = Inventory()
     decoder = ObjectDecoder(reader, inventory.place_of)
-    content_bytes = 0
+    content_bytes = told_bytes = 0
     for frame in frames:
         if frame.tag == SESSION:
             manifest.add_session(_decoded(decode_session, frame.body))
@@ -155,6 +165,9 @@ def _verify(
                 raise refused("it holds more than it says")
             with _as_refusal():
                 inventory.add(role, record.digest, data, place=frame.offset)
+        elif frame.tag == TOLD:
+            told_bytes += len(frame.body)
+            manifest.require_fitting(_decoded(decode_story, frame.body))
     if (len(inventory), content_bytes) != (origin.objects, origin.content_bytes):
         raise refused("it holds less than it says")
     manifest.require_whole()
@@ -167,7 +180,12 @@ def _verify(
     for whole, pieces in inventory.whole_files:
         _verify_whole(decoder, whole, pieces)
     return VerifiedBundle(
-        reader, origin, tuple(manifest.sessions.values()), tuple(manifest.rows), inventory
+        reader,
+        origin,
+        tuple(manifest.sessions.values()),
+        tuple(manifest.rows),
+        inventory,
+        told_bytes,
     )
 
 
@@ -181,6 +199,7 @@ class _Manifest:
         self.trees: dict[tuple[Digest, Digest | None, Digest | None], None] = {}
         self._session_of: dict[CheckpointId, SessionId] = {}
         self._names: set[tuple[SessionId, str]] = set()
+        self._said: dict[SessionId, int] = {}
 
     def add_session(self, session: Session) -> None:
         if session.id in self.sessions:
@@ -206,6 +225,17 @@ class _Manifest:
         self.trees[row.tree, row.report, row.components] = None
         if len(self.rows) > self._origin.checkpoints:
             raise refused("it holds more than it says")
+
+    def require_fitting(self, story: BundledStory) -> None:
+        """Messages follow on each other, and annotations are about checkpoints that came."""
+        for message in story.messages:
+            expected = self._said.get(message.session_id, 0)
+            if message.session_id not in self.sessions or message.index != expected:
+                raise refused("a message belongs to no session, or one before it is missing")
+            self._said[message.session_id] = expected + 1
+        for annotation in story.annotations:
+            if self._session_of.get(annotation.checkpoint_id) != annotation.session_id:
+                raise refused("an annotation is about a checkpoint that is not there")
 
     def require_whole(self) -> None:
         counts = (len(self.sessions), len(self.rows))
@@ -242,7 +272,7 @@ def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None
 def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
     try:
         return decode(body)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise refused(f"a row cannot be read: {error}") from None
 
 

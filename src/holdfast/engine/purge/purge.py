@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.purges import PurgeOutcome
 from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.components.releasing import release_components
@@ -49,10 +50,10 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     plan.require_allowed()
     samples = sought_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan)
-    vault.access.write_purge_note(_encode_note(plan.gone))
+    vault.access.write_purge_note(_encode_note(plan.gone, plan.paths))
     _record(vault, plan)
     release_components(vault)
-    freed_bytes = _erase(vault)
+    freed_bytes = _erase(vault, plan.paths)
     return PurgeOutcome(
         removed=tuple(c.id for c in plan.removed),
         changed=plan.changed,
@@ -79,9 +80,9 @@ def finish_purge(vault: Vault) -> PurgeOutcome | None:
     note = vault.access.read_purge_note()
     if note is None:
         return None
-    noted = _decode_note(note)
+    noted, paths = _decode_note(note)
     gone = noted - reachable(vault)
-    freed_bytes = _erase(vault)
+    freed_bytes = _erase(vault, paths)
     if not gone:
         return None
     proof = search(vault, (), gone)
@@ -125,8 +126,13 @@ def _record(vault: Vault, plan: PurgePlan) -> None:
             transaction.add_operation(gone)
 
 
-def _erase(vault: Vault) -> int:
-    """Everything that rows do not need leaves the files of the store."""
+def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
+    """What no row needs leaves the files of the store, and with it what was said about it."""
+    if vault.access.has_story():
+        gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
+        vault.story.forget_checkpoints(sorted(gone))
+        vault.story.forget_paths(paths)
+        vault.story.erase_traces()
     freed_bytes = vault.objects.erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
@@ -136,12 +142,17 @@ def _erase(vault: Vault) -> int:
     return freed_bytes
 
 
-def _encode_note(gone: Iterable[Digest]) -> bytes:
-    body = json.dumps({"version": _VERSION, "gone": sorted(d.hex() for d in gone)}).encode()
+def _encode_note(gone: Iterable[Digest], paths: Iterable[bytes] = ()) -> bytes:
+    fields = {
+        "version": _VERSION,
+        "gone": sorted(d.hex() for d in gone),
+        "paths": [to_text(path) for path in paths],
+    }
+    body = json.dumps(fields).encode()
     return digest_of(body).hex().encode() + b"\n" + body
 
 
-def _decode_note(data: bytes) -> set[Digest]:
+def _decode_note(data: bytes) -> tuple[set[Digest], list[bytes]]:
     checksum, _, body = data.partition(b"\n")
     try:
         if checksum != digest_of(body).hex().encode():
@@ -152,9 +163,10 @@ def _decode_note(data: bytes) -> set[Digest]:
         gone = {Digest(bytes.fromhex(text)) for text in fields["gone"]}
         if any(len(digest) != DIGEST_BYTES for digest in gone):
             raise ValueError("it names no digest")
+        paths = [from_text(text) for text in fields.get("paths", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreDamaged(
             f"the note of an unfinished removal cannot be used: {error}",
             hint="run: holdfast check",
         ) from None
-    return gone
+    return gone, paths

@@ -3,7 +3,7 @@
     "HFBUNDLE" | u16 version | u16 zero | frame | frame | … | frame DONE
     frame = 4 B tag | u32 length | so many bytes
 
-The order is fixed: one BNDL, then SESS, then CKPT, then OBJT frames, one DONE, end of file. A tag
+The order is fixed: one BNDL, then SESS, CKPT, OBJT and told frames, one DONE, end of file. A tag
 that begins with a small letter is optional: a reader that does not know it passes over it, and
 refuses any other that it does not know. DONE holds the BLAKE3-256 digest of every byte before it.
 
@@ -26,6 +26,8 @@ from holdfast.store.atomic_write import write_all
 MAGIC = b"HFBUNDLE"
 VERSION = 1
 ORIGIN, SESSION, CHECKPOINT, OBJECT, DONE = b"BNDL", b"SESS", b"CKPT", b"OBJT", b"DONE"
+TOLD = b"told"
+"""What was said around the checkpoints; readers from before it pass over it."""
 
 LARGEST_OBJECT_BYTES = 64 << 20
 """A directory of about 900,000 names, or the pieces of a file of 100 GB."""
@@ -34,13 +36,14 @@ LARGEST_ROW_BYTES = 8 << 20
 LARGEST_MANIFEST_BYTES = 128 << 20
 """All frames before the objects together: they are kept in memory while a bundle is read."""
 
-_ORDER = (ORIGIN, SESSION, CHECKPOINT, OBJECT, DONE)
+_ORDER = (ORIGIN, SESSION, CHECKPOINT, OBJECT, TOLD, DONE)
 _OBJECT_OVERHEAD_BYTES = 1 << 10
 _LARGEST = {
     ORIGIN: 1 << 20,
     SESSION: 1 << 20,
     CHECKPOINT: LARGEST_ROW_BYTES,
     OBJECT: LARGEST_OBJECT_BYTES + _OBJECT_OVERHEAD_BYTES,
+    TOLD: 32 << 20,
     DONE: 32,
 }
 _HEADER = struct.Struct("<8sHH")
@@ -121,7 +124,7 @@ class FrameReader:
             if tag == DONE:
                 self._end(body, digest, position + length)
                 return
-            manifest_bytes += 0 if tag == OBJECT else length
+            manifest_bytes += 0 if tag in (OBJECT, TOLD) else length
             if manifest_bytes > LARGEST_MANIFEST_BYTES:
                 raise refused("it lists more checkpoints than can be taken in at once")
             digest.update(head)

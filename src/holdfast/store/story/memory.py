@@ -193,6 +193,10 @@ class MemoryStory:
                 added += 1
         return added
 
+    def named_checkpoints(self) -> set[CheckpointId]:
+        noted = {annotation.checkpoint_id for annotation in self._annotations}
+        return noted | {activity.checkpoint for activity in self._activities.values()}
+
     def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
         kept = [a for a in self._annotations if a.checkpoint_id not in checkpoint_ids]
         gone = len(self._annotations) - len(kept)

@@ -242,6 +242,10 @@ class SqliteStory:
         with self._file.writing() as db:
             return take_in(db, messages, annotations)
 
+    def named_checkpoints(self) -> set[CheckpointId]:
+        query = "SELECT checkpoint FROM annotations UNION SELECT checkpoint FROM activities"
+        return {CheckpointId(checkpoint) for (checkpoint,) in self._rows(query)}
+
     def forget_checkpoints(self, checkpoint_ids: Sequence[CheckpointId]) -> int:
         gone = 0
         for start in range(0, len(checkpoint_ids), 500):
