@@ -14,13 +14,13 @@ import contextlib
 import os
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import apsw
 
-_PATIENCE_S = 3.0
+_TRIES = 6_000
 _BETWEEN_TRIES_S = 0.0005
 """SQLite's own waiting sleeps so long that it hardly ever meets the gaps of a busy writer."""
 
@@ -46,7 +46,10 @@ def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
     _require_same(path, name, dir_fd)
     connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        connection.set_busy_handler(_patience(time.monotonic() + _PATIENCE_S))
+        pause = threading.Event()
+        connection.set_busy_handler(
+            lambda tried: not pause.wait(_BETWEEN_TRIES_S) and tried < _TRIES
+        )
         # Being the last to close would otherwise move the log into the database.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
@@ -55,14 +58,6 @@ def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
         connection.close()
         raise
     return connection
-
-
-def _patience(deadline: float) -> Callable[[int], bool]:
-    def go_on(_: int) -> bool:
-        time.sleep(_BETWEEN_TRIES_S)
-        return time.monotonic() < deadline
-
-    return go_on
 
 
 def _path_of(dir_fd: int) -> bytes:
