@@ -43,6 +43,15 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert _loaded("import holdfast") & HEAVY == set()
 
 
+@pytest.mark.requirement("HK-2")
+def test_a_hook_that_has_nothing_to_do_loads_next_to_nothing() -> None:
+    event = '{"hook_event_name": "PreToolUse", "tool_name": "Read"}'
+    program = f"import io, sys\nsys.stdin = io.StringIO({event!r})\n"
+    loaded = _loaded(program + HELP.format(arguments=["hook", "claude-code"]))
+    unwanted = HEAVY | {"argparse", "dataclasses", "datetime", "hashlib", "inspect", "pathlib"}
+    assert loaded & unwanted == set()
+
+
 @pytest.mark.requirement("PF-7")
 @pytest.mark.parametrize("arguments", [["--help"], ["checkpoint", "--help"], ["restore", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:

@@ -186,3 +186,46 @@ def test_lines_of_the_log_that_are_damaged_are_passed_over(
 
     (holdfast_home / NAME).write_text('{"at": 1}\n[]\nnot json\n{"at": "2026-01-01", "x": 2}\n')
     assert problems_of(project, datetime.min.replace(tzinfo=UTC)) == []
+
+
+def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(
+    project: Path, holdfast_home: Path, cli: CommandLine
+) -> None:
+    """An agent ends a hook that takes too long: here one that waits for the store."""
+    import signal
+    import subprocess
+
+    from holdfast.bootstrap import open_workspace
+    from tests.interfaces.cli.command_line import command
+
+    cli.save()
+    event = json.dumps(recorded("claude-code", project, "rm -rf src")[3]).encode()
+    with open_workspace(project, create=False) as opened, opened.store.exclusive():
+        waiting = subprocess.Popen(
+            command("hook", "claude-code"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=project,
+        )
+        assert waiting.stdin is not None
+        waiting.stdin.write(event)
+        waiting.stdin.close()
+        waiting.stdin = None
+        while f"/{opened.store.directory.name}/" not in _open_files(waiting.pid):
+            assert waiting.poll() is None
+        waiting.send_signal(signal.SIGTERM)
+        out, _ = waiting.communicate()
+    assert (waiting.returncode, json.loads(out)) == (0, {})
+    assert [entry["tool"] for entry in cli.json("status")["unprotected"]] == ["Bash"]
+
+
+def _open_files(pid: int) -> str:
+    """Where the process has got to: what it has opened so far."""
+    names = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            names.append(os.readlink(entry))
+        except OSError:
+            continue
+    return "\n".join(names)

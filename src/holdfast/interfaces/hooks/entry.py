@@ -20,7 +20,6 @@ from holdfast.interfaces.hooks.agents import AGENTS, dialect_of, sender
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.hooks.normaliser import Dialect, normalise
 from holdfast.interfaces.hooks.payloads import read_payload
-from holdfast.interfaces.hooks.problems import note_problem
 
 _WITH_VALUE = ("-C", "--session")
 
@@ -57,7 +56,7 @@ def answer(arguments: Sequence[str], *, own_process: bool) -> int:
             _say(dialect.render(event, reply), own_process)
             answered = True
     except BaseException as error:  # the agent goes on, whatever it is
-        note_problem(agent, event, error)
+        _note(agent, event, error)
         if not answered:
             _say(_plain_answer(dialect, agent, event), own_process)
     return 0
@@ -76,6 +75,12 @@ def _deliver(event: AgentEvent) -> Reply:
     return deliver(event)
 
 
+def _note(agent: str, event: AgentEvent | None, error: BaseException) -> None:
+    from holdfast.interfaces.hooks.problems import note_problem  # hardly ever needed
+
+    note_problem(agent, event, error)
+
+
 def _go_on_alone(event: AgentEvent) -> None:
     """Deal with an event in a process that the agent does not wait for."""
     try:
@@ -92,7 +97,7 @@ def _go_on_alone(event: AgentEvent) -> None:
     try:
         _deliver(event)
     except BaseException as error:
-        note_problem(event.agent, event, error)
+        _note(event.agent, event, error)
     finally:
         os._exit(0)
 

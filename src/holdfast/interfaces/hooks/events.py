@@ -1,14 +1,14 @@
 """An event of an agent, the same whatever agent sent it, and what is answered.
 
-Plain data that can be sent to another process: `to_dict` and `from_dict` are inverse.
+Plain data that can be sent to another process: `to_dict` and `from_dict` are inverse. Named tuples
+instead of dataclasses, because these take longer to import than all the rest of a hook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class EventKind(StrEnum):
@@ -33,8 +33,7 @@ class ToolKind(StrEnum):
         return self is not ToolKind.OTHER
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEvent:
+class AgentEvent(NamedTuple):
     """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
     tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
     that everything belongs to. `failure` is why a tool call failed."""
@@ -75,38 +74,37 @@ class AgentEvent:
 
     def only_asking(self) -> AgentEvent:
         """The same event, just to learn what the agent has to be told."""
-        return replace(self, kind=EventKind.OTHER)
+        return self._replace(kind=EventKind.OTHER)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentEvent:
         """Fields that a later version added are passed over."""
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known = {name: data[name] for name in cls._fields if name in data}
         known["kind"] = EventKind(known["kind"])
         known["tool_kind"] = ToolKind(known.get("tool_kind", ToolKind.OTHER))
         known["paths"] = tuple(known.get("paths", ()))
         return cls(**known)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What came of an event. `context` is for the agent to read."""
 
     checkpoint: str | None = None
     deduplicated: bool = False
-    context: tuple[str, ...] = field(default=())
+    context: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         return "\n\n".join(self.context)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reply:
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known = {name: data[name] for name in cls._fields if name in data}
         known["context"] = tuple(known.get("context", ()))
         return cls(**known)

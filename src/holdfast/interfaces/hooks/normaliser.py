@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
@@ -38,16 +39,15 @@ def _as_it_is(payload: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """What is peculiar to one agent. `events` and `tools` add to what all have in common;
     `flatten` brings nested fields to the top; `carries` are the events whose answer the agent
     reads; `render` writes that answer."""
 
     agent: str
     render: Callable[[AgentEvent, Reply], str]
-    events: Mapping[str, EventKind] = field(default_factory=dict)
-    tools: Mapping[str, ToolKind] = field(default_factory=dict)
+    events: Mapping[str, EventKind] = MappingProxyType({})
+    tools: Mapping[str, ToolKind] = MappingProxyType({})
     carries: frozenset[EventKind] = frozenset()
     flatten: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
 
@@ -98,9 +98,8 @@ def event_kind(name: str, dialect: Dialect) -> EventKind:
 
 def _fingerprint(tool_input: Mapping[str, Any]) -> str:
     """Two calls that have an id in common are told apart by what they were given."""
-    from hashlib import sha256
-
-    return sha256(repr(tool_input).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    given = repr(tool_input).encode("utf-8", "backslashreplace")
+    return f"{len(given)}-{crc32(given):08x}"
 
 
 def _project(flat: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
