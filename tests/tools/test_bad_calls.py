@@ -71,6 +71,11 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_auto_configure", {"settings": {"ignore": ["*"]}}, "has no 'ignore'"),
         ("checkpoint_auto_configure", {"settings": {"key_file": "/x"}}, "has no 'key_file'"),
         ("checkpoint_auto_configure", {"settings": {"retention": 4}}, "invalid_setting"),
+        (
+            "checkpoint_auto_configure",
+            {"settings": {"max_automatic_per_hour.x": 1}},
+            "has no 'max_automatic_per_hour.x'",
+        ),
         ("checkpoint_auto_configure", {"settings": "no"}, "is a text, not an object"),
         ("checkpoint_auto_configure", {"settings": [1]}, "is a list, not an object"),
         ("checkpoint_stats", {"verbose": True}, "it takes: no arguments"),
@@ -101,6 +106,16 @@ def test_what_models_write_is_understood(tools: ToolHandlers, session: SessionCh
     assert tools.call("checkpoint_list", {"limit": "2", "records": "True"}).success
     assert tools.call("checkpoint_stats", None).success
     assert tools.call("checkpoint_show", {"ref": " "}).success
+
+
+def test_of_several_settings_all_are_changed_or_none(tools: ToolHandlers) -> None:
+    wrong = {"max_automatic_per_hour": 7, "retention.tool": {"most": "many"}}
+    assert not tools.call("checkpoint_auto_configure", {"settings": wrong}).success
+    listed = tools.call("checkpoint_auto_configure").output
+    assert "max_automatic_per_hour = 30 (default)" in listed
+    right = {"max_automatic_per_hour": 7, "retention.tool": {"most": 3}}
+    assert tools.call("checkpoint_auto_configure", {"settings": right}).success
+    assert "retention = {'tool': {'most': 3}}" in tools.call("checkpoint_auto_configure").output
 
 
 def test_a_name_that_is_no_text_is_answered(tools: ToolHandlers) -> None:

@@ -78,7 +78,7 @@ class ToolHandlers:
         except HoldfastError as error:
             return ToolResult(tool_call_id, False, told(error))
         except Exception as error:
-            return ToolResult(tool_call_id, False, _unexpected(name, error))
+            return ToolResult(tool_call_id, False, unexpected(name, error))
 
 
 def told(error: HoldfastError) -> str:
@@ -93,7 +93,8 @@ def _unknown(name: object) -> str:
     return f"There is no tool {ascii(name)[:100]}.{meant} Tools are: {', '.join(HANDLERS)}."
 
 
-def _unexpected(name: str, error: Exception) -> str:
+def unexpected(name: str, error: Exception) -> str:
+    """A failure that nobody foresaw, without its stack."""
     reason = one_line(str(error))[:300]
     return (
         f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"

@@ -10,7 +10,7 @@ from blake3 import blake3
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision
-from holdfast.domain.settings import DEFAULTS, HELP, KEYS, check_setting
+from holdfast.domain.settings import HELP, KEYS, check_setting
 from holdfast.domain.sizes import size_words
 from holdfast.ports.progress import NoProgress
 from holdfast.tools.arguments import BadArguments
@@ -20,9 +20,8 @@ from holdfast.tools.results import AutomaticSettings, CleanedUp, DroppedCheckpoi
 from holdfast.tools.wording import MOST_LISTED, bullets, count, one_line
 
 _CLEANUP = "checkpoint_cleanup"
-AUTOMATIC = tuple(
-    key for key in KEYS if key.startswith("auto") or key in ("max_automatic_per_hour", "retention")
-)
+_ALSO = ("max_automatic_per_hour", "restore_on_failure", "end_of_day", "retention")
+AUTOMATIC = tuple(key for key in KEYS if key.startswith("auto_") or key in _ALSO)
 """Only these: what is captured and where it is kept is not a model's to change."""
 
 
@@ -101,14 +100,7 @@ def _row(dropped: DroppedCheckpoint) -> str:
 def auto_configure(bench: Bench, arguments: dict[str, Any]) -> Answer:
     wanted: dict[str, Any] = arguments["settings"] or {}
     for key, value in wanted.items():
-        if key.partition(".")[0] not in AUTOMATIC:
-            raise BadArguments(
-                f"settings of checkpoint_auto_configure has no {one_line(key)[:60]!r}; nothing was "
-                "changed",
-                hint=f"it takes: {', '.join(AUTOMATIC)}",
-            )
-        if "." not in key:
-            check_setting(key, DEFAULTS[key] if value is None else value)
+        _require_possible(key, value)
     for key, value in wanted.items():
         bench.engine.set_setting(key, value)
     settings = _settings(bench)
@@ -116,6 +108,19 @@ def auto_configure(bench: Bench, arguments: dict[str, Any]) -> Answer:
     if wanted:
         lines.insert(0, f"Changed: {', '.join(wanted)}. It holds from the next session on.")
     return Answer("\n".join(lines), AutomaticSettings(settings, list(wanted)))
+
+
+def _require_possible(key: str, value: Any) -> None:
+    """Before the first is changed, so that all of them are or none. Of rules one can be set."""
+    name, _, entry = key.partition(".")
+    if name not in AUTOMATIC or (entry and name != "retention"):
+        raise BadArguments(
+            f"settings of checkpoint_auto_configure has no {one_line(key)[:60]!r}; nothing was "
+            "changed",
+            hint=f"it takes: {', '.join(AUTOMATIC)}",
+        )
+    if value is not None:
+        check_setting(name, {entry: value} if entry else value)
 
 
 def _settings(bench: Bench) -> list[SettingInfo]:

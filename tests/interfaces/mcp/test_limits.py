@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -153,6 +154,27 @@ def test_lines_that_are_no_requests_do_not_stop_the_server(workspace: Path) -> N
         assert answers[-1]["result"]["serverInfo"]["name"] == "holdfast"
         process.stdin.close()
         assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.requirement("MC-2")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_told_to_end_ends(workspace: Path, number: signal.Signals) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with subprocess.Popen(
+        command(workspace),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
+        assert b"Traceback" not in process.stderr.read()
 
 
 def test_sessions_are_kept_up_to_a_bound_and_closed_when_nobody_uses_them(

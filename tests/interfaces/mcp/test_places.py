@@ -56,7 +56,9 @@ def test_a_call_chooses_among_the_workspaces_that_are_served(
 
 
 @pytest.mark.requirement("MC-1", "MC-3")
-@pytest.mark.parametrize("wanted", ["/etc", "..", "\0", 7, ["a"], "/tmp/../etc", "~root"])
+@pytest.mark.parametrize(
+    "wanted", ["/etc", "..", "\0", 7, ["a"], "/tmp/../etc", "~root", "~nobody-here", "x" * 9000]
+)
 def test_nothing_else_is_served(sessions: ServedSessions, wanted: Any) -> None:
     result = call(sessions, "checkpoint_create", reasoning="r", workspace=wanted)
     assert result.is_error

@@ -80,9 +80,12 @@ class ServedSessions:
             raise UsageError(
                 "workspace is not a path", hint=f"leave it out, or use one of these: {served}"
             )
-        path = Path(wanted).expanduser().resolve()
+        try:
+            path = Path(wanted).expanduser().resolve()
+        except (OSError, RuntimeError):  # too long, in a circle, of an unknown user
+            path = None
         for directory in self._workspaces:
-            if path == directory or directory in path.parents:
+            if path is not None and (path == directory or directory in path.parents):
                 return directory
         raise NotFound(
             f"the workspace {ascii(wanted)[:200]} is not served here",
@@ -103,13 +106,22 @@ class ServedSessions:
         key = (directory, name)
         with self._lock:
             known = self._open.get(key)
-            if known is None:
-                known = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
-                self._open[key] = known
-            self._open.move_to_end(key)
-            known.users += 1
-            for oldest in list(self._open)[: max(len(self._open) - _MOST_OPEN, 0)]:
-                self._drop(oldest)
+            if known is not None:
+                return self._used(key, known)
+        # Opening can wait for others, and nobody else should wait for that.
+        opened = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
+        with self._lock:
+            known = self._open.setdefault(key, opened)
+            self._used(key, known)
+        if known is not opened:
+            opened.handlers.session.close()
+        return known
+
+    def _used(self, key: tuple[Path, str], known: _Open) -> _Open:
+        self._open.move_to_end(key)
+        known.users += 1
+        for oldest in list(self._open)[: max(len(self._open) - _MOST_OPEN, 0)]:
+            self._drop(oldest)
         return known
 
     def _give_back(self, used: _Open) -> None:

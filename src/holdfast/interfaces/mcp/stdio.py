@@ -2,13 +2,14 @@
 
 The two streams belong to the protocol while it runs: what programs started here read is empty and
 what they print goes to standard error. A line longer than a request may be is passed over, so that
-memory stays bounded; its sender gets the answer that it was no request.
+memory stays bounded; its sender gets the answer that it was no request. Waiting for the next line
+holds up nothing: a server that is told to end ends.
 """
 
 from __future__ import annotations
 
 import os
-from io import BufferedReader
+import stat
 from typing import Any
 
 import anyio
@@ -16,22 +17,41 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
 LONGEST_LINE = 4 * 1024 * 1024
-_TOO_LONG = '{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
+_PIECE_BYTES = 64 * 1024
+_TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
 
 
-class BoundedLines:
-    """Lines of a stream as text, none longer than may be."""
+class IncomingLines:
+    """The lines of a stream as they come, none longer than may be."""
 
-    def __init__(self, stream: BufferedReader) -> None:
-        self._stream = stream
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        # A file is always there to be read, and cannot be waited for.
+        self._waits = not stat.S_ISREG(os.fstat(fd).st_mode)
+        self._pending = bytearray()
+        self._too_long = False
 
-    def readline(self) -> str:
-        line = self._stream.readline(LONGEST_LINE)
-        if len(line) < LONGEST_LINE or line.endswith(b"\n"):
-            return line.decode("utf-8", "replace")
-        while line and not line.endswith(b"\n"):
-            line = self._stream.readline(LONGEST_LINE)
-        return _TOO_LONG
+    def __aiter__(self) -> IncomingLines:
+        return self
+
+    async def __anext__(self) -> str:
+        searched = 0
+        while (end := self._pending.find(b"\n", searched)) < 0:
+            searched = len(self._pending)
+            if searched > LONGEST_LINE:
+                self._pending.clear()
+                self._too_long, searched = True, 0
+            if self._waits:
+                await anyio.wait_readable(self._fd)
+            piece = os.read(self._fd, _PIECE_BYTES)
+            if not piece:
+                raise StopAsyncIteration
+            self._pending += piece
+        line = bytes(self._pending[: end + 1])
+        del self._pending[: end + 1]
+        if self._too_long or len(line) > LONGEST_LINE:
+            self._too_long, line = False, _TOO_LONG
+        return line.decode("utf-8", "replace")
 
 
 def serve_stdio(server: MCPServer[Any]) -> None:
@@ -41,10 +61,10 @@ def serve_stdio(server: MCPServer[Any]) -> None:
 
 async def _serve(server: MCPServer[Any]) -> None:
     incoming, outgoing = _claim_streams()
-    lines: Any = BoundedLines(os.fdopen(incoming, "rb", closefd=False))
+    lines: Any = IncomingLines(incoming)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
     low_level = server._lowlevel_server  # its own method takes no streams
-    async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(answers)) as (read, write):
+    async with stdio_server(lines, anyio.wrap_file(answers)) as (read, write):
         await low_level.run(read, write, low_level.create_initialization_options())
 
 

@@ -25,7 +25,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.tools import ToolResult, results
 from holdfast.tools.formats import input_schema
-from holdfast.tools.handlers import told
+from holdfast.tools.handlers import told, unexpected
 from holdfast.tools.specs import SPECS, ToolSpec
 
 _RESULTS: Mapping[str, type] = {
@@ -159,6 +159,8 @@ class ServedTools:
                 self._sessions.forget(workspace)
         except HoldfastError as error:
             return ToolResult(None, False, told(error))
+        except Exception as error:
+            return ToolResult(None, False, unexpected(name, error))
         return answer
 
 
