@@ -57,6 +57,8 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_list", {"cursor": "9" * 30}, "not one that it gave out"),
         ("checkpoint_list", {"kind": "purple"}, "kinds are: manual"),
         ("checkpoint_list", {"records": "maybe"}, "not true or false"),
+        ("checkpoint_search", {}, "needs query"),
+        ("checkpoint_search", {"query": "x" * 2_001}, "at most 2,000 fit"),
         ("checkpoint_show", {"ref": "nothing-like-it"}, "unknown_reference"),
         ("checkpoint_show", {"ref": "x" * 401}, "at most 400 fit"),
         ("checkpoint_diff", {"paths": ["/etc/passwd"]}, "outside the workspace"),

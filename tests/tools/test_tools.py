@@ -124,6 +124,26 @@ def test_a_checkpoint_is_shown_with_everything_about_it(
     assert data.left_out_total >= 1
 
 
+@pytest.mark.requirement("SE-8")
+def test_a_moment_is_found_by_what_was_meant(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.checkpoint("before the login timeout is raised", tags=["auth"])
+    fill(workspace / "src" / "app.py", b"print(2)\n")
+    wanted = session.checkpoint("moved\x1b parsing into its own module")
+    text, found = done(tools, "checkpoint_search", results.Found, query="parsing pars*")
+    assert [hit.checkpoint and hit.checkpoint.id for hit in found.hits] == [wanted]
+    assert "reasoning: moved\\x1b parsing" in text
+    assert len(done(tools, "checkpoint_search", results.Found, query="tag:auth")[1].hits) == 1
+    text, found = done(tools, "checkpoint_search", results.Found, query='"')
+    assert found.hits == []
+    assert "Nothing was found" in text
+    with SessionCheckpointer(workspace, "another") as other:
+        for query in ("parsing", "session:agent parsing"):
+            answer = ToolHandlers(other).call("checkpoint_search", {"query": query})
+            assert "Nothing was found" in answer.output
+
+
 def test_differences_are_told_as_paths_or_as_lines(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:

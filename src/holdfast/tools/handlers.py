@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.session import SessionCheckpointer
-from holdfast.tools import comparing, housekeeping, looking, saving, taking_back
+from holdfast.tools import comparing, housekeeping, looking, saving, searching, taking_back
 from holdfast.tools.arguments import parse_arguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.confirmations import Confirmations
@@ -28,6 +28,7 @@ HANDLERS: Mapping[str, Handler] = {
     "checkpoint_history": looking.history,
     "checkpoint_show": looking.show,
     "checkpoint_stats": looking.statistics,
+    "checkpoint_search": searching.search,
     "checkpoint_diff": comparing.diff,
     "checkpoint_restore": taking_back.restore,
     "checkpoint_undo": taking_back.undo,

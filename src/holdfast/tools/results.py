@@ -80,6 +80,32 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundText:
+    """A piece of text that matched: where it stands, and which message it is."""
+
+    field: str
+    text: str
+    message_index: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A checkpoint, or a message that no checkpoint knows, with what matched."""
+
+    checkpoint: CheckpointInfo | None
+    matches: list[FoundText]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Best first; not `complete` while the index has not taken everything in yet."""
+
+    hits: list[SearchHit]
+    complete: bool
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedPath:
     """A path that differs: added, removed, modified or renamed."""
 

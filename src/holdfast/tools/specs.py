@@ -168,6 +168,29 @@ _ALL = (
         idempotent=True,
     ),
     ToolSpec(
+        "checkpoint_search",
+        "Search",
+        "Find checkpoints of this session by their names, reasons, tags, tool calls and changed "
+        "paths, and by the messages around them, best first. All words have to be there; "
+        '"words in quotes" follow each other; auth* finds beginnings. Filters: kind:risky, tag:x, '
+        "path:src/auth, after:2h, is:named. Use it to find when something was done or why.",
+        (
+            Parameter(
+                "query",
+                "string",
+                "What to look for.",
+                "login timeout path:src/auth",
+                required=True,
+                least=1,
+                most=2_000,
+            ),
+            _LIMIT,
+        ),
+        "read",
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
         "checkpoint_diff",
         "Compare",
         "What differs between a checkpoint and the workspace as it is now, or between two "

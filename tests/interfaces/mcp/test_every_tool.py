@@ -88,6 +88,8 @@ class Scenario:
         assert second["checkpoints"][0]["id"] != first["checkpoints"][0]["id"]
         assert (await self.call("checkpoint_history"))["complete"]
         assert (await self.call("checkpoint_show", ref="good"))["checkpoint"]["tags"] == ["t"]
+        found = await self.call("checkpoint_search", query="good")
+        assert found["hits"][0]["checkpoint"]["name"] == "good"
         assert (await self.call("checkpoint_stats"))["checkpoints"] == 1
 
     async def _read_resources_and_prompts(self) -> None:

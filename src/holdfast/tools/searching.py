@@ -1,0 +1,37 @@
+"""`checkpoint_search`: find a moment of the work by what was meant, said or touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain.search_hits import Hit
+from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.results import Found, FoundText, SearchHit
+from holdfast.tools.wording import info, one_line, row
+
+_MOST_MATCHES = 5
+
+
+def search(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    result = bench.session.search(arguments["query"], limit=arguments["limit"])
+    head = bench.session.head
+    hits = [_hit(hit, head) for hit in result.hits]
+    warnings = [one_line(warning) for warning in result.warnings]
+    lines: list[str] = []
+    for hit in hits:
+        lines.append(row(hit.checkpoint) if hit.checkpoint else "(a message before any checkpoint)")
+        lines += [f"    {match.field}: {match.text}" for match in hit.matches]
+    if not hits:
+        lines.append("Nothing was found. Try fewer or other words; a star finds beginnings: auth*.")
+    lines += [f"Warning: {warning}" for warning in warnings]
+    return Answer("\n".join(lines), Found(hits, result.complete, warnings))
+
+
+def _hit(hit: Hit, head: str | None) -> SearchHit:
+    return SearchHit(
+        checkpoint=None if hit.checkpoint is None else info(hit.checkpoint, head=head),
+        matches=[
+            FoundText(match.field.value, one_line(match.excerpt.text), match.message_index)
+            for match in hit.matches[:_MOST_MATCHES]
+        ],
+    )
