@@ -17,23 +17,22 @@ from typing import TYPE_CHECKING, Any
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore_plans import RestorePlan
-from holdfast.domain.snapshots import Artifact, CheckpointSummary, WorkspaceSnapshot
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_files
+from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.engine.references import standing_on
+from holdfast.session_parts.snapshots import snapshot_of
 
 if TYPE_CHECKING:
     from holdfast.domain.hunk_choice import NumberedHunk
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.rounds import Round
     from holdfast.domain.search_hits import SearchResult
+    from holdfast.domain.timeline import Timeline
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.importing import ImportOutcome
@@ -220,6 +219,12 @@ class SessionCheckpointer:
 
         return agent_states(self._open, self._id)
 
+    def timeline(self, limit: int = 100, *, before: str | None = None) -> Timeline:
+        """Everything that happened, newest first, with lanes; `before` is the page's `next`."""
+        from holdfast.engine.timeline import timeline
+
+        return timeline(self._engine.vault, self._id, limit=limit, before=before)
+
     def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
         """Changed paths between two checkpoints (default: the first one and HEAD)."""
         old = self._engine.resolve(self._id, from_id or "initial")
@@ -380,26 +385,7 @@ class SessionCheckpointer:
         return choose_hunks(self._engine.vault, scan, request, hunks)
 
     def _snapshot(self, checkpoint: Checkpoint) -> WorkspaceSnapshot:
-        return WorkspaceSnapshot(
-            id=checkpoint.id,
-            timestamp=checkpoint.created_at,
-            parent=checkpoint.parent,
-            intent=checkpoint.intent,
-            artifacts=tuple(
-                self._artifact(path, entry)
-                for path, entry in list_files(self._engine.vault.load_tree, checkpoint.tree)
-            ),
-        )
-
-    def _artifact(self, path: bytes, entry: FileEntry) -> Artifact:
-        objects = self._engine.vault.objects
-        return Artifact(
-            to_text(path),
-            entry.digest.hex(),
-            entry.size,
-            entry.mode,
-            lambda: read_content(objects, entry),
-        )
+        return snapshot_of(self._engine.vault, checkpoint)
 
 
 def _paths(paths: Sequence[str] | None) -> list[bytes]:

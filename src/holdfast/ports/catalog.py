@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
+
+if TYPE_CHECKING:  # a save draws no timeline
+    from holdfast.domain.timeline import Outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,13 @@ class Catalog(Protocol):
         before: int | None = None,
     ) -> Sequence[Checkpoint]:
         """Newest first; `before` is a sequence number to page on from."""
+        ...
+
+    def outline(
+        self, session_id: SessionId, *, limit: int, before: int | None = None
+    ) -> Sequence[Outline]:
+        """Newest first, records included, only what a timeline shows: quick, and not checked for
+        damage as other reads are."""
         ...
 
     def roots(self) -> Iterator[Checkpoint]:

@@ -60,6 +60,31 @@ class CatalogLookups(CatalogOpening):
             assert list(catalog.operations_after(first.sequence, 1)) == [second]
             assert catalog.newest_operation() == second
 
+    def test_an_outline_tells_what_a_timeline_shows_newest_first(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1), new_checkpoint(2, TWO), new_checkpoint(3))
+            found = catalog.outline(ONE, limit=10)
+            for row, whole in zip(found, catalog.history(ONE, records=True), strict=True):
+                assert (row.sequence, row.id, row.parent) == (
+                    whole.sequence,
+                    whole.id,
+                    whole.parent,
+                )
+                assert (row.kind, row.at_ns, row.name) == (
+                    whole.kind,
+                    whole.created_at_ns,
+                    whole.name,
+                )
+                assert row.reasoning == whole.intent.reasoning
+                assert row.confidence == whole.intent.confidence
+                assert (row.added, row.modified, row.removed) == tuple(
+                    whole.changed.to_dict().values()
+                )
+                assert (row.partial, row.round) == (whole.partial, whole.round)
+            assert [row.id for row in found] == [checkpoint_id(3), checkpoint_id(1)]
+            assert list(catalog.outline(ONE, limit=1)) == [found[0]]
+            assert list(catalog.outline(ONE, limit=5, before=found[0].sequence)) == [found[1]]
+
     def test_checkpoints_are_counted_by_kind_and_time(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(

@@ -25,18 +25,6 @@ def moment(at_ns: int) -> datetime:
     return datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
 
 
-def round_as_json(one: Round) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "status": one.status.value,
-        "started_at": iso(moment(one.started_at_ns)),
-        "ended_at": None if one.ended_at_ns is None else iso(moment(one.ended_at_ns)),
-        "approved": one.approved,
-        "message": one.message,
-        "head": one.head,
-    }
-
-
 def approval_as_json(status: ApprovalStatus) -> dict[str, Any]:
     """Where a session stands, in the words that dialog clients use."""
     approved_at = status.last_approved_at_ns

@@ -13,6 +13,7 @@ from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import SessionId
 from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.domain.timeline_data import round_as_data
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
@@ -21,7 +22,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     moment,
     title,
 )
-from holdfast.interfaces.cli.round_view import approval_as_json, approval_words, round_as_json
+from holdfast.interfaces.cli.round_view import approval_as_json, approval_words
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     DIM,
@@ -104,7 +105,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
     }
     if status.approval is not None:
         described["approval"] = approval_as_json(status.approval)
-        described["rounds"] = [round_as_json(one) for one in status.rounds]
+        described["rounds"] = [round_as_data(one) for one in status.rounds]
     if listed:
         described["skipped"] = json_output.skipped(status.skipped)
     return described

@@ -12,6 +12,7 @@ from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.timeline import Outline
 from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
 
 
@@ -150,6 +151,32 @@ class MemoryCatalog:
     ) -> Sequence[Checkpoint]:
         found = [c for c in self._of(session_id) if records or not c.kind.is_record]
         return [c for c in found[::-1] if before is None or c.sequence < before][:limit]
+
+    def outline(
+        self, session_id: SessionId, *, limit: int, before: int | None = None
+    ) -> Sequence[Outline]:
+        rows = self.history(session_id, limit=limit, records=True, before=before)
+        return [
+            Outline(
+                row.sequence,
+                row.id,
+                row.parent,
+                row.kind,
+                row.created_at_ns,
+                row.intent.reasoning[:400],
+                row.name,
+                row.intent.confidence,
+                row.changed.added,
+                row.changed.modified,
+                row.changed.removed,
+                row.restores_from,
+                row.partial,
+                row.message_index,
+                row.tool_use_id,
+                row.round,
+            )
+            for row in rows
+        ]
 
     def roots(self) -> Iterator[Checkpoint]:
         yield from sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)

@@ -41,6 +41,7 @@ from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.domain.timeline import Outline
     from holdfast.store.encryption.cipher import Cipher
 
 _NOT_RECORDS = f"kind NOT IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
@@ -180,6 +181,15 @@ class SqliteCatalog:
         )
         ceiling = (1 << 62) if before is None else before
         return self._many(query, session_id, ceiling, -1 if limit is None else limit)
+
+    def outline(
+        self, session_id: SessionId, *, limit: int, before: int | None = None
+    ) -> Sequence[Outline]:
+        from holdfast.store.catalog.outlines import OUTLINE, outline_from_row  # no save needs it
+
+        query = f"{OUTLINE} WHERE session_id=? AND sequence < ? ORDER BY sequence DESC LIMIT ?"
+        ceiling = (1 << 62) if before is None else before
+        return self._values(outline_from_row, query, session_id, ceiling, limit)
 
     def roots(self) -> Iterator[Checkpoint]:
         yield from self._many(f"{_CHECKPOINT} 1 ORDER BY sequence")

@@ -17,22 +17,35 @@ _DEFAULT_LIMIT = 20
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast log [-n N] [--records | --rounds]"
+    parser.usage = "holdfast log [-n N] [--records | --graph | --messages | --rounds]"
     parser.description = """\
 List the checkpoints of the session, newest first. Restores leave records behind: the state before
 (safety) and after (restore); they are listed with --records and can be restored like any other.
 
 On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
 from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC, and (HEAD) where
-the work stands."""
+the work stands.
+
+With --graph, everything that happened is drawn like a commit graph: each line of work has a lane,
+and a new one begins where work went on from an older checkpoint; restores, approvals and the ends
+of rounds stand where they happened. --messages tells the conversation too. With --json, either
+prints the timeline as data, messages included."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
+  $ holdfast log --graph --messages
   $ holdfast log --json | jq -r '.[].id'"""
     parser.add_argument(
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
     )
     parser.add_argument("--records", action="store_true", help="also what restores left behind")
+    parser.add_argument(
+        "--graph", action="store_true", help="draw the timeline: lines of work, restores, rounds"
+    )
+    parser.add_argument(
+        "--messages", action="store_true", help="tell the timeline with the conversation in it"
+    )
+    parser.add_argument("--before", metavar="PLACE", help="go on where a timeline said `next`")
     parser.add_argument(
         "--rounds", action="store_true", help="list the rounds: active, merged and abandoned"
     )
@@ -44,6 +57,8 @@ def run(invocation: Invocation) -> int:
 
     if invocation.options.rounds:
         return _rounds(invocation)
+    if invocation.options.graph or invocation.options.messages:
+        return _timeline(invocation)
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
         session_id = invocation.session(opened)
@@ -71,9 +86,33 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
+def _timeline(invocation: Invocation) -> int:
+    from holdfast.domain.timeline_data import timeline_as_data
+    from holdfast.engine.timeline import timeline
+    from holdfast.interfaces.cli.timeline_view import show_timeline
+
+    options = invocation.options
+    with invocation.open() as opened:
+        page = timeline(
+            opened.engine.vault,
+            invocation.session(opened),
+            limit=_limit(options.limit) or sys.maxsize >> 2,
+            before=options.before,
+            messages=options.messages or invocation.json,
+        )
+    if invocation.json:
+        invocation.emit(timeline_as_data(page))
+        return 0
+    show_timeline(invocation.terminal, page, invocation.now, graph=options.graph)
+    for warning in page.warnings:
+        invocation.terminal.warn(warning)
+    return 0
+
+
 def _rounds(invocation: Invocation) -> int:
+    from holdfast.domain.timeline_data import round_as_data
     from holdfast.engine.approval import rounds_in
-    from holdfast.interfaces.cli.round_view import round_as_json, show_rounds
+    from holdfast.interfaces.cli.round_view import show_rounds
 
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
@@ -81,7 +120,7 @@ def _rounds(invocation: Invocation) -> int:
     if limit is not None:
         found = found[-limit:]
     if invocation.json:
-        invocation.emit([round_as_json(one) for one in reversed(found)])
+        invocation.emit([round_as_data(one) for one in reversed(found)])
     else:
         show_rounds(invocation.terminal, found, invocation.now)
     return 0

@@ -1,0 +1,179 @@
+"""The timeline in a terminal: lanes as in a commit graph, one event a line.
+
+    ●  checkpoint, in the colour of its confidence      ↩  restore, undo, redo, reset
+    ✔  approval      beside the graph: messages, annotations, edits
+
+Lanes that do not fit are left out, and the text is shortened: an event is never more than a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from holdfast.domain.ids import short
+from holdfast.domain.rounds import round_name
+from holdfast.domain.timeline import Event, EventType, Outline, Timeline
+from holdfast.interfaces.cli.cells import cell_width
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour
+from holdfast.interfaces.cli.terminal import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Terminal,
+    visible,
+)
+from holdfast.interfaces.cli.wording import ago, first_line, iso, percent
+
+_LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)
+_SHARE_OF_WIDTH = 3
+_RESTORING = (EventType.RESTORE, EventType.UNDO, EventType.REDO, EventType.RESET)
+_LEAST_TEXT = 20
+
+
+def show_timeline(terminal: Terminal, timeline: Timeline, now: datetime, *, graph: bool) -> None:
+    """Newest first; without `graph` the lines are not drawn, only told."""
+    lanes = min(timeline.lanes, max(terminal.width // _SHARE_OF_WIDTH // 2, 1)) if graph else 0
+    for event in timeline.events:
+        if graph and event.joins:
+            terminal.line(_joining(terminal, event, lanes))
+        margin = _lanes(terminal, event, lanes) if graph else _mark(terminal, event)
+        used = 2 * lanes if graph else 2
+        words = list(_words(terminal, event, now))
+        terminal.line(f"{margin}{_fitted(terminal, words, terminal.width - used)}")
+    if timeline.next is not None and terminal.for_people:
+        terminal.line(terminal.paint("… there is more: -n 0 shows all of it", DIM))
+
+
+def _lanes(terminal: Terminal, event: Event, count: int) -> str:
+    cells = []
+    for lane in range(count):
+        if lane == event.lane:
+            cells.append(_mark(terminal, event))
+        else:
+            line = "│" if lane in event.passing else " "
+            cells.append(terminal.paint(line, _colour(lane)) + " ")
+    return "".join(cells)
+
+
+def _joining(terminal: Terminal, event: Event, count: int) -> str:
+    """The row above an event in which other lanes end: `├─┴─╯`."""
+    own, last = event.lane or 0, max(event.joins)
+    text = ""
+    for lane in range(count):
+        inside = own <= lane <= last
+        if lane == own:
+            sign = "├"
+        elif lane in event.joins:
+            sign = "╯" if lane == last else "┴"
+        elif lane in event.passing:
+            sign = "┼" if inside else "│"
+        else:
+            sign = "─" if inside else " "
+        gap = "─" if own <= lane < last else " "
+        text += terminal.paint(sign + gap, _colour(own if inside else lane))
+    return text.rstrip()
+
+
+def _mark(terminal: Terminal, event: Event) -> str:
+    if event.type is EventType.APPROVE:
+        return terminal.paint("✔", BOLD, GREEN) + " "
+    if event.type in _RESTORING:
+        return terminal.paint("↩", BOLD, BLUE) + " "
+    if event.checkpoint is not None:
+        return terminal.paint("●", confidence_colour(event.checkpoint.confidence)) + " "
+    return terminal.paint("·", DIM) + " "
+
+
+def _words(
+    terminal: Terminal, event: Event, now: datetime
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is said about an event, piece by piece with its colours."""
+    at = datetime.fromtimestamp(event.at_ns / 1e9, tz=UTC)
+    when = ago(at, now) if terminal.for_people else iso(at)
+    if event.checkpoint is not None:
+        yield from _about_checkpoint(terminal, event, event.checkpoint, when)
+    elif event.ended is not None:
+        yield f"{event.ended.name} approved", (BOLD, GREEN)
+        yield when, (DIM,)
+        if event.ended.message:
+            yield _line(event.ended.message), ()
+    elif event.message is not None:
+        gone = event.message.rolled_back_by is not None
+        yield f"{event.message.role.value}", (DIM, CYAN) if gone else (CYAN,)
+        yield when, (DIM,)
+        if gone:
+            yield "(rolled back)", (DIM,)
+        yield _line(event.message.content), (DIM,) if gone else ()
+    elif event.annotation is not None:
+        yield f"note on {_short(terminal, event.annotation.checkpoint_id)}", (MAGENTA,)
+        yield when, (DIM,)
+        yield _line(event.annotation.text), ()
+    elif event.activity is not None:
+        yield f"{event.type.value} {event.activity.status.value}", (MAGENTA,)
+        yield when, (DIM,)
+        yield _line(event.activity.reason), ()
+
+
+def _about_checkpoint(
+    terminal: Terminal, event: Event, row: Outline, when: str
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield _short(terminal, row.id), (CYAN,)
+    if event.is_head:
+        yield "(HEAD)", (BOLD, CYAN)
+    if event.is_approved:
+        yield "(approved)", (BOLD, GREEN)
+    if row.name:
+        yield f"[{visible(row.name)}]", (BOLD,)
+    yield when, (DIM,)
+    if event.type is EventType.CHECKPOINT:
+        yield row.kind.value, (RED,) if row.kind.value == "risky" else (DIM,)
+        yield percent(row.confidence), (confidence_colour(row.confidence),)
+    if row.partial:
+        yield "(saved in part)", (YELLOW,)
+    yield _line(row.reasoning), ()
+    if event.type is EventType.RESET:
+        yield f"({round_name(row.round - 1)} abandoned)", (YELLOW,)
+
+
+def _fitted(terminal: Terminal, words: Iterable[tuple[str, tuple[str, ...]]], width: int) -> str:
+    """In one line: on a terminal not wider than that."""
+    left = max(width, _LEAST_TEXT) if terminal.for_people else 1 << 30
+    parts: list[str] = []
+    for text, codes in words:
+        room = left - (1 if parts else 0)
+        if room < 1:
+            break
+        shown = _cut(text, room)
+        left = room - cell_width(shown)
+        parts.append(terminal.paint(shown, *codes) if codes else shown)
+    return " ".join(parts)
+
+
+def _cut(text: str, width: int) -> str:
+    if cell_width(text) <= width:
+        return text
+    kept, used = "", 1
+    for character in text:
+        used += cell_width(character)
+        if used > width:
+            break
+        kept += character
+    return kept + "…"
+
+
+def _short(terminal: Terminal, identifier: str) -> str:
+    return short(identifier) if terminal.for_people else identifier
+
+
+def _line(text: str) -> str:
+    return visible(first_line(text))
+
+
+def _colour(lane: int) -> str:
+    return _LANE_COLOURS[lane % len(_LANE_COLOURS)]

@@ -1,0 +1,25 @@
+"""Checkpoints as a timeline shows them, read many at a time.
+
+Not compared with their checksums, which would take longer than the reading itself: what is shown
+leads to a checkpoint by its id, and that is read like any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.timeline import Outline
+
+_LONGEST_REASON = 400
+_KINDS = {kind.value: kind for kind in Kind}
+
+OUTLINE = (
+    "SELECT sequence, id, parent, kind, created_at_ns,"
+    f" substr(reasoning, 1, {_LONGEST_REASON}), name, confidence, added, modified, removed,"
+    " restores_from, partial, message_index, tool_use_id, round FROM checkpoints"
+)
+
+
+def outline_from_row(row: tuple[Any, ...]) -> Outline:
+    return Outline._make((*row[:3], _KINDS[row[3]], *row[4:12], bool(row[12]), *row[13:]))

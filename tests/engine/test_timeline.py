@@ -1,0 +1,169 @@
+"""The timeline of a session, from catalog and story, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
+from holdfast.domain.checkpoints import Position
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import make_intent
+from holdfast.domain.messages import Role
+from holdfast.domain.timeline import Event, Timeline
+from holdfast.domain.timeline_data import timeline_as_data
+from holdfast.ports.story import NewMessage
+from tests.support.composition import SESSION, SteppedClock, composed
+from tests.support.hostile_trees import fill
+
+pytestmark = pytest.mark.requirement("SE-9")
+
+NOON_NS = 1_800_000_000 * 1_000_000_000
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"0")
+    return workspace
+
+
+@pytest.fixture
+def session(workspace: Path) -> Iterator[SessionCheckpointer]:
+    with SessionCheckpointer(workspace, "s") as session:
+        yield session
+
+
+def _words(event: Event) -> str:
+    if event.message is not None:
+        return event.message.content
+    if event.checkpoint is not None:
+        return event.checkpoint.reasoning
+    if event.annotation is not None:
+        return event.annotation.text
+    if event.activity is not None:
+        return event.activity.reason
+    assert event.ended is not None
+    return f"{event.ended.name} {event.ended.message}"
+
+
+def _stream(page: Timeline) -> list[tuple[str, str]]:
+    return [(event.type.value, _words(event)) for event in page.events]
+
+
+def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
+    clock = SteppedClock(NOON_NS)
+    with composed(workspace, clock=clock) as made:
+        engine, story = made.engine, made.engine.vault.story
+
+        def say(text: str) -> None:
+            clock.now += 10
+            story.add_messages(SESSION, [NewMessage(Role.USER, text, clock.now)])
+
+        def save(reason: str, message: int) -> CheckpointId:
+            clock.now += 10
+            intent = make_intent(reason)
+            return engine.save(SESSION, intent, position=Position(message)).checkpoint.id
+
+        say("please begin")
+        first = save("begin", 0)
+        say("go on")
+        fill(workspace / "file", b"1")
+        save("went on", 1)
+        clock.now += 10
+        story.annotate(SESSION, first, "this was fine", author="me", at_ns=clock.now)
+        clock.now += 10
+        new = NewActivity(
+            SESSION, ActivityKind.EDIT, "edit file", first, clock.now, "1", (b"file",)
+        )
+        story.settle(story.begin(new).number, ActivityStatus.KEPT, at_ns=clock.now)
+        clock.now += 10
+        engine.approve(SESSION, "good so far")
+        fill(workspace / "file", b"2")
+        save("wreck", 1)
+        clock.now += 10
+        engine.restore(engine.reset_request(SESSION))
+        say("better so")
+        from holdfast.engine.timeline import timeline
+
+        page = timeline(engine.vault, SESSION, limit=100, before=None)
+    assert _stream(page) == [
+        ("message", "better so"),
+        ("reset", f"Reset to {page.approved[:10] if page.approved else ''}"),
+        ("checkpoint", "wreck"),
+        ("approve", "session_1 good so far"),
+        ("edit", "edit file"),
+        ("annotation", "this was fine"),
+        ("checkpoint", "went on"),
+        ("message", "go on"),
+        ("checkpoint", "begin"),
+        ("message", "please begin"),
+    ]
+    assert page.next is None
+    assert [one.status.value for one in page.rounds] == ["merged", "abandoned", "active"]
+    data = timeline_as_data(page)
+    assert data["events"][1]["abandoned"] == "session_2"
+    assert data["events"][3]["message"] == "good so far"
+    assert data["events"][4]["paths"] == ["file"]
+    assert {"type", "at", "lane", "passing", "joins", "begins", "ends"} <= data["events"][0].keys()
+
+
+def test_pages_lead_from_one_to_the_next_until_everything_was_told(
+    session: SessionCheckpointer,
+) -> None:
+    story = session._engine.vault.story
+    for number in range(7):
+        fill(session.workspace / "file", str(number).encode())
+        session.checkpoint(f"state {number}")
+        new = NewMessage(Role.ASSISTANT, f"message {number}", 0)
+        story.add_messages(SessionId("s"), [new])
+        if number % 2:
+            session.restore()
+    whole = session.timeline(limit=1000)
+    for size in (1, 2, 3, 5):
+        page = session.timeline(limit=size)
+        events = list(page.events)
+        while page.next is not None:
+            page = session.timeline(limit=size, before=page.next)
+            events += page.events
+        assert tuple(events) == whole.events
+
+
+def test_a_session_without_checkpoints_has_an_empty_timeline(session: SessionCheckpointer) -> None:
+    assert session.timeline().events == ()
+
+
+def test_a_limit_or_a_place_that_is_none_is_refused(session: SessionCheckpointer) -> None:
+    session.checkpoint("one")
+    for wrong in (0, -1, True):
+        with pytest.raises(UsageError):
+            session.timeline(limit=wrong)
+    with pytest.raises(UsageError, match="no place in a timeline"):
+        session.timeline(before="yesterday")
+
+
+@pytest.mark.requirement("CP-8")
+def test_a_timeline_is_of_one_session(session: SessionCheckpointer, workspace: Path) -> None:
+    session.checkpoint("mine")
+    with SessionCheckpointer(workspace, "other") as other:
+        other.checkpoint("theirs")
+    assert [words for _, words in _stream(session.timeline())] == ["mine"]
+
+
+def test_a_damaged_story_costs_the_messages_and_the_page_says_so(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("one")
+        session._engine.vault.story.add_messages(
+            SessionId("s"), [NewMessage(Role.USER, "hello", 0)]
+        )
+        store = session.save()
+    for path in store.glob("story.db*"):
+        path.write_bytes(b"no database" * 1000)
+    with SessionCheckpointer(workspace, "s") as session:
+        page = session.timeline()
+        assert _stream(page) == [("checkpoint", "one")]
+        assert "messages and annotations are missing" in page.warnings[0]
