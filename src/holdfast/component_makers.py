@@ -31,7 +31,13 @@ def components_of(
             sessions=lambda: _active_sessions(store),
         )
 
-    return InstalledComponents(settings.components, environment, {"agents": agents})
+    def postgres() -> Component:
+        from holdfast.components.postgres.component import PostgresComponent
+
+        return PostgresComponent(settings.postgres, environment)
+
+    makers = {"agents": agents, "postgres": postgres}
+    return InstalledComponents(settings.components, environment, makers)
 
 
 def _active_sessions(store: LocalStore) -> list[str]:

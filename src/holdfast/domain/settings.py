@@ -14,6 +14,10 @@ _SIZE_UNITS |= {"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 _SIZE_UNITS |= {"g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}
 
 
+class SecretRefused(ValueError):
+    """A value that may be a secret, and is not repeated."""
+
+
 def parse_size(value: Any) -> int:
     """Bytes from `100000`, `"100 MB"` or `"5GiB"`."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
@@ -113,6 +117,21 @@ def _agent_state(value: Any) -> tuple[str, ...]:
     return parse_agent_state(value)
 
 
+def _url_sources(value: Any) -> tuple[str, ...]:
+    """Names of variables or files; a URL itself is refused without being repeated."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of variables or files, e.g. ["DATABASE_URL"]')
+    for source in value:
+        name = isinstance(source, str) and source.isascii() and source.isidentifier()
+        path = isinstance(source, str) and source.startswith(("/", "~/")) and "\0" not in source
+        if not (name or path):
+            raise SecretRefused(
+                "each entry names a variable of the environment, or a file, that holds the URL; "
+                "the URL itself is never stored"
+            )
+    return tuple(dict.fromkeys(value))
+
+
 def _retention(value: Any) -> Any:
     from holdfast.domain.retention import parse_rules  # late: few settings are rules
 
@@ -155,7 +174,7 @@ class Settings:
         "the place of the one before it",
     )
     components: tuple[str, ...] = _setting(
-        ("git", "agents"),
+        ("git", "agents", "postgres"),
         _component_names,
         "parts of state that are saved besides files; a name that is not built in is a plug-in",
     )
@@ -206,6 +225,12 @@ class Settings:
     daemon_idle: float = _setting(
         30.0, _minutes, "minutes without work after which the daemon ends; 0 for never; user's file"
     )
+    postgres: tuple[str, ...] = _setting(
+        ("HOLDFAST_POSTGRES_URL",),
+        _url_sources,
+        "variables of the environment, or files of mode 0600, that hold the URL of a PostgreSQL "
+        "database to save and restore; not taken from a project",
+    )
     agent_state: tuple[str, ...] = _setting(
         (),
         _agent_state,
@@ -220,7 +245,7 @@ USER_ONLY = frozenset({"key_file", "daemon_idle"})
 """Neither a project nor a store may say which key of the user's is to be used; and of the daemon
 there is one, whatever the workspace."""
 
-NOT_FROM_PROJECT = USER_ONLY | {"agent_state"}
+NOT_FROM_PROJECT = USER_ONLY | {"agent_state", "postgres"}
 """Somebody else's project may not say what outside of it is read and written."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
@@ -256,6 +281,7 @@ _EXAMPLES = {
     "end_of_day": '"18:00" or "" for never',
     "daemon_idle": "30 or 0 for never",
     "watch": '"on" or "off" or "paranoid"',
+    "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
@@ -270,7 +296,8 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
-        shown = f"{key} cannot be {value!r}" if len(repr(value)) < _LONGEST_SHOWN else key
+        secret = isinstance(error, SecretRefused) or len(repr(value)) >= _LONGEST_SHOWN
+        shown = key if secret else f"{key} cannot be {value!r}"
         raise InvalidSetting(
             f"{shown}: {error}",
             hint=f"what it takes: {_EXAMPLES[key]}; what it means: holdfast config list",

@@ -1,0 +1,1 @@
+"""PostgreSQL databases: dumped into a checkpoint, restored in one transaction."""

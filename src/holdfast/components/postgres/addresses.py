@@ -1,0 +1,148 @@
+"""Where a database is and how one gets in: from a URL that nobody else ever sees.
+
+The URL comes from a variable of the environment or from a file that is closed to others. It reaches
+the server's tools as variables of their environment, never as an argument; it is not stored, and
+whatever a tool says goes through `Address.redacted` before anybody reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from holdfast.ports.component import ComponentProblem
+
+MASK = "***"
+_LARGEST_FILE_BYTES = 64 << 10
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OTHERS = 0o077
+_ROOT = 0
+
+_OPTIONS = {
+    "host": "PGHOST",
+    "hostaddr": "PGHOSTADDR",
+    "port": "PGPORT",
+    "dbname": "PGDATABASE",
+    "user": "PGUSER",
+    "password": "PGPASSWORD",
+    "passfile": "PGPASSFILE",
+    "channel_binding": "PGCHANNELBINDING",
+    "options": "PGOPTIONS",
+    "sslmode": "PGSSLMODE",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcrl": "PGSSLCRL",
+    "sslsni": "PGSSLSNI",
+    "ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
+    "ssl_max_protocol_version": "PGSSLMAXPROTOCOLVERSION",
+    "gssencmode": "PGGSSENCMODE",
+    "krbsrvname": "PGKRBSRVNAME",
+    "requirepeer": "PGREQUIREPEER",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+    "application_name": "PGAPPNAME",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`source` says where the URL came from, `shown` what may be shown of it."""
+
+    source: str
+    shown: str
+    variables: Mapping[str, str] = field(repr=False)
+
+    def redacted(self, text: str) -> str:
+        for secret in self._secrets():
+            text = text.replace(secret, MASK)
+        return text
+
+    def _secrets(self) -> list[str]:
+        password = self.variables.get("PGPASSWORD", "")
+        forms = {password, quote(password), quote(password, safe="")}
+        return sorted((form for form in forms if form), key=len, reverse=True)
+
+
+def find_address(source: str, environment: Mapping[str, str]) -> Address | None:
+    """The address that a variable or a file gives; None for a variable that is not set."""
+    if source.startswith(("/", "~")):
+        return parse_url(_read_file(source, environment), source)
+    url = environment.get(source, "").strip()
+    return parse_url(url, source) if url else None
+
+
+def _read_file(source: str, environment: Mapping[str, str]) -> str:
+    path = source
+    if source.startswith("~/"):
+        path = os.path.join(environment.get("HOME", "/"), source[2:])
+    try:
+        fd = os.open(path, _FILE_FLAGS)
+    except OSError as error:
+        raise ComponentProblem(f"{source} cannot be read: {error.strerror}") from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ComponentProblem(f"{source} is not a file")
+        if status.st_uid not in (os.geteuid(), _ROOT) or status.st_mode & _OTHERS:
+            raise ComponentProblem(f"{source} can be read by others: chmod 600 {source}")
+        data = os.read(fd, _LARGEST_FILE_BYTES)
+    finally:
+        os.close(fd)
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise ComponentProblem(f"{source} holds no URL") from None
+
+
+def parse_url(url: str, source: str) -> Address:
+    """`ComponentProblem` names what is wrong without showing the URL."""
+    try:
+        parts = urlsplit(url)
+        scheme = parts.scheme.partition("+")[0]  # a driver's name may follow
+        if scheme not in ("postgres", "postgresql") or "\0" in url or "\n" in url:
+            raise ValueError
+        credentials, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = credentials.partition(":")
+        variables = _host_variables(hosts)
+        variables["PGUSER"], variables["PGPASSWORD"] = unquote(user), unquote(password)
+        variables["PGDATABASE"] = unquote(parts.path.removeprefix("/"))
+        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise ComponentProblem(
+            f"{source} holds no URL of a database: postgresql://user:password@host:port/name"
+        ) from None
+    for name, value in options:
+        if name not in _OPTIONS:
+            raise ComponentProblem(
+                f"the URL in {source} has the option {name!r:.60}, which PostgreSQL's tools do not "
+                "know; take it out"
+            )
+        variables[_OPTIONS[name]] = value
+    variables = {name: value for name, value in variables.items() if value}
+    if not variables.get("PGDATABASE"):
+        raise ComponentProblem(f"the URL in {source} names no database")
+    where = variables.get("PGHOST", "the local server")
+    port = f":{variables['PGPORT']}" if "PGPORT" in variables else ""
+    return Address(source, f"{variables['PGDATABASE']} at {where}{port}", variables)
+
+
+def _host_variables(hosts: str) -> dict[str, str]:
+    """One host or several, each with or without a port; `[...]` around an address with colons."""
+    names, ports = [], []
+    for host in hosts.split(",") if hosts else ():
+        if host.startswith("["):
+            name, closed, rest = host[1:].partition("]")
+            if not closed or (rest and not rest.startswith(":")):
+                raise ValueError
+            port = rest.removeprefix(":")
+        else:
+            name, _, port = host.partition(":")
+        if port and not port.isdecimal():
+            raise ValueError
+        names.append(unquote(name))
+        ports.append(port)
+    return {"PGHOST": ",".join(names), "PGPORT": ",".join(ports) if any(ports) else ""}

@@ -1,0 +1,181 @@
+"""Dumping one database as it was at one moment.
+
+    lock every table against changes of its shape → one snapshot for everything, exported to
+    `pg_dump` → schema → rows of each table, a content of its own → sequences
+
+Guarantees: rows and schema are of one moment, whatever others write meanwhile; nobody who reads or
+writes rows waits. Equal rows give equal bytes, so that a table that did not change is stored once:
+rows come in the order of the primary key, or as they lie where there is none.
+Not covered: large objects and subscriptions, which are counted, and tables of extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.components.postgres.addresses import Address
+from holdfast.components.postgres.conversation import Conversation
+from holdfast.components.postgres.dumping import LOCK_WAIT_MS, Schema, dump_schema
+from holdfast.components.postgres.looking import (
+    Identity,
+    Table,
+    identify,
+    list_tables,
+    log_position,
+    sequence_values,
+    stands_at,
+    surroundings,
+)
+from holdfast.components.postgres.running import TimeLimit, tool_environment
+from holdfast.components.postgres.states import (
+    AFTER,
+    BEFORE,
+    SEQUENCES,
+    TABLES,
+    Parts,
+    database_facts,
+    encode_sequences,
+    encode_tables,
+)
+from holdfast.components.postgres.tools import Tools
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.digests import digest_of
+from holdfast.ports.component import CaptureRequest, ComponentProblem, ContentSink
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedDatabase:
+    """`position` is where the server's log stood, if that says anything later."""
+
+    key: str
+    facts: dict[str, Any]
+    position: dict[str, Any] | None
+
+
+class Connector:
+    """Opens conversations with one database, and runs its `pg_dump`, under one time limit."""
+
+    def __init__(
+        self, address: Address, environment: Mapping[str, str], tools: Tools, limit: TimeLimit
+    ) -> None:
+        self.address = address
+        self._tools = tools
+        self._limit = limit
+        self._identity: Identity | None = None
+        self._environment = tool_environment(address, environment, limit.timeout_s)
+
+    def identity(self) -> Identity:
+        """Asked once."""
+        if self._identity is None:
+            with self.connect() as talk:
+                self._identity = identify(talk)
+        return self._identity
+
+    def connect(self) -> Conversation:
+        return Conversation(self._tools.psql, self.address, self._environment, self._limit)
+
+    def schema(self, identity: Identity, snapshot: str | None) -> Schema:
+        return dump_schema(
+            self._tools, self.address, self._environment, identity, self._limit, snapshot
+        )
+
+
+def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | None) -> bool:
+    """Whether the state before holds these databases, all of them, as they are."""
+    positions = {} if previous is None or previous.problems else previous.notes.get("positions", {})
+    found = set()
+    if previous is None or len(positions) != len(connectors):
+        return False
+    for connector in connectors:
+        with connector.connect() as talk:
+            parts = Parts(identify(talk).key)
+            position = positions.get(parts.key)
+            known = previous.content(parts.named(SEQUENCES))
+            if position is None or known is None or not stands_at(talk, position):
+                return False
+            if known.digest != digest_of(encode_sequences(sequence_values(talk))):
+                return False
+            found.add(parts.key)
+    return len(found) == len(connectors)
+
+
+def capture_database(
+    connector: Connector, request: CaptureRequest, sink: ContentSink, taken: Set[str]
+) -> CapturedDatabase:
+    """`taken` are the databases that the checkpoint has already."""
+    with connector.connect() as talk:
+        identity = identify(talk)
+        if identity.key in taken:
+            raise ComponentProblem(f"{connector.address.shown} is named twice in postgres")
+        parts = Parts(identity.key)
+        position = log_position(talk)  # before the snapshot, which then has all that it covers
+        tables, snapshot = _hold_still(talk)
+        schema = connector.schema(identity, snapshot)
+        if request.checkpoint is None:
+            rows = [(table, _count(talk, table)) for table in tables]
+        else:
+            rows = [(table, _take_rows(talk, table, parts, sink)) for table in tables]
+            sink.add(parts.named(BEFORE), [schema.before])
+            sink.add(parts.named(AFTER), [schema.after])
+            sink.add(parts.named(TABLES), [encode_tables(rows)])
+            sink.add(parts.named(SEQUENCES), [encode_sequences(sequence_values(talk))])
+        facts = database_facts(identity, schema.shape, rows, surroundings(talk))
+        return CapturedDatabase(identity.key, facts, position)
+
+
+def _hold_still(talk: Conversation) -> tuple[tuple[Table, ...], str]:
+    """Lock the tables, then take the snapshot: no table can lose its rows in between."""
+    talk.execute("connecting", f"SET lock_timeout = {LOCK_WAIT_MS}")
+    tables = list_tables(talk)
+    for _ in range(_TRIES):
+        talk.execute("beginning", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if tables:
+            lock_tables(talk, tables, "ACCESS SHARE")
+        [snapshot] = talk.rows("beginning", "SELECT to_json(pg_export_snapshot())")
+        found = list_tables(talk)
+        if found == tables:
+            return tables, snapshot
+        talk.execute("beginning", "ROLLBACK")
+        tables = found
+    raise ComponentProblem(
+        f"{talk.address.shown}: tables come and go while it is dumped: wait for the migration to "
+        "end and try again"
+    )
+
+
+def lock_tables(talk: Conversation, tables: tuple[Table, ...], mode: str) -> None:
+    names = ", ".join(f"ONLY {table.qualified}" for table in tables)
+    talk.execute("locking the tables", f"LOCK TABLE {names} IN {mode} MODE")
+
+
+def _count(talk: Conversation, table: Table) -> int:
+    query = f"SELECT json_build_object('rows', count(*)) FROM ONLY {table.qualified}"
+    [row] = talk.rows(f"counting {table.qualified}", query)
+    return int(row["rows"])
+
+
+def _take_rows(talk: Conversation, table: Table, parts: Parts, sink: ContentSink) -> int:
+    counter = _Counted(table_rows(talk, table))
+    sink.add(parts.rows(table), counter)
+    return counter.rows
+
+
+def table_rows(talk: Conversation, table: Table) -> Iterator[bytes]:
+    return talk.copy_out(f"dumping {table.qualified}", table.source)
+
+
+class _Counted:
+    """Counts rows as they pass: each ends with the only line feed that is not escaped."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self.rows += block.count(b"\n")
+            yield block

@@ -1,0 +1,197 @@
+"""PostgreSQL as a part of a checkpoint: every database that the setting `postgres` leads to.
+
+What a save does not need is imported by what does: most workspaces have no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    ComponentPreview,
+    ComponentProblem,
+    ContentSink,
+    RestoreOf,
+)
+
+if TYPE_CHECKING:
+    from holdfast.components.postgres.capturing import Connector
+    from holdfast.components.postgres.states import KeptDatabase
+    from holdfast.components.postgres.tools import Tools
+
+NAME = "postgres"
+_SHOWN = 5
+
+
+class PostgresComponent:
+    """`sources` are variables of the environment, or files, that hold the URL of a database;
+    `places` is where the server's tools are looked for besides PATH."""
+
+    name = NAME
+    order = 30
+    restored_by_default = True
+    modes = (EXACT,)
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        places: tuple[str, ...] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._environment = environment
+        self._places = places
+        self._found_tools: Tools | None = None
+
+    def applies(self, workspace: Path) -> bool:
+        return any(
+            source.startswith(("/", "~")) or self._environment.get(source)
+            for source in self._sources
+        )
+
+    def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        from holdfast.components.postgres.capturing import capture_database, is_unchanged
+
+        problems: list[str] = []
+        facts: list[dict[str, Any]] = []
+        positions: dict[str, Any] = {}
+        with self._connectors(request.timeout_s, problems) as connectors:
+            with suppress(ComponentProblem):  # said below, by whatever it keeps from being taken
+                if not problems and is_unchanged(connectors, request.previous):
+                    return None
+            for connector in connectors:
+                try:
+                    captured = capture_database(connector, request, sink, set(positions))
+                except ComponentProblem as error:
+                    problems.append(str(error))
+                else:
+                    facts.append(captured.facts)
+                    positions[captured.key] = captured.position
+        if not facts:
+            raise ComponentProblem("; ".join(problems) or "no database is named")
+        return Captured({"databases": facts}, tuple(problems), {"positions": positions})
+
+    def describe(self, state: ComponentState) -> Sequence[str]:
+        from holdfast.components.postgres.states import decode_databases
+
+        lines = []
+        for kept in decode_databases(state):
+            lines.append(
+                f"{_clean(kept.database)}: {_count(kept.table_count, 'table')}, "
+                f"{_count(kept.total_rows, 'row')} (PostgreSQL {_clean(kept.shown_version)})"
+            )
+            largest = sorted(kept.rows.items(), key=lambda row: (-row[1], row[0]))[:_SHOWN]
+            lines += [f"  {_clean(name)}: {_count(rows, 'row')}" for name, rows in largest]
+            if kept.table_count > len(largest):
+                lines.append(f"  and {_count(kept.table_count - len(largest), 'more table')}")
+            if kept.large_objects:
+                lines.append(f"  {_count(kept.large_objects, 'large object')} left out")
+        return lines
+
+    def plan(self, request: RestoreOf) -> ComponentPreview:
+        from holdfast.components.postgres.previewing import preview
+        from holdfast.components.postgres.states import decode_databases
+
+        actions: list[str] = []
+        warnings: list[str] = []
+        blocked: list[str] = []
+        with self._connectors(request.timeout_s, blocked) as connectors:
+            for kept in decode_databases(request.target):
+                try:
+                    connector = _connector_for(kept, connectors)
+                    found = preview(connector, kept, request)
+                except ComponentProblem as error:
+                    blocked.append(str(error))
+                else:
+                    actions += found.actions
+                    warnings += found.warnings
+        return ComponentPreview(tuple(actions), tuple(warnings), tuple(blocked))
+
+    def restore(self, request: RestoreOf) -> None:
+        from holdfast.components.postgres.restoring import DatabaseRestore
+
+        with self._matched(request) as pairs:
+            for kept, connector in pairs:
+                DatabaseRestore(connector, kept, request).run()
+
+    def verify(self, request: RestoreOf) -> Sequence[str]:
+        from holdfast.components.postgres.restoring import wrong_tables
+
+        with self._matched(request) as pairs:
+            return [text for kept, c in pairs for text in wrong_tables(c, kept, request)]
+
+    def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
+        """Nothing is kept outside of the store."""
+
+    @contextmanager
+    def _matched(self, request: RestoreOf) -> Iterator[list[tuple[KeptDatabase, Connector]]]:
+        """Each database of the target with the way to it: all of them, before any is touched."""
+        from holdfast.components.postgres.states import decode_databases
+
+        problems: list[str] = []
+        with self._connectors(request.timeout_s, problems) as connectors:
+            if problems:
+                raise ComponentProblem("; ".join(problems))
+            wanted = decode_databases(request.target)
+            yield [(kept, _connector_for(kept, connectors)) for kept in wanted]
+
+    @contextmanager
+    def _connectors(self, timeout_s: float, problems: list[str]) -> Iterator[list[Connector]]:
+        """One for each database that is named and set; what is wrong with others is a problem."""
+        from holdfast.components.postgres.addresses import find_address
+        from holdfast.components.postgres.capturing import Connector
+        from holdfast.components.postgres.running import TimeLimit
+
+        addresses = []
+        for source in self._sources:
+            try:
+                address = find_address(source, self._environment)
+            except ComponentProblem as error:
+                problems.append(str(error))
+            else:
+                addresses += [address] if address is not None else []
+        with TimeLimit(timeout_s) as limit:
+            tools = self._tools()
+            yield [Connector(a, self._environment, tools, limit) for a in addresses]
+
+    def _tools(self) -> Tools:
+        from holdfast.components.postgres.tools import USUAL_PLACES, Tools
+
+        if self._found_tools is None:
+            places = USUAL_PLACES if self._places is None else self._places
+            self._found_tools = Tools(self._environment, places)
+        return self._found_tools
+
+
+def _connector_for(kept: KeptDatabase, connectors: Sequence[Connector]) -> Connector:
+    """The one whose URL leads to that very database; a name is not enough to know it by."""
+    others = []
+    for connector in connectors:
+        try:
+            identity = connector.identity()
+        except ComponentProblem as error:
+            others.append(str(error))
+            continue
+        if kept.is_of(identity):
+            return connector
+        others.append(f"{connector.address.shown} is another database")
+    reasons = "; ".join(others) or "no URL is set"
+    raise ComponentProblem(
+        f"the database {_clean(kept.database)} that was captured cannot be reached ({reasons}), "
+        "and no other is touched"
+    )
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)[:200]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,207 @@
+"""Bringing one database back, in one transaction.
+
+    lock the tables → what is there is what the safety capture has (or already the target)
+    → remove everything → schema → rows → indexes and constraints → sequences
+    → count the rows → commit
+
+Guarantees: others see the old database or the new one; an error, a lost connection or a crash
+leaves the old one; nothing is removed that the state before the restore does not have; a database
+other than the one that was captured is not touched. Doing it twice is the same as once.
+Not guaranteed: functions, types and the like that somebody makes in the moment between the look and
+the removal, because nothing can lock them; roles, which belong to the server and not to a database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from blake3 import blake3
+
+from holdfast.components.postgres.capturing import Connector, lock_tables, table_rows
+from holdfast.components.postgres.conversation import Conversation, literal, quoted
+from holdfast.components.postgres.dropping import drop_everything
+from holdfast.components.postgres.dumping import LOCK_WAIT_MS
+from holdfast.components.postgres.looking import (
+    Identity,
+    Table,
+    identify,
+    list_tables,
+    sequence_values,
+    stands_at,
+)
+from holdfast.components.postgres.states import (
+    AFTER,
+    BEFORE,
+    SEQUENCES,
+    TABLES,
+    KeptDatabase,
+    decode_databases,
+    encode_sequences,
+    read_part,
+    read_sequences,
+    read_tables,
+)
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.digests import digest_of
+from holdfast.ports.component import ComponentProblem, RestoreOf
+
+_NEW_SCHEMA = re.compile(
+    rb"^(-- Name: [^\n]*; Type: SCHEMA; Schema: -; Owner: [^\n]*\n--\n\nCREATE SCHEMA )",
+    re.MULTILINE,
+)
+_SCHEMA = "schema"
+_MANY = 200
+
+
+class DatabaseRestore:
+    """One database of one restore."""
+
+    def __init__(self, connector: Connector, kept: KeptDatabase, request: RestoreOf) -> None:
+        self._connector = connector
+        self._kept = kept
+        self._parts = kept.parts
+        self._request = request
+
+    def run(self) -> None:
+        with self._connector.connect() as talk:
+            identity = identify(talk)
+            self.require_same(identity)
+            talk.execute("beginning", f"SET lock_timeout = {LOCK_WAIT_MS}", "BEGIN")
+            tables = list_tables(talk)
+            if tables:
+                lock_tables(talk, tables, "SHARE")
+            if list_tables(talk) != tables:
+                raise self._problem("tables come and go: stop what uses it and restore again")
+            if self._is_there_already(talk, identity, tables):
+                return
+            self._rebuild(talk)
+            talk.execute("committing", "COMMIT")
+
+    def require_same(self, identity: Identity) -> None:
+        if not self._kept.is_of(identity):
+            raise self._problem(
+                f"it is not the database that was captured ({self._kept.database} of the server "
+                f"{self._kept.system}), and is left alone"
+            )
+        then = self._kept.shown_version.partition(".")[0]
+        if then != str(identity.major):
+            raise self._problem(
+                f"the server was PostgreSQL {then} then and is {identity.major} now: a dump of the "
+                "one is not sure to be loadable by the other"
+            )
+
+    def _problem(self, why: str) -> ComponentProblem:
+        return ComponentProblem(f"{self._connector.address.shown}: {why}")
+
+    def _is_there_already(
+        self, talk: Conversation, identity: Identity, tables: tuple[Table, ...]
+    ) -> bool:
+        """Whether the target stands; `ComponentProblem` when neither it nor what was captured
+        before the restore does. Tables are locked, so that the answer holds."""
+        target = _digests(self._kept, self._request.target)
+        present = self._request.present
+        before = _digests(self._kept, present)
+        position = {} if present is None else present.notes.get("positions", {})
+        at = position.get(self._parts.key)
+        if at is not None and stands_at(talk, at):
+            there = before | self._own_sequences(talk)
+        else:
+            there = self._look(talk, identity, tables)
+        if there == target:
+            return True
+        if there != before:
+            changed = sorted(name for name in there if there[name] != before.get(name))
+            named = ", ".join(name.removeprefix(self._parts.named("")) for name in changed[:3])
+            raise self._problem(
+                f"it changed after it was saved and is left alone ({named or 'tables are gone'}): "
+                "stop what writes to it and restore again"
+            )
+        return False
+
+    def _look(
+        self, talk: Conversation, identity: Identity, tables: tuple[Table, ...]
+    ) -> dict[str, str]:
+        """What a capture of this moment would give, without keeping it."""
+        schema = self._connector.schema(identity, None)
+        there = {_SCHEMA: schema.shape.hex()}
+        for table in tables:
+            digest = blake3()
+            for block in table_rows(talk, table):
+                digest.update(block)
+            there[self._parts.rows(table)] = digest.hexdigest()
+        return there | self._own_sequences(talk)
+
+    def _own_sequences(self, talk: Conversation) -> dict[str, str]:
+        values = encode_sequences(sequence_values(talk))
+        return {self._parts.named(SEQUENCES): digest_of(values).hex()}
+
+    def _rebuild(self, talk: Conversation) -> None:
+        contents = self._request.contents
+        tables = read_tables(contents, self._parts)
+        before = read_part(contents, self._parts, BEFORE)
+        after = read_part(contents, self._parts, AFTER)
+        sequences = read_sequences(contents, self._parts)
+        drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
+        # A schema that an extension lives in is still there.
+        before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
+        talk.execute_script("making the schema", before)
+        for table, _ in tables:
+            doing = f"loading {table.qualified}"
+            talk.copy_in(doing, table.target, self._stored_rows(table))
+        talk.execute_script("making indexes and constraints", after)
+        for start in range(0, len(sequences), _MANY):
+            calls = ", ".join(_set_value(*row) for row in sequences[start : start + _MANY])
+            talk.execute("setting the sequences", f"SELECT {calls}")
+        self._require_rows(talk, tables)
+
+    def _stored_rows(self, table: Table) -> Iterator[bytes]:
+        try:
+            yield from self._request.contents.read(self._parts.rows(table))
+        except KeyError:
+            raise self._problem(f"the checkpoint has lost the rows of {table.qualified}") from None
+
+    def _require_rows(self, talk: Conversation, tables: list[tuple[Table, int]]) -> None:
+        """Before anything is committed: as many rows in every table as there were."""
+        for start in range(0, len(tables), _MANY):
+            chosen = tables[start : start + _MANY]
+            query = " UNION ALL ".join(
+                f"SELECT json_build_array({number}, count(*)) FROM ONLY {table.qualified}"
+                for number, (table, _) in enumerate(chosen)
+            )
+            for number, count in talk.rows("counting the rows", query):
+                table, wanted = chosen[number]
+                if count != wanted:
+                    raise self._problem(
+                        f"{table.qualified} would have {count:,} rows instead of {wanted:,}"
+                    )
+
+
+def _digests(kept: KeptDatabase, state: ComponentState | None) -> dict[str, str]:
+    """What stands for a database in a state: the shape of its schema, its rows, its sequences."""
+    parts = kept.parts
+    found = {name: content.digest.hex() for name, content in parts.of(state).items()}
+    for part in (BEFORE, AFTER, TABLES):
+        found.pop(parts.named(part), None)
+    if state is not None and state.failure is None:
+        for row in decode_databases(state):
+            if row.parts == parts:
+                found[_SCHEMA] = row.schema
+    return found
+
+
+def _set_value(schema: str, name: str, value: int, called: bool) -> str:
+    place = literal(f"{quoted(schema)}.{quoted(name)}")
+    return f"pg_catalog.setval({place}, {value}, {'true' if called else 'false'})"
+
+
+def wrong_tables(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> list[str]:
+    """Tables that should be there and are not, or the other way round. Rows are not counted once
+    more: they were before the commit, and others may write again."""
+    with connector.connect() as talk:
+        identify(talk)
+        there = {table.qualified for table in list_tables(talk)}
+    wanted = {table.qualified for table, _ in read_tables(request.contents, kept.parts)}
+    return [f"{name} is missing" for name in sorted(wanted - there)] + [
+        f"{name} should not be there" for name in sorted(there - wanted)
+    ]
