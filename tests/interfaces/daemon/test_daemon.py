@@ -158,22 +158,26 @@ def test_a_daemon_that_is_killed_loses_nothing_and_is_replaced(
     for number in range(6):
         pid = ask("ping", start=True)["pid"]
         assert pid not in ended
-        stop = threading.Event()
+        last = rng.randrange(1, 8)
+        asking = threading.Event()
 
-        def kill_soon(pid: int = pid, stop: threading.Event = stop) -> None:
-            stop.wait(rng.random() * 0.2)
+        def kill_within(pid: int = pid, asking: threading.Event = asking) -> None:
+            asking.wait()
+            threading.Event().wait(rng.random() * 0.05)
             kill_daemon(pid)
 
-        killer = threading.Thread(target=kill_soon)
+        killer = threading.Thread(target=kill_within)
         killer.start()
         try:
-            for step in range(200):
+            for step in range(10_000):
                 fill(workspace / f"part{step % 3}/file{number}", os.urandom(3000))
+                if step == last:
+                    asking.set()
                 arguments = {"workspace": str(workspace), "session": "s", "reasoning": "why"}
                 made = ask("checkpoint", arguments | {"kind": "tool"})
                 kept[made["id"]] = on_disk(workspace)
         except NoDaemon:
-            pass
+            asking.set()
         killer.join()
         ended.add(pid)
     with SessionCheckpointer(workspace, "s") as session:
@@ -371,7 +375,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path) -> None:
             ask("ping")
         # Fifty connections are fifty reasons to wake up; a workspace at rest is none.
         assert daemon.wakeups - before[0] <= 60
-        assert watcher.wakeups == before[1]  # type: ignore[attr-defined]
+        assert watcher.wakeups - before[1] <= 2  # type: ignore[attr-defined]
 
 
 def test_a_daemon_as_a_process_stops_when_told(runtime: Path) -> None:
