@@ -148,6 +148,13 @@ class Component(Protocol):
         """What `restore` would do now; changes nothing. `request.present` may be None."""
         ...
 
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        """What somebody should know before these files of the workspace are overwritten or removed,
+        a line each; asked for previews only. Paths are relative to the workspace."""
+        ...
+
     def restore(self, request: RestoreOf) -> None:
         """Bring the target about, as the mode says. Doing it twice is the same as once: after a
         crash it is called again, however far it came. Raises `ComponentProblem` when it cannot;

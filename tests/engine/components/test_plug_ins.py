@@ -53,6 +53,11 @@ class Box:
         wanted = b"".join(request.contents.read("content"))
         return ComponentPreview(() if wanted == self.content else ("its content changes",))
 
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        return [f"{self.name} watches {len(paths)}"]
+
     def restore(self, request: RestoreOf) -> None:
         type(self).calls.append(f"restore {self.name} {request.mode}")
         times = 2 if request.mode == "doubled" else 1

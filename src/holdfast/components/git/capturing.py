@@ -173,7 +173,10 @@ class Capturing:
         if self._request.checkpoint is not None:
             try:
                 notes = self._keep(found, taken, self._request.checkpoint)
-                sync_recent_objects(self._repository, self._request.now_ns)
+                known = self._request.previous
+                synced_ns = known.notes.get("synced_ns", 0) if known is not None else 0
+                sync_recent_objects(self._repository, self._request.now_ns, synced_ns)
+                notes["synced_ns"] = self._request.now_ns
             except GitFailed as error:
                 if str(error) not in taken.problems:
                     taken.problems.append(str(error))

@@ -5,6 +5,7 @@ What a save does not need is imported by what does: hardly any save finds that g
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,20 @@ class GitComponent:
                 f"a {target.operation} was under way then; only --git exact takes it up again"
             )
         return ComponentPreview(tuple(actions), tuple(warnings))
+
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.index_file import UnknownIndex
+        from holdfast.components.git.references import BrokenReference
+        from holdfast.components.git.uncommitted import uncommitted
+
+        git = Git(_required(workspace), self._environment, timeout_s)
+        try:
+            return uncommitted(git, os.fsencode(workspace), paths)
+        except (BrokenReference, ComponentProblem, UnknownIndex):
+            return ()  # a broken repository is told about where it matters
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.git.references import BrokenReference

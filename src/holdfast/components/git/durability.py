@@ -8,15 +8,19 @@ power cut takes away.
 from __future__ import annotations
 
 import os
+import threading
 
 from holdfast.components.git.finding import Repository
 
 _RECENT_NS = 120 * 1_000_000_000
-_ONE_BY_ONE = 200
+_SLACK_NS = 1_000_000_000
+_ONE_BY_ONE = 500
+_AT_ONCE = 16
 
 
-def sync_recent_objects(repository: Repository, now_ns: int) -> None:
-    since_ns = now_ns - _RECENT_NS
+def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> None:
+    """`synced_ns` is when this was done before; what is older is on disk."""
+    since_ns = max(now_ns - _RECENT_NS, min(synced_ns, now_ns) - _SLACK_NS)
     recent: list[bytes] = []
     for number in range(256):
         directory = repository.shared(b"objects", b"%02x" % number)
@@ -31,8 +35,30 @@ def sync_recent_objects(repository: Repository, now_ns: int) -> None:
         if len(recent) > _ONE_BY_ONE:
             os.sync()  # waits for the whole system, which is quicker than so many files
             return
-    for path in recent:
-        _sync(path)
+    _sync_all(recent)
+
+
+def _sync_all(paths: list[bytes]) -> None:
+    """Several at a time: a file system makes one commit of what waits for it together."""
+    waiting, errors = list(paths), list[BaseException]()
+
+    def work() -> None:
+        while waiting:
+            try:
+                _sync(waiting.pop())
+            except IndexError:
+                return  # another one took the last
+            except BaseException as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(min(_AT_ONCE, len(paths)) - 1)]
+    for thread in threads:
+        thread.start()
+    work()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _sync(path: bytes) -> None:

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.index_lock import own_copy, remove_own_lock, take_lock
 from holdfast.components.git.looking import Look, look
 from holdfast.components.git.operation_files import decode_files, put_files
-from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
+from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.planning import GitPlan, Move, make_plan, tree_of
 from holdfast.components.git.references import Head, read_head
 from holdfast.components.git.states import (
@@ -39,6 +40,7 @@ _FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")
 
 def present_look(git: Git, request: RestoreOf) -> Look:
     """The repository as it is, with every branch that the restore may move."""
+    remove_own_lock(git.repository, request.owner)
     intended = Intended(request.target, request.mode, request.label)
     refs = intended_refs(git.repository, intended)
     return look(git.repository, now_ns=request.now_ns, refs=refs)
@@ -82,16 +84,6 @@ def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Ca
     index, lock = repository.own(b"index"), repository.own(b"index.lock")
     pieces = request.contents.read(INDEX) if target.has_index else iter(())
     mode = os.stat(index).st_mode & 0o777 if os.path.exists(index) else _LOCK_MODE
-    try:
-        write_new(lock, pieces, mode)
-    except FileExistsError:
-        raise ComponentProblem(
-            f"{os.fsdecode(lock)} is there: another git is at work, or has crashed"
-        ) from None
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
-        raise
     placed = False
 
     def place() -> None:
@@ -104,12 +96,13 @@ def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Ca
                 os.unlink(index)
         sync_directory(repository.git_dir)
 
+    take_lock(repository, request.owner, pieces, mode)
     try:
         yield place
     finally:
         if not placed:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(lock)
+            os.unlink(lock)
+        os.unlink(own_copy(repository, request.owner))
 
 
 def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:

@@ -139,7 +139,9 @@ class _Run:
         )
         self._commit()
         limit = vault.settings.component_max_size
-        sink = StoreSink(vault.objects, limit_bytes=limit, store_limit=self._room())
+        sink = StoreSink(
+            vault.objects, limit_bytes=limit, store_limit=self._room(), previous=request.previous
+        )
         try:
             captured = guarded(
                 lambda: component.capture(request, sink), timeout_s=request.timeout_s

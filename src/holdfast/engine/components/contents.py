@@ -23,8 +23,17 @@ class StoreSink:
     """Takes contents through one writer, up to a limit. Once closed it refuses everything: a call
     that was given up may still be running."""
 
-    def __init__(self, objects: ObjectStore, *, limit_bytes: int, store_limit: int | None) -> None:
+    def __init__(
+        self,
+        objects: ObjectStore,
+        *,
+        limit_bytes: int,
+        store_limit: int | None,
+        previous: ComponentState | None = None,
+    ) -> None:
+        """Contents of the same name in `previous` are likely to resemble the new ones."""
         self._objects = objects
+        self._previous = previous
         self._limit_bytes = limit_bytes
         self._store_limit = store_limit
         self._writer: ObjectWriter | None = None
@@ -38,7 +47,10 @@ class StoreSink:
             raise ComponentProblem(f"{name!r:.80} cannot name a content")
         if name in self._contents or len(self._contents) >= MOST_CONTENTS:
             raise ComponentProblem(f"it gave the content {name!r:.80} twice, or too many of them")
-        captured = store_content(_Adding(self), self._measured(_in_blocks(pieces)))
+        known = self._previous.content(name) if self._previous is not None else None
+        similar_to = known.digest if known is not None and known.chunks is None else None
+        blocks = self._measured(_in_blocks(pieces))
+        captured = store_content(_Adding(self), blocks, similar_to=similar_to)
         self._contents[name] = StoredContent(name, captured.digest, captured.chunks, captured.size)
 
     @property
@@ -55,13 +67,13 @@ class StoreSink:
                 )
             yield block
 
-    def add_object(self, digest: Digest, data: bytes) -> bool:
+    def add_object(self, digest: Digest, data: bytes, similar_to: Digest | None) -> bool:
         with self._lock:
             if self._closed:
                 raise ComponentProblem("it was given up")
             if self._writer is None:
                 self._writer = self._objects.writer(limit_bytes=self._store_limit)
-            return self._writer.add(digest, data)
+            return self._writer.add(digest, data, similar_to=similar_to)
 
     def close(self) -> ObjectWriter | None:
         """Take nothing more; the batch, if there is one, is the caller's."""
@@ -77,7 +89,7 @@ class _Adding:
         self._sink = sink
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
-        return self._sink.add_object(digest, data)
+        return self._sink.add_object(digest, data, similar_to)
 
     def commit(self) -> WriteTotals:
         return WriteTotals()

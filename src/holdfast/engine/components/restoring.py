@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, ComponentState
@@ -239,3 +240,19 @@ def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) ->
     """The plan with what happens to components, and what is worth a warning about that."""
     warnings = tuple(f"{step.name}: {text}" for step in steps for text in step.warnings)
     return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))
+
+
+def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
+    """What components say about files that are about to change; a preview goes on without."""
+    said: list[str] = []
+    timeout_s = vault.settings.component_timeout
+    for component in vault.components.all() if paths else ():
+        try:
+            if component.applies(vault.workspace):
+                said += guarded(
+                    partial(component.concerns, vault.workspace, paths, timeout_s=timeout_s),
+                    timeout_s=timeout_s,
+                )
+        except Exception as error:  # whatever a plug-in does, a preview is only a preview
+            said.append(f"{component.name}: {error}")
+    return tuple(said)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.restore_plans import RestorePlan
-from holdfast.engine.components.restoring import plan_components, with_component_steps
+from holdfast.engine.components.restoring import concerns, plan_components, with_component_steps
 from holdfast.engine.restore.chosen_hunks import preview_hunks
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.records import RestoreRequest
@@ -18,4 +20,5 @@ def preview(
     if request.hunks is not None:
         return preview_hunks(vault, scan, request, head)
     plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
+    plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     return with_component_steps(plan, plan_components(vault, request.target, request.components))

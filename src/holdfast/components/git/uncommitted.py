@@ -1,0 +1,78 @@
+"""Which of some files hold work that no commit has: changed, staged or unknown to git.
+
+    index entry with the times and size of the file → as staged; else its bytes are hashed as git
+    would → the same as staged, or changed; what is staged is compared with HEAD (1 process)
+
+Filters are not run, so a file that one of them changes on the way into git may count as changed;
+line ends that git converts do not. For a warning that is enough.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+
+from holdfast.components.git.commands import Git
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.index_file import IndexEntry, read_index
+from holdfast.components.git.plain_files import read_whole
+from holdfast.components.git.references import read_head
+from holdfast.components.git.staging import read_staged
+from holdfast.domain.paths import to_text
+
+_SHOWN = 3
+_LARGEST_HASHED = 32 << 20
+
+
+def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]:
+    """A line for people, or none. `paths` are relative to the workspace."""
+    repository = git.repository
+    below = os.path.relpath(workspace, repository.top)
+    prefix = b"" if below == b"." else below + b"/"
+    head = read_head(repository)
+    oid_bytes = len(head.commit or "0" * 40) // 2
+    index = read_whole(repository.own(b"index"))
+    known = {e.path: e for e in read_index(index, oid_bytes)} if index else {}
+    staged = {path for _, path in read_staged(git, head.commit).rows} if known else set()
+    found = []
+    for path in sorted(paths):
+        name = prefix + path
+        there = os.path.lexists(os.path.join(workspace, path))
+        if there and (name in staged or _differs(repository, known.get(name), name)):
+            found.append(path)
+    if not found:
+        return []
+    names = ", ".join(_clean(path) for path in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    have = "has changes" if len(found) == 1 else "have changes"
+    return [f"{names}{more} {have} that are not committed in git; they are saved first"]
+
+
+def _differs(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:
+    """Whether a file is another than the index says; one that it does not know is."""
+    if entry is None:
+        return True
+    place = os.path.join(repository.top, path)
+    try:
+        status = os.lstat(place)
+        if (status.st_mtime_ns, status.st_size & 0xFFFFFFFF) == (entry.mtime_ns, entry.size):
+            return False
+        if stat.S_ISLNK(status.st_mode):
+            return _oid(os.readlink(place), entry) != entry.oid
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_HASHED:
+            return True
+        data = read_whole(place)
+    except OSError:
+        return True
+    return entry.oid not in (_oid(data, entry), _oid(data.replace(b"\r\n", b"\n"), entry))
+
+
+def _oid(data: bytes, entry: IndexEntry) -> str:
+    kind = hashlib.sha1 if len(entry.oid) == 40 else hashlib.sha256
+    return kind(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def _clean(path: bytes) -> str:
+    return "".join(c if c.isprintable() else "?" for c in to_text(path))

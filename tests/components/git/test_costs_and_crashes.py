@@ -1,0 +1,193 @@
+"""What the state of git costs, in processes; and a crash anywhere leaves the old or the new."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.components.git.repositories import (
+    commit,
+    conflicted_merge,
+    copied,
+    end_operations,
+    git,
+    picture,
+    with_history,
+    write,
+)
+
+EXACT = {"git": "exact"}
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that gets a line for every git that is started."""
+    real = shutil.which("git")
+    log = tmp_path / "started"
+    write(tmp_path / "bin/git", f'#!/bin/sh\necho x >>"{log}"\nexec "{real}" "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    log.write_text("")
+    return log
+
+
+def started(log: Path) -> int:
+    count = len(log.read_text().splitlines())
+    log.write_text("")
+    return count
+
+
+@pytest.mark.requirement("GT-1", "PF-1")
+def test_no_process_is_started_when_nothing_in_git_has_changed(
+    tmp_path: Path, counted: Path
+) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        while True:  # until the clock can tell the last change from a further one
+            started(counted)
+            session.checkpoint("why")
+            if started(counted) == 0:
+                break
+        for number in range(5):
+            write(place / "code.txt", f"{number}\n")
+            session.checkpoint("files alone have changed")
+        assert started(counted) == 0
+        write(place / "code.txt", "staged\n")
+        git(place, "add", "code.txt")
+        started(counted)
+        session.checkpoint("the index has changed")
+        assert 0 < started(counted) <= 2
+        git(place, "commit", "-qm", "more")
+        started(counted)
+        session.checkpoint("a commit")
+        assert 0 < started(counted) <= 2
+
+
+@pytest.mark.requirement("GT-6")
+def test_a_workspace_without_git_starts_nothing_and_stores_nothing_for_it(
+    tmp_path: Path, counted: Path
+) -> None:
+    place = tmp_path / "project"
+    write(place / "code.txt", "x\n")
+    with SessionCheckpointer(place, "s") as session:
+        outcome = session.save_checkpoint("why")
+    assert outcome.checkpoint.components is None
+    assert started(counted) == 0
+
+
+@pytest.mark.requirement("GT-1", "SE-12")
+def test_a_commit_alone_makes_another_checkpoint(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    write(place / "code.txt", "to be committed\n")
+    with SessionCheckpointer(place, "s") as session:
+        first = session.save_checkpoint("before").checkpoint
+        git(place, "commit", "-qam", "committed")
+        second = session.save_checkpoint("after").checkpoint
+        assert first.tree == second.tree
+        assert first.components != second.components
+
+
+CRASHING = """
+import os, sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+from holdfast.components.git import commands, operation_files, plain_files, restoring
+
+left = int(sys.argv[3])
+
+def counted(real):
+    def call(*given, **named):
+        global left
+        if left == 0:
+            os._exit(9)
+        left -= 1
+        return real(*given, **named)
+    return call
+
+session = SessionCheckpointer(Path(sys.argv[1]), "s")
+commands.Git.run = counted(commands.Git.run)
+for name in ("replace", "unlink", "fsync"):
+    setattr(os, name, counted(getattr(os, name)))
+if sys.argv[2] == "undo":
+    session.undo()
+else:
+    session.restore_checkpoint(sys.argv[2], components={"git": "exact"})
+"""
+
+
+@pytest.mark.requirement("RB-3", "GT-2", "BX-6")
+def test_a_crash_anywhere_in_a_git_restore_leaves_the_old_state_or_the_new_one(
+    tmp_path: Path, holdfast_home: Path
+) -> None:
+    place = tmp_path / "project"
+    conflicted_merge(place)
+    then = picture(place)
+    with SessionCheckpointer(place, "s") as session:
+        first = session.checkpoint("in the middle of a merge")
+    end_operations(place)
+    git(place, "checkout", "-q", "side")
+    commit(place, "code.txt", "an agent was here\n")
+    now = picture(place)
+    kept_place = copied(place, tmp_path / "kept-place")
+    kept_home = copied(holdfast_home, tmp_path / "kept-home")
+    outcomes = set()
+    step = 0
+    while True:
+        for source, target in ((kept_place, place), (kept_home, holdfast_home)):
+            shutil.rmtree(target)
+            copied(source, target)
+        child = subprocess.run(
+            [sys.executable, "-c", CRASHING, str(place), first, str(step)], check=False
+        )
+        with SessionCheckpointer(place, "s") as session:
+            seen = picture(place)
+            is_new = (seen.head, seen.index, seen.operation) == (
+                then.head,
+                then.index,
+                then.operation,
+            )
+            is_old = (seen.head, seen.index, seen.refs, seen.operation) == (
+                now.head,
+                now.index,
+                now.refs,
+                now.operation,
+            )
+            assert is_new or is_old, step
+            text = (place / "code.txt").read_text()
+            assert text.startswith("<<<<") if is_new else text == "an agent was here\n", step
+            assert not list((place / ".git").glob("index*.*")), step
+            outcomes.add(is_new)
+            if is_new:
+                session.undo()
+                assert picture(place) == now, step
+        if child.returncode == 0:
+            break
+        assert child.returncode == 9
+        step += 3
+    assert step > 20
+    assert outcomes == {True, False}
+
+
+@pytest.mark.requirement("RB-1")
+def test_a_preview_warns_of_work_that_is_not_committed(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        first = session.checkpoint("before")
+        commit(place, "code.txt", "three\n")
+        warnings = session.plan_restore(first).warnings
+        assert not any("not committed" in text for text in warnings)
+        write(place / "code.txt", "not committed\n")
+        write(place / "new.txt", "unknown to git\n")
+        write(place / "other.txt", "staged\n")
+        git(place, "add", "other.txt")
+        (warning,) = [t for t in session.plan_restore(first).warnings if "committed" in t]
+        assert warning == (
+            "code.txt, new.txt, other.txt have changes that are not committed in git; "
+            "they are saved first"
+        )
