@@ -56,3 +56,9 @@ def test_a_hook_that_has_nothing_to_do_loads_next_to_nothing() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["checkpoint", "--help"], ["restore", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert _loaded(HELP.format(arguments=arguments)) & HEAVY == set()
+
+
+@pytest.mark.requirement("MC-2")
+def test_what_a_server_offers_is_told_without_the_engine() -> None:
+    loaded = _loaded("import holdfast.interfaces.mcp.server, holdfast.interfaces.mcp.stdio")
+    assert loaded & {"apsw", "holdfast.engine.engine", "holdfast.session"} == set()

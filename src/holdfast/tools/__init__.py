@@ -4,9 +4,31 @@
 >>> offered = definitions(format="openai")
 >>> handlers = ToolHandlers(session)
 >>> handlers.call("checkpoint_create", {"reasoning": "before the refactor"}).output
+
+Names are loaded when first used: a server tells what it offers before it needs the engine.
 """
 
-from holdfast.tools.formats import definitions
-from holdfast.tools.handlers import ToolHandlers, ToolResult
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.tools.answers import ToolResult
+    from holdfast.tools.formats import definitions
+    from holdfast.tools.handlers import ToolHandlers
+
+_HOMES = {
+    "ToolHandlers": "holdfast.tools.handlers",
+    "ToolResult": "holdfast.tools.answers",
+    "definitions": "holdfast.tools.formats",
+}
 
 __all__ = ["ToolHandlers", "ToolResult", "definitions"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast.tools' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

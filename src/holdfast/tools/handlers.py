@@ -7,18 +7,17 @@ into the agent's loop. What failed is told with its reason and the way out, neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.session import SessionCheckpointer
 from holdfast.tools import comparing, housekeeping, looking, saving, searching, taking_back
+from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.arguments import parse_arguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.confirmations import Confirmations
 from holdfast.tools.specs import SPECS
-from holdfast.tools.wording import many_lines, one_line
 
 Handler = Callable[[Bench, dict[str, Any]], Answer]
 
@@ -37,17 +36,6 @@ HANDLERS: Mapping[str, Handler] = {
     "checkpoint_cleanup": housekeeping.cleanup,
     "checkpoint_auto_configure": housekeeping.auto_configure,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The answer to one call: `output` is for the model; `data`, one of the shapes in
-    `holdfast.tools.results`, is there for programs when the call succeeded."""
-
-    tool_call_id: str | None
-    success: bool
-    output: str
-    data: object = field(default=None, compare=False)
 
 
 class ToolHandlers:
@@ -82,22 +70,7 @@ class ToolHandlers:
             return ToolResult(tool_call_id, False, unexpected(name, error))
 
 
-def told(error: HoldfastError) -> str:
-    """An error as a model can act on it."""
-    hint = f"\nWhat to do: {many_lines(error.hint)}" if error.hint else ""
-    return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
-
-
 def _unknown(name: object) -> str:
     close = get_close_matches(name[:100], HANDLERS, 1) if isinstance(name, str) else []
     meant = f" Did you mean {close[0]}?" if close else ""
     return f"There is no tool {ascii(name)[:100]}.{meant} Tools are: {', '.join(HANDLERS)}."
-
-
-def unexpected(name: str, error: Exception) -> str:
-    """A failure that nobody foresaw, without its stack."""
-    reason = one_line(str(error))[:300]
-    return (
-        f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
-        "What to do: go on with your work if you can, and tell the person that this call failed."
-    )

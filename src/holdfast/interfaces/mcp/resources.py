@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
 
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.tools import ToolResult
+from holdfast.tools.answers import ToolResult
 
 _JSON = "application/json"
 _TEXT = "text/plain"

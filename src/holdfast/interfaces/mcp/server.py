@@ -23,7 +23,7 @@ from holdfast.interfaces.mcp.resources import add_resources
 from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.tools.handlers import told
+from holdfast.tools.answers import told
 
 # What is listed is the same for all and costs nothing.
 _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete")

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast import SessionCheckpointer
-from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.ids import SessionId
-from holdfast.tools import ToolHandlers
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.tools import ToolHandlers
 
 _MOST_OPEN = 16
 
@@ -99,6 +101,8 @@ class ServedSessions:
             raise UsageError("session_id is not a text", hint="leave it out for the default one")
         if self._session_id is not None:
             return self._session_id
+        from holdfast.bootstrap import open_workspace
+
         with open_workspace(directory, create=True) as opened:
             return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
 
@@ -108,6 +112,10 @@ class ServedSessions:
             known = self._open.get(key)
             if known is not None:
                 return self._used(key, known)
+        # Late: a server that is asked what it offers needs no engine for the answer.
+        from holdfast import SessionCheckpointer
+        from holdfast.tools import ToolHandlers
+
         # Opening can wait for others, and nobody else should wait for that.
         opened = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
         with self._lock:

@@ -23,9 +23,9 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.tools import ToolResult, results
+from holdfast.tools import results
+from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.formats import input_schema
-from holdfast.tools.handlers import told, unexpected
 from holdfast.tools.specs import SPECS, ToolSpec
 
 _RESULTS: Mapping[str, type] = {
