@@ -6,12 +6,10 @@ A story that cannot be read costs what it would have told, and the page says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.errors import StoreDamaged, UsageError
+from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Message
 from holdfast.domain.operations import RESTORING_KINDS
@@ -19,10 +17,8 @@ from holdfast.domain.rounds import RoundStatus
 from holdfast.domain.timeline import Cursor, Outline, Sources, Timeline
 from holdfast.domain.timeline_lanes import make_timeline
 from holdfast.engine.approval import rounds_in
+from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
-from holdfast.ports.story import Story
-
-T = TypeVar("T")
 
 
 def timeline(
@@ -40,7 +36,7 @@ def timeline(
     session = vault.catalog.session(session_id)
     if session is None:
         return Timeline(())
-    told = _Told(vault)
+    told = Told(vault)
     rounds = rounds_in(vault, session_id)
     restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
     notes = told(lambda story: story.annotations(session_id))
@@ -63,24 +59,9 @@ def timeline(
     page = make_timeline(
         sources, cursor, limit=limit, head=session.head, approved=session.approved, rounds=rounds
     )
-    return replace(page, warnings=tuple(told.warnings))
-
-
-class _Told:
-    """Asks the story, and remembers if it could not answer."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self.warnings: list[str] = []
-
-    def __call__(self, ask: Callable[[Story], Sequence[T]]) -> Sequence[T]:
-        if self.warnings or not self._vault.access.has_story():
-            return ()
-        try:
-            return ask(self._vault.story)
-        except StoreDamaged as error:
-            self.warnings.append(f"messages and annotations are missing: {error.message}")
-            return ()
+    if told.trouble is None:
+        return page
+    return replace(page, warnings=(f"messages and annotations are missing: {told.trouble}",))
 
 
 def _outlines(vault: Vault, session_id: SessionId, before: int, wanted: int) -> list[Outline]:
@@ -97,7 +78,7 @@ def _outlines(vault: Vault, session_id: SessionId, before: int, wanted: int) -> 
     return found
 
 
-def _messages(told: _Told, session_id: SessionId, before: int, wanted: int) -> list[Message]:
+def _messages(told: Told, session_id: SessionId, before: int, wanted: int) -> list[Message]:
     counted = told(lambda story: (story.message_count(session_id),))
     end = min(before, *counted) if counted else 0
     first = max(end - wanted, 0)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Position
+from holdfast.domain.intent import make_intent
+from holdfast.domain.messages import Role
+from holdfast.ports.story import NewMessage
 from tests.interfaces.cli.command_line import CommandLine
 
 
@@ -28,3 +33,31 @@ def test_show_can_list_every_path(cli: CommandLine) -> None:
     plain = cli("show", "--files").out
     assert "0755           10 run.sh\n" in plain
     assert "link            - link -> README.md\n" in plain
+
+
+@pytest.mark.requirement("SE-2", "SE-5", "SE-7")
+def test_show_tells_the_round_the_place_in_the_conversation_and_the_notes(cli: CommandLine) -> None:
+    cli.save("began")
+    with open_workspace(cli.workspace, create=False) as opened:
+        engine = opened.engine
+        session = engine.vault.catalog.sessions()[0].id
+        new = NewMessage(Role.USER, "please fix it\nall of it", 1)
+        engine.vault.story.add_messages(session, [new])
+        position = Position(0, "toolu_17")
+        made = engine.save(session, make_intent("Before Edit"), position=position).checkpoint.id
+        engine.vault.story.annotate(session, made, "broke the tests", author="ada", at_ns=1)
+    cli.json("approve")
+    shown = cli.json("show", made)
+    assert (shown["round"], shown["is_approved"]) == ("session_1", True)
+    assert (shown["message_index"], shown["tool_use_id"]) == (0, "toolu_17")
+    assert shown["message"] == {"role": "user", "content": "please fix it\nall of it"}
+    assert shown["annotations"] == [{"number": 1, "text": "broke the tests", "author": "ada"}]
+    text = cli("show", made).out
+    assert f"checkpoint  {made}  HEAD  approved\n" in text
+    assert "round       session_1\n" in text
+    assert "message     0, user: please fix it\n" in text
+    assert "tool use    toolu_17\n" in text
+    assert "    note 1 by ada broke the tests\n" in text
+    plain = cli.json("show", "initial")
+    assert (plain["message"], plain["message_index"], plain["tool_use_id"]) == (None, None, None)
+    assert (plain["annotations"], plain["is_approved"]) == ([], False)

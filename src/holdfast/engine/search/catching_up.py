@@ -12,19 +12,18 @@ Not guaranteed: that it gets there: patience, space or the story may come to an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
+from holdfast.domain.errors import Busy, NoSpace
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.engine.search.texts import checkpoint_text, message_text
+from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch
-from holdfast.ports.story import Story
 
 _MOST_CHECKPOINTS = 250
 _MOST_OPERATIONS = 2_000
@@ -35,8 +34,6 @@ _BATCH_CHARACTERS = 4_000_000
 
 _REMOVES = (OperationKind.DELETE, OperationKind.PRUNE)
 _CHANGES_ANYTHING = (OperationKind.PURGE, OperationKind.REPAIR, OperationKind.LOST)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class _Indexer:
         self._messages_at_once = 4 * _FEWEST_MESSAGES
         self._taken = 0
         self._has_annotations = False
-        self._story_trouble: str | None = None
+        self._told = Told(vault)
 
     def run(self) -> Catching:
         index = self._vault.search
@@ -83,9 +80,9 @@ class _Indexer:
         return deadline_ns is not None and self._vault.clock.monotonic_ns() >= deadline_ns
 
     def _outcome(self, complete: bool) -> Catching:
-        if self._story_trouble is None:
+        if self._told.trouble is None:
             return Catching(complete)
-        return Catching(False, (f"messages could not be searched: {self._story_trouble}",))
+        return Catching(False, (f"messages could not be searched: {self._told.trouble}",))
 
     def _is_current(self, cursors: Cursors) -> bool:
         newest = self._vault.catalog.newest_operation()
@@ -173,13 +170,7 @@ class _Indexer:
         ]
 
     def _notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
-        return self._told(
-            lambda story: (
-                story.annotations(checkpoint.session_id, checkpoint.id)
-                if self._has_annotations
-                else ()
-            )
-        )
+        return self._told.notes(checkpoint) if self._has_annotations else ()
 
     def _new_messages(self, cursors: Cursors, limit: int) -> Sequence[tuple[int, Message]]:
         return self._told(lambda story: story.messages_after(cursors.message, limit))
@@ -191,16 +182,6 @@ class _Indexer:
 
     def _generation(self) -> str:
         return "".join(self._told(lambda story: (story.generation(),)))
-
-    def _told(self, ask: Callable[[Story], Sequence[T]]) -> Sequence[T]:
-        """What the story says; nothing when there is none, or when it is damaged."""
-        if self._story_trouble is not None or not self._vault.access.has_story():
-            return ()
-        try:
-            return ask(self._vault.story)
-        except StoreDamaged as error:
-            self._story_trouble = error.message
-            return ()
 
     def _adapt(self, messages: Sequence[tuple[int, Message]]) -> None:
         """Long messages are read a few at a time."""

@@ -19,6 +19,7 @@ from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
 from holdfast.domain.search_query import SearchQuery, Term, parse_query
 from holdfast.engine.search.catching_up import catch_up
 from holdfast.engine.search.texts import call_text, fields_of, touched_paths
+from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import Found, IndexLost
 
@@ -59,17 +60,18 @@ def search(
 
 def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:
     """One for each moment, in the order of its best match."""
+    told = Told(vault)
     moments: dict[tuple[SessionId, CheckpointId | int | None], list[Found]] = {}
     for one in found:
         key = one.checkpoint_id or one.message_index
         moments.setdefault((one.session_id, key), []).append(one)
     for members in moments.values():
-        hit = _hit(vault, query, members)
+        hit = _hit(vault, told, query, members)
         if hit is not None:
             yield hit
 
 
-def _hit(vault: Vault, query: SearchQuery, members: Sequence[Found]) -> Hit | None:
+def _hit(vault: Vault, told: Told, query: SearchQuery, members: Sequence[Found]) -> Hit | None:
     best = members[0]
     checkpoint = None
     if best.checkpoint_id is not None:
@@ -78,12 +80,13 @@ def _hit(vault: Vault, query: SearchQuery, members: Sequence[Found]) -> Hit | No
     exists = False
     for one in members:
         if one.message_index is not None:
-            message = _message(vault, one.session_id, one.message_index)
+            message = told.message(one.session_id, one.message_index)
             exists |= message is not None
             matches += _in_message(message, query) if message is not None else []
         elif checkpoint is not None:
             exists = True
-            matches += _in_checkpoint(vault, checkpoint, query, one.fields)
+            notes = told.notes(checkpoint)
+            matches += _in_checkpoint(vault, checkpoint, notes, query, one.fields)
     if not exists:
         return None
     at_ns = checkpoint.created_at_ns if checkpoint is not None else best.at_ns
@@ -91,9 +94,13 @@ def _hit(vault: Vault, query: SearchQuery, members: Sequence[Found]) -> Hit | No
 
 
 def _in_checkpoint(
-    vault: Vault, checkpoint: Checkpoint, query: SearchQuery, fields: frozenset[Field]
+    vault: Vault,
+    checkpoint: Checkpoint,
+    notes: Sequence[Annotation],
+    query: SearchQuery,
+    fields: frozenset[Field],
 ) -> Iterator[Match]:
-    for field, texts in fields_of(checkpoint, _notes(vault, checkpoint)).items():
+    for field, texts in fields_of(checkpoint, notes).items():
         terms = query.terms + query.names if field is Field.NAME else query.terms
         for text in texts:
             if (found := excerpt(text, terms)) is not None:
@@ -111,9 +118,9 @@ def _in_paths(vault: Vault, checkpoint: Checkpoint, terms: Sequence[Term]) -> It
 
 def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
     terms = query.terms
-    told = [(Field.MESSAGE, message.content)]
-    told += [(Field.TOOL, call_text(call)) for call in message.tool_calls]
-    for field, text in told:
+    texts = [(Field.MESSAGE, message.content)]
+    texts += [(Field.TOOL, call_text(call)) for call in message.tool_calls]
+    for field, text in texts:
         found = excerpt(text, terms) if terms else beginning(text)
         if found is not None:
             yield Match(
@@ -123,20 +130,3 @@ def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
                 message.role.value,
                 message.rolled_back_by is not None,
             )
-
-
-def _message(vault: Vault, session_id: SessionId, index: int) -> Message | None:
-    try:
-        found = vault.story.messages(session_id, first=index, limit=1)
-    except StoreDamaged:
-        return None
-    return found[0] if found and found[0].index == index else None
-
-
-def _notes(vault: Vault, checkpoint: Checkpoint) -> Sequence[Annotation]:
-    if not vault.access.has_story():
-        return ()
-    try:
-        return vault.story.annotations(checkpoint.session_id, checkpoint.id)
-    except StoreDamaged:
-        return ()

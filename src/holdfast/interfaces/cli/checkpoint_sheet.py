@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.rounds import round_name
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
     confidence_mark,
@@ -18,12 +20,18 @@ from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
     DIM,
+    GREEN,
     YELLOW,
     Terminal,
     visible,
     visible_bytes,
 )
-from holdfast.interfaces.cli.wording import ago, iso, size
+from holdfast.interfaces.cli.wording import ago, first_line, iso, shortened, size
+
+if TYPE_CHECKING:
+    from holdfast.engine.told import Told
+
+_LONGEST_MESSAGE = 120
 
 
 def show_sheet(
@@ -32,11 +40,14 @@ def show_sheet(
     skipped: Sequence[Skipped],
     *,
     is_head: bool,
+    is_approved: bool,
     now: datetime,
+    told: Told,
     components: Sequence[tuple[str, str]] = (),
 ) -> None:
     head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
-    _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head)
+    approved = terminal.paint("  approved", BOLD, GREEN) if is_approved else ""
+    _fact(terminal, "checkpoint", terminal.paint(found.id, CYAN) + head + approved)
     if found.name:
         _fact(terminal, "name", terminal.paint(visible(found.name), BOLD))
     when = iso(found.created_at)
@@ -45,6 +56,8 @@ def show_sheet(
     )
     _fact(terminal, "kind", found.kind.value)
     _fact(terminal, "session", visible(found.session_id))
+    _fact(terminal, "round", round_name(found.round))
+    _show_position(terminal, found, told)
     _fact(terminal, "parent", found.parent or "none")
     if found.restores_from:
         _fact(terminal, "restores", found.restores_from)
@@ -68,6 +81,23 @@ def show_sheet(
     for call in found.intent.tool_calls:
         said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
         terminal.line(f"    {terminal.paint('tool', DIM)} {visible(said)}")
+    for note in told.notes(found):
+        label = f"note {note.number}" + (f" by {visible(note.author)}" if note.author else "")
+        for line in note.text.splitlines() or [""]:
+            terminal.line(f"    {terminal.paint(label, DIM)} {visible(line)}")
+
+
+def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
+    """Where in the conversation it was taken, and for which use of a tool."""
+    if found.message_index is not None:
+        message = told.message(found.session_id, found.message_index)
+        said = ""
+        if message is not None:
+            words = shortened(first_line(message.content), _LONGEST_MESSAGE)
+            said = f", {message.role.value}: {visible(words)}"
+        _fact(terminal, "message", f"{found.message_index}{said}")
+    if found.tool_use_id is not None:
+        _fact(terminal, "tool use", visible(found.tool_use_id))
 
 
 def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:

@@ -52,14 +52,41 @@ def _is_head(opened: OpenWorkspace, found: Checkpoint) -> bool:
     return session is not None and session.head == found.id
 
 
+def _is_approved(opened: OpenWorkspace, found: Checkpoint) -> bool:
+    """Whether some round was approved with it, not only the last."""
+    from holdfast.engine.approval import rounds_in
+
+    past = rounds_in(opened.engine.vault, found.session_id)
+    return any(one.approved == found.id for one in past)
+
+
 def _as_json(
     opened: OpenWorkspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
 ) -> dict[str, Any]:
+    from holdfast.domain.rounds import round_name
     from holdfast.engine.components.manifests import read_states
+    from holdfast.engine.told import Told
     from holdfast.interfaces.cli import json_output
 
     described = json_output.checkpoint_with_intent(found, is_head=_is_head(opened, found))
     described["tool_calls"] = found.intent.to_dict()["tool_calls"]
+    told = Told(opened.engine.vault)
+    message = None
+    if found.message_index is not None:
+        message = told.message(found.session_id, found.message_index)
+    described |= {
+        "round": round_name(found.round),
+        "message_index": found.message_index,
+        "message": None
+        if message is None
+        else {"role": message.role.value, "content": message.content},
+        "tool_use_id": found.tool_use_id,
+        "is_approved": _is_approved(opened, found),
+        "annotations": [
+            {"number": note.number, "text": note.text, "author": note.author}
+            for note in told.notes(found)
+        ],
+    }
     described["skipped"] = json_output.skipped(opened.engine.skipped(found))
     described["components"] = [
         {"name": state.name, "facts": dict(state.facts), "problems": list(state.problems)}
@@ -91,6 +118,7 @@ def _show(
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
     from holdfast.engine.components.describing import describe_components
+    from holdfast.engine.told import Told
     from holdfast.interfaces.cli.checkpoint_sheet import show_entries, show_sheet
 
     show_sheet(
@@ -98,7 +126,9 @@ def _show(
         found,
         opened.engine.skipped(found),
         is_head=_is_head(opened, found),
+        is_approved=_is_approved(opened, found),
         now=invocation.now,
+        told=Told(opened.engine.vault),
         components=describe_components(opened.engine.vault, found),
     )
     if entries is not None:
