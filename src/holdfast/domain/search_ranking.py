@@ -11,7 +11,7 @@ commoner than that is just common.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 COUNTED_AT_MOST = 2_000
 _K = 1.2
@@ -24,11 +24,10 @@ def rarity(documents: int, total: int) -> float:
     return math.log(1 + (total - documents + 0.5) / (documents + 0.5))
 
 
-def score(frequencies: Mapping[int, float], rarities: Sequence[float], length: float) -> float:
-    """`frequencies` by the number of the term."""
+def score(frequencies: Sequence[float], rarities: Sequence[float], length: float) -> float:
+    """Both by the number of the term."""
     norm = _K * (1 - _B + _B * length)
-    return sum(
-        rarities[term] * frequency * (_K + 1) / (frequency + norm)
-        for term, frequency in frequencies.items()
-        if frequency > 0
-    )
+    total = 0.0
+    for rare, frequency in zip(rarities, frequencies, strict=True):
+        total += rare * frequency * (_K + 1) / (frequency + norm)
+    return total

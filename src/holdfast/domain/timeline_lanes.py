@@ -59,15 +59,18 @@ def make_timeline(
     ever = frozenset(one.approved for one in rounds if one.approved is not None)
     drawing = _Drawing(cursor.lanes, sources.restores, head, ever)
     events: list[Event] = []
+    last: dict[type, Happened] = {}
     more = False
     for happened in merged(sources):
         if len(events) >= limit:
             more = True
             break
-        cursor = older_than(cursor, happened)
+        last[type(happened)] = happened
         event = drawing.place(happened)
         if event is not None:
             events.append(event)
+    for happened in last.values():
+        cursor = older_than(cursor, happened)
     following = replace(cursor, lanes=drawing.waiting).encode() if more else None
     return Timeline(tuple(events), tuple(rounds), head, approved, following)
 

@@ -1,6 +1,6 @@
 """Asking the search index: the newest matches, ranked among each other.
 
-    expression → the newest 500 checkpoints and 500 messages that match, and of checkpoints those
+    expression → the newest 300 checkpoints and 300 messages that match, and of checkpoints those
     whose name or tag does → scores → messages get the checkpoint they were said at → best first
 
 The cost does not grow with how often a word was said: only the newest matches are looked at.
@@ -8,8 +8,6 @@ The cost does not grow with how often a word was said: only the newest matches a
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,7 @@ import apsw
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.search_hits import Field
 from holdfast.domain.search_query import SearchQuery, State
-from holdfast.domain.search_ranking import COUNTED_AT_MOST, rarity, score
+from holdfast.domain.search_ranking import COUNTED_AT_MOST, rarity
 from holdfast.ports.search import Found
 from holdfast.store.search.expressions import (
     Expression,
@@ -35,19 +33,21 @@ from holdfast.store.search.schema import (
     WEIGHTS,
     WHOLE,
 )
+from holdfast.store.search.scoring import Scorer, columns_in, score_in
 
-RANKED_AT_MOST = 500
+RANKED_AT_MOST = 300
 _MOST_MESSAGES_EACH = 3
+_LOOKED_AT = 3
 _LAST = (1 << 62) - 1
 
 _CHECKPOINTS = """
-SELECT kept.sequence, kept.session, kept.at_ns, kept.id, NULL, matched(moments)
+SELECT kept.sequence, kept.session, kept.at_ns, kept.id, NULL, worth(moments)
 FROM moments CROSS JOIN kept ON kept.sequence = moments.rowid
 WHERE moments MATCH ? AND moments.rowid BETWEEN ? AND ? AND kept.at_ns >= ? AND kept.at_ns < ?
 ORDER BY moments.rowid DESC LIMIT ?
 """
 _MESSAGES = """
-SELECT said.sequence, said.session, said.at_ns, NULL, said.position, matched(sayings)
+SELECT said.sequence, said.session, said.at_ns, NULL, said.position, worth(sayings)
 FROM sayings CROSS JOIN said ON said.sequence = sayings.rowid
 WHERE sayings MATCH ? AND sayings.rowid BETWEEN ? AND ? AND said.at_ns >= ? AND said.at_ns < ?
 ORDER BY sayings.rowid DESC LIMIT ?
@@ -73,82 +73,64 @@ class _Candidate:
     fields: frozenset[Field]
 
 
-def matched(api: apsw.FTS5ExtensionApi, /, *_: object) -> str:
-    """For each phrase how often it stands in which column, and how long the text is relative to
-    others: what a score is made of."""
-    counts = [
-        {
-            column: len(places)
-            for column, places in enumerate(api.phrase_locations(number))
-            if places
-        }
-        for number in range(api.phrase_count)
-    ]
-    average = api.column_total_size() / max(api.row_count, 1)
-    return json.dumps([api.column_size() / max(average, 1.0), counts])
-
-
 def find(
-    db: apsw.Connection, query: SearchQuery, session_id: SessionId | None, limit: int
+    db: apsw.Connection,
+    scorer: Scorer,
+    query: SearchQuery,
+    session_id: SessionId | None,
+    limit: int,
 ) -> list[Found]:
     """Best first, of at most `limit` moments."""
     sessions = _sessions(db, query, session_id)
     if query.is_empty or sessions == []:
         return []
-    rarities = _rarities(db, query)
+    most = max(RANKED_AT_MOST, limit)
+    question = _Question(db, scorer, query, _rarities(db, query), most)
     found: dict[tuple[bool, int], _Candidate] = {}
-    for candidate in _candidates(db, query, sessions, rarities):
+    for candidate in _candidates(question, sessions):
         found.setdefault((candidate.position is None, candidate.sequence), candidate)
-    best = sorted(found.values(), key=lambda c: (-round(c.score, 3), -c.at_ns, -c.sequence))
+    best = sorted(found.values(), key=lambda c: (-c.score, -c.at_ns, -c.sequence))
     names: dict[int, SessionId] = dict(_rows(db, "SELECT number, id FROM sessions"))
     return list(_moments(db, best, names, limit))
 
 
-def _candidates(
-    db: apsw.Connection,
-    query: SearchQuery,
-    sessions: Sequence[int] | None,
-    rarities: Sequence[float],
-) -> Iterator[_Candidate]:
+def _candidates(question: _Question, sessions: Sequence[int] | None) -> Iterator[_Candidate]:
+    query = question.query
     if State.MESSAGE not in query.states:
-        columns = [*CHECKPOINT_COLUMNS, WHOLE, SCOPE]
-        ask = (_CHECKPOINTS, "kept", columns, CHECKPOINT_COLUMNS, rarities)
-        yield from _ask(db, query, about_checkpoints(query, sessions), *ask)
-        if query.terms:  # a name is worth finding however old it is
-            yield from _ask(db, query, about_checkpoints(query, sessions, "name tags"), *ask)
+        ask = (_CHECKPOINTS, "kept", CHECKPOINT_COLUMNS)
+        newest = list(question.ask(about_checkpoints(query, sessions), *ask))
+        yield from newest
+        if query.terms and len(newest) == question.most:
+            # A name is worth finding however old it is.
+            yield from question.ask(about_checkpoints(query, sessions, "name tags"), *ask)
     if not query.about_checkpoints and (query.terms or State.MESSAGE in query.states):
-        columns = [*MESSAGE_COLUMNS, WHOLE, SCOPE]
-        ask = (_MESSAGES, "said", columns, MESSAGE_COLUMNS, rarities)
-        yield from _ask(db, query, about_messages(query, sessions), *ask)
+        yield from question.ask(about_messages(query, sessions), _MESSAGES, "said", MESSAGE_COLUMNS)
 
 
-def _ask(
-    db: apsw.Connection,
-    query: SearchQuery,
-    expression: Expression,
-    statement: str,
-    place: str,
-    columns: Sequence[str],
-    fields: Mapping[str, Field],
-    rarities: Sequence[float],
-) -> Iterator[_Candidate]:
-    after = -_LAST if query.after_ns is None else query.after_ns
-    before = _LAST if query.before_ns is None else query.before_ns
-    first, last = _rows_between(db, place, after, before)
-    values = (expression.text, first, last, after, before, RANKED_AT_MOST)
-    for sequence, session, at_ns, checkpoint_id, position, told in _rows(db, statement, *values):
-        length, counts = json.loads(told)
-        frequencies: defaultdict[int, float] = defaultdict(float)
-        where: set[Field] = set()
-        for term, count in zip(expression.terms, counts, strict=True):
-            for number, times in count.items():
-                column = columns[int(number)]
-                if term is not None:
-                    frequencies[term] += times * WEIGHTS[column]
-                # A name that stands whole may be one of a path.
-                where |= {fields[column]} if column in fields else {Field.PATH}
-        worth = score(frequencies, rarities, length)
-        yield _Candidate(sequence, session, at_ns, checkpoint_id, position, worth, frozenset(where))
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked, of whichever table."""
+
+    db: apsw.Connection
+    scorer: Scorer
+    query: SearchQuery
+    rarities: Sequence[float]
+    most: int
+
+    def ask(
+        self, expression: Expression, statement: str, place: str, fields: Mapping[str, Field]
+    ) -> Iterator[_Candidate]:
+        after = -_LAST if self.query.after_ns is None else self.query.after_ns
+        before = _LAST if self.query.before_ns is None else self.query.before_ns
+        first, last = _rows_between(self.db, place, after, before)
+        columns = [*fields, WHOLE, SCOPE]
+        # A name that stands whole may be one of a path.
+        told = [fields.get(column, Field.PATH) for column in columns]
+        self.scorer.about(expression, [WEIGHTS[column] for column in columns], self.rarities)
+        values = (expression.text, first, last, after, before, self.most)
+        for sequence, session, at_ns, key, position, worth in _rows(self.db, statement, *values):
+            where = frozenset(told[column] for column in columns_in(worth))
+            yield _Candidate(sequence, session, at_ns, key, position, score_in(worth), where)
 
 
 def _rows_between(db: apsw.Connection, place: str, after: int, before: int) -> tuple[int, int]:
@@ -197,7 +179,9 @@ def _moments(
 ) -> Iterator[Found]:
     """As many as lead to `limit` moments, and not more than a few messages of each."""
     seen: dict[tuple[int, object], int] = {}
-    for candidate in best:
+    for number, candidate in enumerate(best):
+        if number >= _LOOKED_AT * limit and len(seen) >= limit:
+            return
         checkpoint_id = candidate.checkpoint_id
         if checkpoint_id is None and candidate.position is not None:
             checkpoint_id = _said_at(db, candidate.session, candidate.position)

@@ -21,8 +21,9 @@ from holdfast.domain.search_query import SearchQuery
 from holdfast.ports.search import Cursors, Found, IndexBatch, IndexLost
 from holdfast.store.derived_files import discard, unlink
 from holdfast.store.faults import store_trouble
-from holdfast.store.search.reading import find, matched
+from holdfast.store.search.reading import find
 from holdfast.store.search.schema import FORMAT, OUR_MARK, SCHEMA
+from holdfast.store.search.scoring import Scorer
 from holdfast.store.search.writing import read_cursors, write_batch
 from holdfast.store.setting_aside import identity_of
 from holdfast.store.sqlite_connection import connect, fold_log, translate
@@ -50,6 +51,7 @@ class SqliteSearchIndex:
         self._file_lock = lock
         self._cipher = cipher
         self._lock = threading.RLock()
+        self._scorer = Scorer()
         self._db: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None
 
@@ -78,7 +80,7 @@ class SqliteSearchIndex:
     def find(
         self, query: SearchQuery, *, session_id: SessionId | None, limit: int
     ) -> Sequence[Found]:
-        return self._use(lambda db: find(db, query, session_id, limit))
+        return self._use(lambda db: find(db, self._scorer, query, session_id, limit))
 
     def erase(self) -> None:
         self.begin_anew()
@@ -107,7 +109,7 @@ class SqliteSearchIndex:
         self._file = identity_of(self._path)
         self._db = connect(self._path, synchronous="NORMAL", cipher=self._cipher)
         self._file = identity_of(self._path)
-        self._db.register_fts5_function("matched", matched)
+        self._db.register_fts5_function("worth", self._scorer)
         if not self._db.execute(_HAS_TABLES).fetchall():
             self._make_tables(self._db)
         known = self._db.execute("SELECT value FROM facts WHERE key='format'").fetchall()

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from holdfast.domain.checkpoints import RECORD_KINDS
-from holdfast.domain.code_words import wholes, words
+from holdfast.domain.code_words import LONGEST_WORD, names
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.search_highlights import LONGEST_TEXT
 from holdfast.domain.search_hits import Field
@@ -125,14 +125,13 @@ def _columns(
     texts: Mapping[Field, Sequence[str]],
     marks: Sequence[str],
 ) -> tuple[int | str, ...]:
-    cut = {f: [text[:LONGEST_TEXT] for text in texts.get(f, ())] for f in columns.values()}
-    whole = dict.fromkeys(name for found in cut.values() for text in found for name in wholes(text))
-    return (
-        sequence,
-        *(joined(words(text) for text in cut[f]) for f in columns.values()),
-        " ".join(whole),
-        " ".join(marks),
-    )
+    columns_of_words: list[str] = []
+    whole: dict[str, None] = {}
+    for field in columns.values():
+        found = [list(names(text[:LONGEST_TEXT])) for text in texts.get(field, ())]
+        whole |= {name.whole[:LONGEST_WORD]: None for text in found for name in text if name.whole}
+        columns_of_words.append(joined([w.text for n in text for w in n.words] for text in found))
+    return (sequence, *columns_of_words, " ".join(whole), " ".join(marks))
 
 
 def _widen_eras(

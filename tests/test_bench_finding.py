@@ -1,0 +1,25 @@
+"""The benchmark of searching and timelines measures a store that really holds what it says.
+
+Nothing here looks at how long anything took.
+"""
+
+from pathlib import Path
+
+from bench import finding
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.ids import SessionId
+
+
+def test_what_is_measured_is_there_and_every_query_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with open_workspace(tmp_path, create=True, force=True) as opened:
+        engine = opened.engine
+        finding.fill(engine, 300, 200)
+        finding._first_search(engine)
+        assert engine.vault.catalog.counts().checkpoints == 301
+        session = SessionId("session-0")
+        assert len(engine.search("the", session_id=session)) == 20
+        assert len(engine.search("zyzzyva", session_id=None)) == 0
+        rows = list(finding.measure(engine, 1))
+    assert len(rows) == len(finding.QUERIES) + 2
+    assert all(took_ms > 0 for _, took_ms, _ in rows)
