@@ -12,7 +12,6 @@ from holdfast.domain.ids import CheckpointId
 from holdfast.ports.component import CaptureRequest, Component, ComponentPreview, RestoreOf
 
 _HOUR_NS = 3_600_000_000_000
-_TIMEOUT_S = 60.0
 
 
 class Contents:
@@ -45,6 +44,7 @@ class ComponentRun:
         self.workspace = workspace
         self.now_ns = now_ns + _HOUR_NS
         self.kept: dict[int, Contents] = {}
+        self.timeout_s = 120.0
 
     def capture(
         self, previous: ComponentState | None = None, *, look: bool = False
@@ -57,7 +57,7 @@ class ComponentRun:
             checkpoint=None if look else CheckpointId("c" * 20),
             previous=previous,
             now_ns=self.now_ns,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=self.timeout_s,
         )
         captured = self.component.capture(request, contents)
         if captured is None:
@@ -97,7 +97,7 @@ class ComponentRun:
             title="before the change",
             contents=contents or self.contents(target),
             now_ns=self.now_ns,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=self.timeout_s,
         )
 
     def plan(self, target: ComponentState, present: ComponentState | None) -> ComponentPreview:

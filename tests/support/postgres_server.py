@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
@@ -94,8 +96,34 @@ class PostgresServer:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    @contextmanager
+    def connected(self, database: str) -> Iterator[Callable[[str], None]]:
+        """A connection that stays open; each call returns when its statement is done."""
+        with subprocess.Popen(
+            [self.programs / "psql", "-XqAt"],
+            env={"PGHOST": str(self.directory), "PGUSER": "admin", "PGDATABASE": database},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            commands, answers = process.stdin, process.stdout
+
+            def run(statement: str) -> None:
+                commands.write(f"{statement};\nSELECT 'done';\n")
+                commands.flush()
+                while (line := answers.readline()) != "done\n":
+                    assert line, "the connection is gone"
+
+            try:
+                yield run
+            finally:
+                commands.close()
+
     def dump(self, database: str) -> str:
-        """Everything, as the server's own tool writes it; the oracle of these tests."""
+        """Everything, as the server's own tool writes it; the oracle of these tests. The order of
+        rows, which means nothing, is taken out of it."""
         done = subprocess.run(
             [self.programs / "pg_dump", "--inserts", database],
             env={"PGHOST": str(self.directory), "PGUSER": "admin"},
@@ -103,8 +131,11 @@ class PostgresServer:
             text=True,
             check=True,
         )
-        lines = done.stdout.splitlines()
-        return "\n".join(line for line in lines if not line.startswith(("\\restrict", "\\unrestr")))
+        lines = [
+            x for x in done.stdout.split("\n") if not x.startswith(("\\restrict", "\\unrestr"))
+        ]
+        rows = sorted(line for line in lines if line.startswith("INSERT INTO"))
+        return "\n".join([line for line in lines if not line.startswith("INSERT INTO")] + rows)
 
 
 def _keep(programs: Path, directory: Path, seconds: float) -> None:

@@ -107,10 +107,12 @@ class ComponentContract:
     def restore_request(
         self, place: Path, state: ComponentState, contents: MemoryContents, mode: str = EXACT
     ) -> RestoreOf:
+        """With everything captured first that is there now, as every restore does."""
+        present, _ = self.first_capture(place)
         return RestoreOf(
             workspace=place,
             owner=_OWNER,
-            present=None,
+            present=present,
             target=state,
             mode=mode,
             label="fedcba9876543210fedc",
@@ -196,7 +198,7 @@ class ComponentContract:
         assert component.plan(request).actions == ()
         self.change_state(place)
         changed = self.look_at_state(place)
-        preview = component.plan(request)
+        preview = component.plan(self.restore_request(place, state, contents))
         assert preview.actions
         assert preview.blocked == ()
         assert self.look_at_state(place) == changed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ class Database:
 
     def use(self, url: str, **more: str) -> ComponentRun:
         """Be configured for this URL from now on."""
-        environment = {"PATH": str(self.server.programs), SOURCE: url, **more}
+        environment = {"PATH": str(self.server.programs), SOURCE: url} | more
         component = PostgresComponent([SOURCE], environment, places=())
         self.run = ComponentRun(component, self.workspace, time.time_ns())
         self.run.kept = self.kept
@@ -49,6 +50,13 @@ class Database:
 
     def sql(self, *statements: str) -> str:
         return self.server.run(self.name, *statements)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Callable[[str], None]]:
+        """Another connection with an open transaction, which is rolled back at the end."""
+        with self.server.connected(self.name) as run:
+            run("BEGIN")
+            yield run
 
     def dump(self) -> str:
         return self.server.dump(self.name)

@@ -17,7 +17,7 @@ from typing import Any
 
 from holdfast.components.postgres.addresses import Address
 from holdfast.components.postgres.conversation import Conversation
-from holdfast.components.postgres.dumping import LOCK_WAIT_MS, Schema, dump_schema
+from holdfast.components.postgres.dumping import Schema, dump_schema
 from holdfast.components.postgres.looking import (
     Identity,
     Table,
@@ -63,6 +63,7 @@ class Connector:
         self, address: Address, environment: Mapping[str, str], tools: Tools, limit: TimeLimit
     ) -> None:
         self.address = address
+        self.lock_wait_ms = limit.lock_wait_ms
         self._tools = tools
         self._limit = limit
         self._identity: Identity | None = None
@@ -113,7 +114,7 @@ def capture_database(
             raise ComponentProblem(f"{connector.address.shown} is named twice in postgres")
         parts = Parts(identity.key)
         position = log_position(talk)  # before the snapshot, which then has all that it covers
-        tables, snapshot = _hold_still(talk)
+        tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
         schema = connector.schema(identity, snapshot)
         if request.checkpoint is None:
             rows = [(table, _count(talk, table)) for table in tables]
@@ -127,9 +128,9 @@ def capture_database(
         return CapturedDatabase(identity.key, facts, position)
 
 
-def _hold_still(talk: Conversation) -> tuple[tuple[Table, ...], str]:
+def _hold_still(talk: Conversation, lock_wait_ms: int) -> tuple[tuple[Table, ...], str]:
     """Lock the tables, then take the snapshot: no table can lose its rows in between."""
-    talk.execute("connecting", f"SET lock_timeout = {LOCK_WAIT_MS}")
+    talk.execute("connecting", f"SET lock_timeout = {lock_wait_ms}")
     tables = list_tables(talk)
     for _ in range(_TRIES):
         talk.execute("beginning", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")

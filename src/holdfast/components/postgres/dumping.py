@@ -13,7 +13,6 @@ from holdfast.components.postgres.tools import Tools
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 
-LOCK_WAIT_MS = 5_000
 _BEGINNING = re.compile(
     rb"\A--\n-- PostgreSQL database dump\n--\n\n(?:\\restrict \w+\n\n)?"
     rb"(?:-- Dumped (?:from|by) .*\n)*"
@@ -54,7 +53,7 @@ def dump_schema(
             program,
             f"--section={name}",
             f"--encoding={identity.client_encoding}",
-            f"--lock-wait-timeout={LOCK_WAIT_MS}",
+            f"--lock-wait-timeout={limit.lock_wait_ms}",
             "--no-subscriptions",
             "--no-password",
         ]

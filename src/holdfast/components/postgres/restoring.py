@@ -21,7 +21,6 @@ from blake3 import blake3
 from holdfast.components.postgres.capturing import Connector, lock_tables, table_rows
 from holdfast.components.postgres.conversation import Conversation, literal, quoted
 from holdfast.components.postgres.dropping import drop_everything
-from holdfast.components.postgres.dumping import LOCK_WAIT_MS
 from holdfast.components.postgres.looking import (
     Identity,
     Table,
@@ -67,7 +66,8 @@ class DatabaseRestore:
         with self._connector.connect() as talk:
             identity = identify(talk)
             self.require_same(identity)
-            talk.execute("beginning", f"SET lock_timeout = {LOCK_WAIT_MS}", "BEGIN")
+            wait_ms = self._connector.lock_wait_ms
+            talk.execute("beginning", f"SET lock_timeout = {wait_ms}", "BEGIN")
             tables = list_tables(talk)
             if tables:
                 lock_tables(talk, tables, "SHARE")

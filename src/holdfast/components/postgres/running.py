@@ -21,6 +21,8 @@ _KEPT_FOR_SSL = ("PGSSLMODE", "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCR
 _MOST_SAID_BYTES = 64 << 10
 _BLOCK_BYTES = 1 << 16
 _CONNECTING_S = 10
+_LOCKING_S = 5
+"""Rather fail than hold up everybody who queues behind a lock that is waited for."""
 
 
 class TimeLimit:
@@ -28,6 +30,7 @@ class TimeLimit:
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
+        self.lock_wait_ms = int(min(_LOCKING_S, timeout_s / 4) * 1000)
         self.is_over = False
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()

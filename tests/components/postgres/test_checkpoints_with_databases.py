@@ -1,0 +1,124 @@
+"""Databases through the library: saved with a checkpoint, restored with the files, undone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import InvalidSetting, RestoreConflict
+from tests.components.postgres.conftest import SOURCE, Database
+from tests.support.encrypted_stores import files_with
+
+
+@pytest.fixture
+def workspace(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(SOURCE, database.server.url(database.name))
+    monkeypatch.setenv("PATH", str(database.server.programs), prepend=":")
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (workspace / "code.py").write_text("v1")
+    with open_workspace(workspace, create=True) as opened:
+        opened.engine.set_setting("component_timeout", 120)
+    return workspace
+
+
+@pytest.mark.requirement("DB-2")
+def test_rows_and_files_come_back_together_and_the_restore_is_undone(
+    database: Database, workspace: Path
+) -> None:
+    database.fill()
+    before = database.dump()
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.save_checkpoint("before the migration")
+        assert not first.checkpoint.partial
+        (workspace / "code.py").write_text("v2")
+        database.sql("DROP SCHEMA shop CASCADE", "CREATE TABLE more (a int)")
+        changed = database.dump()
+        plan = session.plan_restore(first.checkpoint.id)
+        [step] = [step for step in plan.components if step.name == "postgres"]
+        assert any("bring shop.users back with 3 rows" in text for text in step.actions)
+        session.restore(first.checkpoint.id)
+        assert (workspace / "code.py").read_text() == "v1"
+        assert database.dump() == before
+        session.undo()
+        assert (workspace / "code.py").read_text() == "v2"
+        assert database.dump() == changed
+        session.redo()
+        assert database.dump() == before
+
+
+@pytest.mark.requirement("DB-2", "DB-3")
+def test_a_database_that_cannot_be_reached_costs_no_files_and_tells_no_secret(
+    database: Database, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.sql("CREATE ROLE clerk LOGIN PASSWORD 'right'")
+    url = database.server.url(database.name, "clerk", "unmistakable word")
+    monkeypatch.setenv(SOURCE, url)
+    try:
+        with SessionCheckpointer(workspace, "s") as session:
+            outcome = session.save_checkpoint("all the same")
+            assert outcome.checkpoint.partial
+            told = json.dumps(outcome.degraded)
+            assert "the password is refused" in told
+            assert "unmistakable" not in told
+            (workspace / "code.py").write_text("v2")
+            session.restore(outcome.checkpoint.id)
+            assert (workspace / "code.py").read_text() == "v1"
+            home = session.save()
+        assert list(files_with(home, b"unmistakable", b"unmistakable%20word")) == []
+    finally:
+        database.sql("DROP ROLE clerk")
+
+
+@pytest.mark.requirement("DB-2")
+def test_a_restore_that_cannot_reach_the_database_changes_nothing(
+    database: Database, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("with the database")
+        (workspace / "code.py").write_text("v2")
+    monkeypatch.setenv(SOURCE, "postgresql:///gone?host=/nonexistent")
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(RestoreConflict, match="postgres"):
+            session.restore(first)
+        assert (workspace / "code.py").read_text() == "v2"
+
+
+@pytest.mark.requirement("DB-2")
+def test_an_unchanged_table_is_stored_once(database: Database, workspace: Path) -> None:
+    database.sql(
+        "CREATE TABLE large (id int PRIMARY KEY, text text)",
+        "CREATE TABLE small (id int PRIMARY KEY)",
+        "INSERT INTO large SELECT n, md5(n::text) || md5((n + 1)::text)"
+        " FROM generate_series(1, 40000) n",
+    )
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("first")
+        first_bytes = session.stats["bytes_stored"]
+        database.sql("INSERT INTO small VALUES (1)")
+        session.checkpoint("a small table changed")
+        second_bytes = session.stats["bytes_stored"] - first_bytes
+        database.sql("UPDATE large SET text = 'new' WHERE id BETWEEN 20000 AND 20400")
+        session.checkpoint("one hundredth of the large table changed")
+        third_bytes = session.stats["bytes_stored"] - first_bytes - second_bytes
+    assert first_bytes > 500_000
+    assert second_bytes < first_bytes * 0.01
+    assert third_bytes < first_bytes * 0.1
+
+
+@pytest.mark.requirement("DB-2")
+def test_a_url_is_no_setting_and_is_not_repeated(workspace: Path) -> None:
+    url = "postgresql://u:s3cret@h/d"
+    with open_workspace(workspace, create=True) as opened:
+        with pytest.raises(InvalidSetting, match="the URL itself is never stored") as caught:
+            opened.engine.set_setting("postgres", [url])
+        assert "s3cret" not in str(caught.value)
+        assert list(files_with(opened.store.directory, b"s3cret")) == []
+    (workspace / ".holdfast/config.toml").write_text('postgres = ["DATABASE_URL"]\n')
+    with pytest.raises(InvalidSetting, match="postgres is not taken from a project"):
+        SessionCheckpointer(workspace, "s")
