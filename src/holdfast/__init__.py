@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
-    from holdfast.session import SessionCheckpointer
+    from holdfast.session import SessionCheckpointer, start_session
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,7 @@ _HOMES = {
     "SessionCheckpointer": "holdfast.session",
     "SnapshotIntent": "holdfast.domain.intent",
     "WorkspaceSnapshot": "holdfast.domain.snapshots",
+    "start_session": "holdfast.session",
 }
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SnapshotIntent",
     "WorkspaceSnapshot",
     "__version__",
+    "start_session",
 ]
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
@@ -25,6 +24,7 @@ from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.engine.references import standing_on
+from holdfast.session_parts.conversing import Conversing
 from holdfast.session_parts.snapshots import snapshot_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest
 
 
-class SessionCheckpointer:
+class SessionCheckpointer(Conversing):
     """Checkpoints of a workspace within one session; safe to share between threads.
 
     `file_filter` gets the absolute path of each file and returns whether to capture it.
@@ -64,11 +64,10 @@ class SessionCheckpointer:
         wanted = valid_session_id(session_id)
         with open_workspace(Path(workspace), create=False) as opened:
             if opened.engine.vault.catalog.session(wanted) is None:
+                from holdfast.session_parts.elsewhere import unknown_session
+
                 known = [s.id for s in opened.engine.vault.catalog.sessions()]
-                raise NotFound(
-                    f"the workspace has no session {session_id!r}",
-                    hint=f"sessions are: {', '.join(known)}" if known else None,
-                )
+                raise unknown_session(wanted, known)
         return cls(workspace, session_id)
 
     @property
@@ -390,3 +389,26 @@ class SessionCheckpointer:
 
 def _paths(paths: Sequence[str] | None) -> list[bytes]:
     return [from_text(path) for path in paths or ()]
+
+
+def start_session(
+    workspace: Path,
+    session_id: str | None = None,
+    *,
+    title: str | None = None,
+    agent: str | None = None,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> SessionCheckpointer:
+    """Begin a session with a checkpoint of how things are, or resume one that was cut off."""
+    from holdfast.engine.sessions import start
+    from holdfast.store.system import RandomIds
+
+    session = SessionCheckpointer(
+        workspace, session_id or f"session-{RandomIds.new_id()[:10]}", file_filter
+    )
+    try:
+        start(session._engine, session._id, title=title, agent=agent)
+    except BaseException:
+        session.close()
+        raise
+    return session

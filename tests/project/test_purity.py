@@ -73,6 +73,7 @@ EDGES = {
     "interfaces/daemon": {"environment", "terminal", "clock"},
     "watching.py": {"environment", "clock"},
     "interfaces/hooks": {"environment", "terminal", "clock"},
+    "session_parts/elsewhere.py": {"environment"},
     "store/system.py": {"clock", "randomness"},
 }
 

@@ -86,10 +86,10 @@ def make_intent(
     if isinstance(tags, str):
         raise InvalidIntent("tags is one text, not a list of them", hint=f"use ({tags!r},)")
     return SnapshotIntent(
-        reasoning=_storable(reasoning),
-        goal_id=None if goal_id is None else _storable(str(goal_id)),
-        task_id=None if task_id is None else _storable(str(task_id)),
-        tool_calls=tuple(_storable_call(call) for call in tool_calls),
+        reasoning=storable(reasoning),
+        goal_id=None if goal_id is None else storable(str(goal_id)),
+        task_id=None if task_id is None else storable(str(task_id)),
+        tool_calls=tuple(storable_call(call) for call in tool_calls),
         confidence=float(confidence),
         checkpoint_name=None if name is None else require_name(name),
         tags=tuple(dict.fromkeys(_require_tag(tag) for tag in tags)),
@@ -130,14 +130,14 @@ def _require_tag(tag: str) -> str:
     return tag
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Lone surrogates (bytes of a command line that are not UTF-8) cannot be stored as text."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _storable_call(call: ToolCall) -> ToolCall:
+def storable_call(call: ToolCall) -> ToolCall:
     if isinstance(call, str):
-        return _storable(call)
+        return storable(call)
     try:
         copied: dict[str, Any] = _storable_json(json.loads(json.dumps(dict(call))))
     except (TypeError, ValueError, RecursionError) as error:
@@ -147,9 +147,9 @@ def _storable_call(call: ToolCall) -> ToolCall:
 
 def _storable_json(value: Any) -> Any:
     if isinstance(value, str):
-        return _storable(value)
+        return storable(value)
     if isinstance(value, list):
         return [_storable_json(item) for item in value]
     if isinstance(value, dict):
-        return {_storable(key): _storable_json(item) for key, item in value.items()}
+        return {storable(key): _storable_json(item) for key, item in value.items()}
     return value

@@ -26,9 +26,11 @@ from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save import (
+    NOWHERE,
     SavedTree,
     add_to_history,
     new_checkpoint,
+    placed,
     require_open_session,
     save_tree,
 )
@@ -156,6 +158,7 @@ def _lock_in(
             parent=_checkpoint(vault, session, session.head),
             kind=Kind.MANUAL,
             intent=intent,
+            position=placed(vault, session.id, NOWHERE)[0],
             round_number=session.round,
         )
     with vault.catalog.transaction() as transaction:

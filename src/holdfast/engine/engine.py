@@ -54,7 +54,8 @@ class Engine:
         self._scanner = Scanner(vault.fs, vault.objects, cache)
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
+        """The store's lock, with what a crash left put right first."""
         with self.vault.access.exclusive():
             try:
                 if needs_recovery(self.vault):
@@ -77,7 +78,7 @@ class Engine:
 
     def recover(self) -> None:
         """Finish or take back a restore that a crash interrupted, if there is one."""
-        with self._exclusive():
+        with self.exclusive():
             return
 
     def recover_if_free(self) -> bool:
@@ -101,7 +102,7 @@ class Engine:
         position: Position = NOWHERE,
         reuse: bool = False,
     ) -> SaveOutcome:
-        with self._exclusive():
+        with self.exclusive():
             return save(
                 self.vault,
                 self._scanner,
@@ -163,7 +164,7 @@ class Engine:
         """Lock in what the workspace holds now, and begin the next round."""
         from holdfast.engine.approval import approve
 
-        with self._exclusive():
+        with self.exclusive():
             return approve(
                 self.vault, self._scanner, session_id, message, file_filter=self._file_filter
             )
@@ -180,7 +181,7 @@ class Engine:
         from holdfast.engine.restore.previewing import preview
         from holdfast.engine.restore.records import wanted_trees
 
-        with self._exclusive():
+        with self.exclusive():
             scan = self._look(wanted_trees(self.vault, request))
             head = standing_on(self.vault, request.session_id)
             return preview(self.vault, scan, request, head)
@@ -188,7 +189,7 @@ class Engine:
     def restore(self, request: RestoreRequest) -> RestoreOutcome:
         from holdfast.engine.restore.restore import restore
 
-        with self._exclusive():
+        with self.exclusive():
             if request.kind is OperationKind.RESET:
                 from holdfast.engine.approval import require_same_base
 
@@ -216,7 +217,7 @@ class Engine:
 
     def look(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
-        with self._exclusive():
+        with self.exclusive():
             return self._look(wanted)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
@@ -228,7 +229,7 @@ class Engine:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         from holdfast.engine.deletion import delete
 
-        with self._exclusive():
+        with self.exclusive():
             return delete(self.vault, session_id, checkpoint)
 
     def export(
@@ -256,28 +257,28 @@ class Engine:
         """What a removal would do now; nothing is changed."""
         from holdfast.engine.purge.planning import plan_purge
 
-        with self._exclusive():
+        with self.exclusive():
             return plan_purge(self.vault, request)
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
         """Remove paths or checkpoints for good, and search the store for what is left of them."""
         from holdfast.engine.purge.purge import purge
 
-        with self._exclusive():
+        with self.exclusive():
             return purge(self.vault, request)
 
     def finish_purge(self) -> PurgeOutcome | None:
         """Finish a removal that was interrupted, if there is one."""
         from holdfast.engine.purge.purge import finish_purge
 
-        with self._exclusive():
+        with self.exclusive():
             return finish_purge(self.vault)
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now; nothing is changed."""
         from holdfast.engine.prune import plan_cleanup
 
-        with self._exclusive():
+        with self.exclusive():
             return plan_cleanup(self.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
@@ -294,7 +295,7 @@ class Engine:
             drop,
         )
 
-        with self._exclusive():
+        with self.exclusive():
             decided = decisions(self.vault)
             drop(self.vault, decided)
             debris = self.vault.access.remove_debris(self.vault.clock.now_ns() - DEBRIS_GRACE_NS)
@@ -302,7 +303,7 @@ class Engine:
         freed = step = 0
         try:
             while True:
-                with self._exclusive():
+                with self.exclusive():
                     step = collect_some(self.vault, known)
                 if step == 0:
                     return CleanupOutcome(tuple(decided), freed, debris)
@@ -346,12 +347,12 @@ class Engine:
         a setting that is a table."""
         from holdfast.engine.setting_change import set_setting
 
-        with self._exclusive():
+        with self.exclusive():
             set_setting(self.vault, key, value)
 
     def archive(self, session_id: SessionId) -> bool:
         """Close a session; False when there is none."""
-        with self._exclusive():
+        with self.exclusive():
             if self.vault.catalog.session(session_id) is None:
                 return False
             with self.vault.catalog.transaction() as transaction:
@@ -366,7 +367,7 @@ class Engine:
         known = self._open_current_session()
         if known is not None:
             return known
-        with self._exclusive():
+        with self.exclusive():
             known = self._open_current_session()
             if known is not None:
                 return known

@@ -104,6 +104,7 @@ def save(
                 return _outcome(same, saved, components, deduplicated=True)
         base = replaced.parent if replaced is not None and replaced.id == head else head
         parent = _parent(vault, session_id, base)
+        position, warnings = placed(vault, session_id, position)
         new = new_checkpoint(
             vault,
             saved,
@@ -129,7 +130,20 @@ def save(
                 )
         scanner.remember(saved.scan)
         gone = replaced.id if replaced is not None else None
-        return _outcome(checkpoint, saved, components, replaced=gone)
+        outcome = _outcome(checkpoint, saved, components, replaced=gone)
+        return replace(outcome, warnings=(*outcome.warnings, *warnings))
+
+
+def placed(
+    vault: Vault, session_id: SessionId, position: Position
+) -> tuple[Position, tuple[str, ...]]:
+    """The position, at the last message there is when nobody said which; with warnings."""
+    if position.message_index is not None or not vault.access.has_story():
+        return position, ()
+    from holdfast.engine.conversation import place_of_now  # most sessions have no conversation
+
+    place = place_of_now(vault, session_id)
+    return replace(position, message_index=place.message_index), place.warnings
 
 
 def add_to_history(

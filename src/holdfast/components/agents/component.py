@@ -97,6 +97,11 @@ class AgentsComponent:
             warnings += self._active(request.workspace)
         return ComponentPreview(tuple(actions), tuple(warnings))
 
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        return ()
+
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.agents.restoring import Restoring
 

@@ -114,6 +114,11 @@ class PostgresComponent:
                     warnings += found.warnings
         return ComponentPreview(tuple(actions), tuple(warnings), tuple(blocked))
 
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        return ()
+
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.postgres.restoring import DatabaseRestore
 

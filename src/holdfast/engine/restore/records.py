@@ -16,7 +16,7 @@ from holdfast.engine.components.capturing import CapturedComponents, capture_com
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
-from holdfast.engine.save import SavedTree, new_checkpoint, save_tree
+from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, placed, save_tree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -120,6 +120,7 @@ def add_safety(
         parent=head,
         kind=Kind.SAFETY,
         intent=SnapshotIntent(why, confidence=_CERTAIN),
+        position=placed(vault, request.session_id, NOWHERE)[0],
         round_number=head.round if head else 1,
         identifier=identifier,
         components=components,
@@ -202,7 +203,8 @@ def record_restore(
         changed=ChangeCounts(),
         report=result.report,
         restores_from=request.target.id,
-        message_index=request.target.message_index,
+        # A restore of some paths leaves the conversation where it was.
+        message_index=safety.message_index if request.paths else request.target.message_index,
         round=round_number,
         components=components,
     )
@@ -264,6 +266,7 @@ def add_safety_row(
         size_bytes=safety.size_bytes,
         changed=safety.changed,
         report=safety.report,
+        message_index=safety.message_index,
         round=safety.round,
         components=components,
     )

@@ -32,6 +32,7 @@ from holdfast.engine.components.restoring import (
     with_component_steps,
     without_blocked,
 )
+from holdfast.engine.conversation import follow_restore
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor, StepFailed
@@ -79,7 +80,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             safety = add_safety(vault, saved, request, at_head, identifier, components)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
-            return carry_out(
+            outcome = carry_out(
                 vault,
                 scanner,
                 request,
@@ -89,6 +90,8 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
                 head_before=head,
                 unlocked=unlocked,
             )
+            follow_restore(vault, request.session_id)
+            return outcome
         except BaseException:
             unlocked.put_back()
             raise

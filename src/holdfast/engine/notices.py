@@ -1,0 +1,153 @@
+"""What an agent is told once after its work was taken back, in words that it can act on.
+
+    restores in the log that nobody was told of → their words → noted as told → given out
+
+Guarantee: of several processes that ask, one gets a notice, and no notice is given out twice. One
+that dies between noting and telling takes the notice with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_changes
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId, short
+from holdfast.domain.messages import Message
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.paths import to_text
+from holdfast.engine.conversation import follow
+from holdfast.engine.vault import Vault
+
+TOLD = "told"
+_MOST_NOTICES = 5
+_NAMED_FILES = 8
+_PREVIEW = 60
+_MOST_CHANGES = 100_000
+
+OUTSIDE = (
+    "Not undone, because it is outside the workspace: network calls and what they changed, other "
+    "databases and services, packages installed elsewhere, git remotes, processes still running "
+    "in the background."
+)
+BEFORE_EDITING = (
+    "Read a file again before you edit it or rely on it: what you remember of it may be gone."
+)
+
+_DONE = {
+    OperationKind.RESTORE: "The workspace was restored to an earlier state",
+    OperationKind.RESET: "The work was reset to the last approved state",
+    OperationKind.UNDO: "A restore was undone: the work is as it was before it",
+    OperationKind.REDO: "An undone restore was done again",
+}
+
+_FATES = (
+    (ChangeType.MODIFIED, "went back to earlier content", "went back to earlier content"),
+    (ChangeType.REMOVED, "was removed", "were removed"),
+    (ChangeType.ADDED, "came back", "came back"),
+)
+
+
+def take_notices(vault: Vault, session_id: SessionId) -> list[str]:
+    """Everything the session has not been told yet, oldest first; empty when there is nothing."""
+    while True:
+        told = vault.story.fact(session_id, TOLD)
+        done = vault.catalog.operations(
+            session_id, kinds=RESTORING_KINDS, after=int(told) if told is not None else 0
+        )
+        if not done:
+            return []
+        notices = _notices(vault, session_id, done)
+        newest = str(done[-1].sequence)
+        if vault.story.set_fact(session_id, TOLD, newest, expected=told):
+            return notices
+
+
+def _notices(vault: Vault, session_id: SessionId, done: Sequence[Operation]) -> list[str]:
+    follow(vault, session_id)
+    said = vault.story.messages(session_id)
+    notices = [_notice(vault, operation, said) for operation in done[-_MOST_NOTICES:]]
+    earlier = len(done) - len(notices)
+    if earlier:
+        notices.insert(0, f"{earlier} more restores came before: see holdfast log --records.")
+    return notices
+
+
+def _notice(vault: Vault, operation: Operation, said: Sequence[Message]) -> str:
+    record = _checkpoint(vault, operation, operation.checkpoint)
+    safety = _checkpoint(vault, operation, operation.safety)
+    target = None
+    if record is not None:
+        target = _checkpoint(vault, operation, record.restores_from)
+    parts = [_DONE[operation.kind] + _to(target or record) + "."]
+    if operation.note:
+        parts.append(f"Why: {operation.note}.")
+    parts.append(_files(vault, safety, record))
+    parts.append(_messages(operation, said))
+    parts += [OUTSIDE, BEFORE_EDITING]
+    if operation.kind is not OperationKind.UNDO:
+        parts.append("To take this back: holdfast undo.")
+    return " ".join(part for part in parts if part)
+
+
+def _to(target: Checkpoint | None) -> str:
+    if target is None:
+        return ""
+    name = f" {target.name!r}" if target.name else ""
+    why = " ".join(target.intent.reasoning.split())
+    why = why if len(why) <= _PREVIEW else why[: _PREVIEW - 1] + "…"
+    return f", checkpoint {short(target.id)}{name} ({why})"
+
+
+def _files(vault: Vault, before: Checkpoint | None, after: Checkpoint | None) -> str:
+    """What the restore changed on disk: from the state that was saved first to the one it made."""
+    if before is None or after is None:
+        return "Which files changed is not known any more."
+    try:
+        changes = list(
+            islice(
+                visible_changes(tree_changes(vault.load_tree, before.tree, after.tree)),
+                _MOST_CHANGES,
+            )
+        )
+    except StoreDamaged:
+        return "Which files changed cannot be read."
+    if not changes:
+        return "No file differs from what you saw last."
+    counted = []
+    for kind, one, many in _FATES:
+        found = [change for change in changes if change.type is kind]
+        if found:
+            count = f"1 file {one}" if len(found) == 1 else f"{len(found)} files {many}"
+            counted.append(f"{count}: {_names(found)}")
+    return "; ".join(counted) + "."
+
+
+def _names(changes: list[Change]) -> str:
+    shown = ", ".join(to_text(change.path) for change in changes[:_NAMED_FILES])
+    more = len(changes) - _NAMED_FILES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _messages(operation: Operation, said: Sequence[Message]) -> str:
+    gone = [m.index for m in said if m.rolled_back_by == operation.sequence]
+    if not gone:
+        return ""
+    first = next(m for m in said if m.index == gone[0])
+    preview = " ".join(first.content.split())[:_PREVIEW]
+    where = f"message {gone[0]}" if len(gone) == 1 else f"messages {gone[0]} to {gone[-1]}"
+    about = f" (from {preview!r} on)" if preview else ""
+    return (
+        f"In the conversation, {where}{about} no longer hold: what was done in them is undone, "
+        "and has to be done again if it is still wanted."
+    )
+
+
+def _checkpoint(
+    vault: Vault, operation: Operation, checkpoint_id: CheckpointId | None
+) -> Checkpoint | None:
+    if checkpoint_id is None:
+        return None
+    return vault.catalog.checkpoint(operation.session_id, checkpoint_id)

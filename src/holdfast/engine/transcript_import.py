@@ -1,0 +1,102 @@
+"""An agent's transcript read into the conversation of a session, from where the last reading ended.
+
+    cursor → messages → some at a time, together with the new cursor, in one transaction each
+
+Reading a transcript again adds nothing. Long answers of tools are cut: the transcript has them. The
+store is not locked meanwhile, so that no save waits for a file of gigabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.ids import SessionId
+from holdfast.domain.messages import Role
+from holdfast.engine.conversation import require_room
+from holdfast.engine.transcripts.position import TranscriptPosition
+from holdfast.engine.transcripts.reading import PassedOver, TranscriptReading
+from holdfast.engine.vault import Vault
+from holdfast.ports.story import NewMessage
+
+if TYPE_CHECKING:
+    from holdfast.engine.transcripts.messages import TranscriptMessage
+    from holdfast.engine.transcripts.reading import TranscriptFormat
+
+_LONGEST_ANSWER = 4_000
+_LONGEST_TEXT = 100_000
+_LONGEST_ARGUMENT = 4_000
+_BATCH = 500
+_BATCH_CHARACTERS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptImport:
+    """`added` messages; `restarted`: the file was not the one read before, and was read whole."""
+
+    added: int
+    restarted: bool
+    passed_over: PassedOver
+
+
+def import_transcript(
+    vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat
+) -> TranscriptImport:
+    story = vault.story
+    name = f"transcript {agent} {os.path.realpath(path)}"
+    name = name.encode("utf-8", "backslashreplace").decode()
+    added = size = 0
+    batch: list[NewMessage] = []
+    with TranscriptReading(
+        path,
+        agent,
+        _position(story.fact(session_id, name)),
+        known=lambda key: story.has_source(session_id, key),
+    ) as reading:
+        for message in reading:
+            batch.append(_shortened(message, vault.clock.now_ns()))
+            size += len(batch[-1].content)
+            if len(batch) >= _BATCH or size >= _BATCH_CHARACTERS:
+                require_room(vault)
+                fact = (name, json.dumps(reading.position.to_dict()))
+                added += len(story.add_messages(session_id, batch, fact=fact))
+                batch, size = [], 0
+        end = json.dumps(reading.position.to_dict())
+        if batch or end != story.fact(session_id, name):
+            require_room(vault)
+            added += len(story.add_messages(session_id, batch, fact=(name, end)))
+        return TranscriptImport(added, reading.restarted, reading.passed_over)
+
+
+def _position(noted: str | None) -> TranscriptPosition | None:
+    return None if noted is None else TranscriptPosition.from_dict(json.loads(noted))
+
+
+def _shortened(message: TranscriptMessage, now_ns: int) -> NewMessage:
+    most = _LONGEST_ANSWER if message.role == "tool" else _LONGEST_TEXT
+    return NewMessage(
+        Role(message.role),
+        _cut(message.content, most),
+        message.at_ns if message.at_ns is not None else now_ns,
+        tuple(_cut_call(call) for call in message.tool_calls),
+        message.source_key,
+    )
+
+
+def _cut_call(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(value, _LONGEST_ARGUMENT)
+    if isinstance(value, (list, tuple)):
+        return [_cut_call(item) for item in value]
+    if hasattr(value, "items"):
+        return {key: _cut_call(item) for key, item in value.items()}
+    return value
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … ({len(text) - most} more characters are in the transcript)"

@@ -1,0 +1,66 @@
+"""What a session offers around its checkpoints: its conversation, annotations, notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.intent import ToolCall
+    from holdfast.domain.messages import Message
+    from holdfast.domain.sessions import Session
+    from holdfast.engine.engine import Engine
+    from holdfast.engine.transcript_import import TranscriptImport
+    from holdfast.engine.transcripts.reading import TranscriptFormat
+
+
+class Conversing:
+    """Part of `SessionCheckpointer`."""
+
+    _engine: Engine
+    _id: SessionId
+
+    def add_message(
+        self,
+        role: str,
+        content: str,
+        *,
+        tool_calls: Iterable[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Message:
+        """Record a message (role: user, assistant, system or tool); durable when it returns."""
+        from holdfast.engine.conversation import add_message
+
+        return add_message(
+            self._engine.vault, self._id, role, content, tool_calls=tool_calls, at=at
+        )
+
+    def messages(self, *, first: int = 0, limit: int | None = None) -> list[Message]:
+        """The conversation by index; `rolled_back_by` tells which restore took a message back."""
+        from holdfast.engine.conversation import messages
+
+        return list(messages(self._engine.vault, self._id, first=first, limit=limit))
+
+    def import_transcript(
+        self, path: Path, agent: TranscriptFormat = "claude-code"
+    ) -> TranscriptImport:
+        """Read what is new in an agent's transcript into the conversation."""
+        from holdfast.engine.transcript_import import import_transcript
+
+        return import_transcript(self._engine.vault, self._id, path, agent)
+
+    def take_notices(self) -> list[str]:
+        """What the agent has to be told about restores since it was last told; each once."""
+        from holdfast.engine.notices import take_notices
+
+        return take_notices(self._engine.vault, self._id)
+
+    def end(self) -> Session:
+        """End the session: it stays listed and restorable, and can be started again."""
+        from holdfast.engine.sessions import end
+
+        return end(self._engine, self._id)

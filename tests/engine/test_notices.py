@@ -1,0 +1,133 @@
+"""After a restore the agent is told, once, what was taken back and what was not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+
+pytestmark = pytest.mark.requirement("RB-10")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("0")
+    return workspace
+
+
+def test_a_restore_is_told_once_with_all_an_agent_needs(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("the tests pass", name="green")
+        assert session.take_notices() == []
+        session.add_message("user", "now make it fast")
+        session.add_message("assistant", "done")
+        (workspace / "a.txt").write_text("fast")
+        (workspace / "new.txt").write_text("new")
+        session.restore(first)
+        (notice,) = session.take_notices()
+        assert session.take_notices() == []
+    for words in (
+        first[:10],
+        "'green'",
+        "the tests pass",
+        "1 file went back to earlier content: a.txt",
+        "1 file was removed: new.txt",
+        "messages 0 to 1",
+        "now make it fast",
+        "network calls",
+        "databases",
+        "background",
+        "Read a file again before you edit it",
+        "holdfast undo",
+    ):
+        assert words in notice, words
+
+
+def test_an_undo_is_told_too_and_selected_paths_name_no_messages(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        session.add_message("user", "hello")
+        (workspace / "a.txt").write_text("1")
+        session.restore_checkpoint(first, ["a.txt"])
+        session.undo()
+        restored, undone = session.take_notices()
+        assert "message 0" not in restored
+        assert "restored to an earlier state" in restored
+        assert "undone" in undone
+        assert "a.txt" in undone
+        session.redo()
+        session.reset()
+        assert len(session.take_notices()) == 2
+
+
+def test_each_session_is_told_of_its_own_restores_only(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as one, SessionCheckpointer(workspace, "t") as two:
+        first = one.checkpoint("why")
+        two.checkpoint("why")
+        (workspace / "a.txt").write_text("1")
+        one.restore(first)
+        assert two.take_notices() == []
+        assert len(one.take_notices()) == 1
+
+
+def test_of_many_processes_that_ask_exactly_one_is_told(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        for number in range(3):
+            (workspace / "a.txt").write_text(f"changed {number}")
+            session.restore(first)
+    program = (
+        "import json, sys; from pathlib import Path; from holdfast import SessionCheckpointer\n"
+        "with SessionCheckpointer(Path(sys.argv[1]), 's') as session:\n"
+        "    print(json.dumps(session.take_notices()))"
+    )
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(workspace)], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(6)
+    ]
+    told = [
+        notice for child in children for notice in json.loads(child.communicate(timeout=120)[0])
+    ]
+    assert len(told) == 3
+
+
+def test_after_very_many_restores_the_last_ones_are_told_in_words(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        for number in range(7):
+            (workspace / "a.txt").write_text(str(number + 1))
+            session.restore(first)
+        notices = session.take_notices()
+        assert notices[0].startswith("2 more restores")
+        assert len(notices) == 6
+
+
+def test_a_notice_names_some_of_many_files(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        for number in range(30):
+            (workspace / f"f{number:02d}").write_text("x")
+        session.restore(first)
+        (notice,) = session.take_notices()
+        assert "30 files were removed: f00, f01" in notice
+        assert "22 more" in notice
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_notice_about_what_is_gone_by_now_says_so(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        (workspace / "a.txt").write_text("1")
+        outcome = session.restore_checkpoint(first)
+        session.purge(outcome.safety, force=True)
+        (notice,) = session.take_notices()
+        assert "not known any more" in notice
