@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import ToolCall
-    from holdfast.domain.messages import Message
+    from holdfast.domain.messages import Annotation, Message
     from holdfast.domain.sessions import Session
     from holdfast.engine.engine import Engine
     from holdfast.engine.transcript_import import TranscriptImport
@@ -52,6 +52,23 @@ class Conversing:
         from holdfast.engine.transcript_import import import_transcript
 
         return import_transcript(self._engine.vault, self._id, path, agent)
+
+    def annotate(
+        self, reference: str, text: str, author: str | None = None, *, number: int | None = None
+    ) -> Annotation:
+        """Write something about a checkpoint; with `number`, put it in place of that annotation,
+        whose earlier words are kept."""
+        from holdfast.engine.annotating import annotate
+
+        return annotate(self._engine.vault, self._id, reference, text, author=author, number=number)
+
+    def annotations(
+        self, reference: str | None = None, *, revisions: bool = False
+    ) -> list[Annotation]:
+        """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
+        from holdfast.engine.annotating import annotations_of
+
+        return list(annotations_of(self._engine.vault, self._id, reference, revisions=revisions))
 
     def take_notices(self) -> list[str]:
         """What the agent has to be told about restores since it was last told; each once."""

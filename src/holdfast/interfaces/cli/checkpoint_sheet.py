@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.messages import Annotation
 from holdfast.domain.rounds import round_name
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
@@ -67,6 +68,8 @@ def show_sheet(
             _fact(terminal, label, visible(value))
     if found.intent.tags:
         _fact(terminal, "tags", ", ".join(visible(tag) for tag in found.intent.tags))
+    if found.message_index is not None:
+        _fact(terminal, "message", f"{found.message_index}, the last one before it")
     _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
     _fact(terminal, "changed", change_words(found.changed))
     if found.partial:
@@ -81,10 +84,6 @@ def show_sheet(
     for call in found.intent.tool_calls:
         said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
         terminal.line(f"    {terminal.paint('tool', DIM)} {visible(said)}")
-    for note in told.notes(found):
-        label = f"note {note.number}" + (f" by {visible(note.author)}" if note.author else "")
-        for line in note.text.splitlines() or [""]:
-            terminal.line(f"    {terminal.paint(label, DIM)} {visible(line)}")
 
 
 def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
@@ -98,6 +97,18 @@ def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
         _fact(terminal, "message", f"{found.message_index}{said}")
     if found.tool_use_id is not None:
         _fact(terminal, "tool use", visible(found.tool_use_id))
+
+
+def show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: datetime) -> None:
+    for note in notes:
+        at = datetime.fromtimestamp(note.at_ns / 1e9, tz=UTC)
+        when = ago(at, now) if terminal.for_people else iso(at)
+        by = f" by {visible(note.author)}" if note.author else ""
+        edited = f", revision {note.revision}" if note.revision > 1 else ""
+        terminal.line()
+        terminal.line(terminal.paint(f"annotation {note.number}{by}, {when}{edited}", DIM))
+        for line in note.text.splitlines() or [""]:
+            terminal.line(f"    {visible(line)}")
 
 
 def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.paths import to_text
@@ -17,6 +18,7 @@ from holdfast.interfaces.cli.wording import iso
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.messages import Annotation
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome, SaveOutcome
     from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step
 
@@ -64,6 +66,16 @@ def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "partial": outcome.checkpoint.partial,
         "degraded": list(outcome.degraded),
+    }
+
+
+def annotation(one: Annotation) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "revision": one.revision,
+        "text": one.text,
+        "author": one.author,
+        "at": iso(datetime.fromtimestamp(one.at_ns / 1e9, tz=UTC)),
     }
 
 

@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "restore": "take the workspace, or some paths, back to a checkpoint",
     "undo": "take back the last restore",
     "redo": "take back the last undo",
+    "annotate": "write something about a checkpoint",
     "approve": "lock in the work of a round, and begin the next one",
     "reset": "throw the round away: back to what was approved last",
     "delete": "drop a checkpoint from the history",
@@ -43,7 +44,10 @@ VERBS: dict[str, str] = {
 }
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Save and look", ("checkpoint", "status", "log", "search", "show", "diff", "replay")),
+    (
+        "Save and look",
+        ("checkpoint", "status", "log", "search", "show", "diff", "annotate", "replay"),
+    ),
     ("Take back", ("restore", "undo", "redo")),
     ("Approve", ("approve", "reset")),
     ("Keep house", ("init", "config", "key", "delete", "cleanup", "stats")),
@@ -65,6 +69,7 @@ OTHER_WORDS: dict[str, str] = {
     "find": "search",
     "fix": "repair",
     "gc": "cleanup",
+    "note": "annotate",
     "prune": "cleanup",
     "checkout": "restore",
     "commit": "checkpoint",
@@ -74,6 +79,7 @@ OTHER_WORDS: dict[str, str] = {
     "grep": "search",
     "history": "log",
     "info": "show",
+    "comment": "annotate",
     "list": "log",
     "load": "import",
     "ls": "log",

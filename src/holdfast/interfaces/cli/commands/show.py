@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast show [REF] [--files]"
     parser.description = """\
-Show one checkpoint: when, why, how sure, what changed with it and what was left out of it. REF is
+Show one checkpoint: when, why, how sure, what changed with it, what was left out of it and what was
+written about it. REF is
 an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved, or a time such as
 @{2 hours ago}; without it, HEAD. With --files, also every path in it."""
     parser.epilog = """\
@@ -82,10 +83,7 @@ def _as_json(
         else {"role": message.role.value, "content": message.content},
         "tool_use_id": found.tool_use_id,
         "is_approved": _is_approved(opened, found),
-        "annotations": [
-            {"number": note.number, "text": note.text, "author": note.author}
-            for note in told.notes(found)
-        ],
+        "annotations": [json_output.annotation(note) for note in told.notes(found)],
     }
     described["skipped"] = json_output.skipped(opened.engine.skipped(found))
     described["components"] = [
@@ -119,7 +117,13 @@ def _show(
 ) -> None:
     from holdfast.engine.components.describing import describe_components
     from holdfast.engine.told import Told
-    from holdfast.interfaces.cli.checkpoint_sheet import show_entries, show_sheet
+    from holdfast.interfaces.cli.checkpoint_sheet import (
+        show_annotations,
+        show_entries,
+        show_sheet,
+    )
+
+    told = Told(opened.engine.vault)
 
     show_sheet(
         invocation.terminal,
@@ -128,8 +132,9 @@ def _show(
         is_head=_is_head(opened, found),
         is_approved=_is_approved(opened, found),
         now=invocation.now,
-        told=Told(opened.engine.vault),
+        told=told,
         components=describe_components(opened.engine.vault, found),
     )
+    show_annotations(invocation.terminal, told.notes(found), invocation.now)
     if entries is not None:
         show_entries(invocation.terminal, entries)

@@ -40,6 +40,8 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "QUERY": (),
     "REF": (Kind.CHECKPOINT,),
     "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
+    "REF TEXT": (Kind.CHECKPOINT,),
+    "REASON COMMAND": (),
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),
     "ACTION": (Kind.ACTION, Kind.SETTING),
     "SHELL": (Kind.SHELL,),

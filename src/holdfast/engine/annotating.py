@@ -1,0 +1,72 @@
+"""What people and agents write about a checkpoint after it was made. Nothing waits for a save."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import storable
+from holdfast.domain.messages import Annotation
+from holdfast.engine.conversation import require_room
+from holdfast.engine.references import resolve
+from holdfast.engine.vault import Vault
+
+MOST_BYTES = 100_000
+_LONGEST_AUTHOR = 200
+
+
+def annotate(
+    vault: Vault,
+    session_id: SessionId,
+    reference: str,
+    text: str,
+    *,
+    author: str | None = None,
+    number: int | None = None,
+) -> Annotation:
+    """A new annotation, or with `number` a new revision of that one; durable when it returns."""
+    text, author = _text(text), _author(author)
+    checkpoint = resolve(vault, session_id, reference)
+    require_room(vault)
+    return vault.story.annotate(
+        session_id,
+        checkpoint.id,
+        text,
+        author=author,
+        at_ns=vault.clock.now_ns(),
+        number=number,
+    )
+
+
+def annotations_of(
+    vault: Vault, session_id: SessionId, reference: str | None = None, *, revisions: bool = False
+) -> Sequence[Annotation]:
+    """Of one checkpoint, or of the whole session; the newest revisions, or all of them."""
+    checkpoint = None if reference is None else resolve(vault, session_id, reference)
+    if not vault.access.has_story():
+        return ()
+    wanted = checkpoint.id if checkpoint is not None else None
+    return vault.story.annotations(session_id, wanted, revisions=revisions)
+
+
+def _text(text: str) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError("the annotation is empty", hint="say something about the checkpoint")
+    text = storable(text)
+    if len(text.encode()) > MOST_BYTES:
+        raise UsageError(
+            f"the annotation has {len(text.encode())} bytes; at most {MOST_BYTES} fit",
+            hint="shorten it; long material belongs into a file of the workspace",
+        )
+    return text
+
+
+def _author(author: str | None) -> str | None:
+    if author is None:
+        return None
+    if not isinstance(author, str) or not author.strip() or not author.isprintable():
+        raise UsageError(f"the author {author!r} is empty or holds control characters")
+    if len(author) > _LONGEST_AUTHOR:
+        raise UsageError(f"the author has {len(author)} characters; at most {_LONGEST_AUTHOR} fit")
+    return author

@@ -1,0 +1,66 @@
+"""`holdfast annotate REF TEXT`: write something about a checkpoint."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast annotate REF TEXT [--edit N] [--author NAME]"
+    parser.description = """\
+Write something about a checkpoint: what became of it, who looked at it, why it must stay. REF is
+an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved or a time. With --edit the text
+takes the place of an earlier annotation, whose words are kept. - reads the text from standard
+input. holdfast show REF tells what was written."""
+    parser.epilog = """\
+examples:
+  $ holdfast annotate HEAD "all tests pass here"
+  $ holdfast annotate before-refactor "keep until the release" --author ada
+  $ holdfast annotate HEAD "only the slow tests fail" --edit 1"""
+    parser.add_argument("words", nargs="*", metavar="REF TEXT", help="the checkpoint, and the text")
+    parser.add_argument(
+        "--edit", type=int, metavar="N", help="put the text in place of annotation N"
+    )
+    parser.add_argument("--author", metavar="NAME", help="who says it")
+
+
+def _standard_input() -> str:
+    from holdfast.engine.annotating import MOST_BYTES
+
+    if sys.stdin is None:
+        raise UsageError("there is no standard input to read the text from")
+    return sys.stdin.read(MOST_BYTES + 1).removesuffix("\n")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.engine.annotating import annotate
+    from holdfast.interfaces.cli import json_output
+    from holdfast.interfaces.cli.checkpoint_view import identifier
+    from holdfast.interfaces.cli.terminal import GREEN
+
+    words = invocation.at_most(2, "a checkpoint", "a text")
+    if len(words) < 2:
+        raise UsageError(
+            "the checkpoint or the text is missing",
+            hint='for example: holdfast annotate HEAD "all tests pass here"',
+        )
+    text = _standard_input() if words[1] == "-" else words[1]
+    options = invocation.options
+    with invocation.open() as opened:
+        session_id = invocation.session(opened)
+        vault = opened.engine.vault
+        found = opened.engine.resolve(session_id, words[0])
+        noted = annotate(
+            vault, session_id, found.id, text, author=options.author, number=options.edit
+        )
+    if invocation.json:
+        invocation.emit({"checkpoint": found.id} | json_output.annotation(noted))
+        return 0
+    terminal = invocation.terminal
+    did = "Annotated" if noted.revision == 1 else f"Edited annotation {noted.number} of"
+    terminal.line(f"{terminal.paint('✓', GREEN)} {did} {identifier(terminal, found)}")
+    return 0

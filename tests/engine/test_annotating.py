@@ -1,0 +1,104 @@
+"""Annotations of checkpoints: written, edited, listed, and refused when they cannot be kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import NotFound, UsageError
+
+pytestmark = pytest.mark.requirement("SE-7")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> SessionCheckpointer:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("0")
+    session = SessionCheckpointer(workspace, "s")
+    session.checkpoint("one", name="first")
+    return session
+
+
+def test_an_edit_takes_the_place_and_the_earlier_words_stay(session: SessionCheckpointer) -> None:
+    with session:
+        noted = session.annotate("first", "tests pass", "ada")
+        session.annotate("HEAD", "reviewed")
+        edited = session.annotate("first", "only unit tests pass", number=noted.number)
+        assert (edited.number, edited.revision, edited.author) == (1, 2, None)
+        assert [a.text for a in session.annotations("first")] == [
+            "only unit tests pass",
+            "reviewed",
+        ]
+        every = session.annotations("first", revisions=True)
+        assert [(a.text, a.author) for a in every] == [
+            ("tests pass", "ada"),
+            ("only unit tests pass", None),
+            ("reviewed", None),
+        ]
+        session.checkpoint("two")
+        assert session.annotations("HEAD") == []
+        assert len(session.annotations()) == 2
+
+
+def test_records_of_restores_can_be_annotated_too(session: SessionCheckpointer) -> None:
+    with session:
+        (session.workspace / "a.txt").write_text("1")
+        outcome = session.restore_checkpoint("first")
+        session.annotate(outcome.safety, "the version with the bug")
+        assert [a.text for a in session.annotations(outcome.safety)] == ["the version with the bug"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "author", "number", "error", "words"),
+    [
+        ("nothing", "x", None, None, NotFound, "no checkpoint 'nothing'"),
+        ("first", "x", None, 7, NotFound, "no annotation 7"),
+        ("first", "  ", None, None, UsageError, "empty"),
+        ("first", "ä" * 60_000, None, None, UsageError, "120000 bytes; at most 100000"),
+        ("first", "x" * 1_000_000, None, None, UsageError, "1000000 bytes"),
+        ("first", "x", "two\nlines", None, UsageError, "author"),
+        ("first", "x", "x" * 201, None, UsageError, "201 characters"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_by_name(
+    session: SessionCheckpointer,
+    reference: str,
+    text: str,
+    author: str | None,
+    number: int | None,
+    error: type[Exception],
+    words: str,
+) -> None:
+    with session:
+        with pytest.raises(error, match=words):
+            session.annotate(reference, text, author, number=number)
+        assert session.annotations() == []
+
+
+def test_of_another_session_nothing_can_be_annotated(session: SessionCheckpointer) -> None:
+    with session, SessionCheckpointer(session.workspace, "t") as other:
+        head = str(session.head)
+        with pytest.raises(NotFound):
+            other.annotate(head, "x")
+
+
+@pytest.mark.requirement("SE-11")
+def test_an_annotated_checkpoint_gives_its_place_to_no_automatic_one(
+    session: SessionCheckpointer,
+) -> None:
+    from holdfast.domain.checkpoints import Kind
+    from holdfast.domain.intent import make_intent
+
+    with session:
+        session._engine.set_setting("max_automatic_per_hour", 1)
+    with SessionCheckpointer(session.workspace, "s") as again:
+        kept = again._engine.save(again._id, make_intent("a"), kind=Kind.RISKY)
+        (session.workspace / "a.txt").write_text("1")
+        kept = again._engine.save(again._id, make_intent("b"), kind=Kind.RISKY)
+        again.annotate(kept.checkpoint.id, "this one worked")
+        (session.workspace / "a.txt").write_text("2")
+        assert again._engine.save(again._id, make_intent("c"), kind=Kind.RISKY).replaced is None
+        assert again.get(kept.checkpoint.id).id == kept.checkpoint.id
