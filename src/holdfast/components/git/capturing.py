@@ -98,13 +98,19 @@ class Capturing:
         return look(self._repository, now_ns=self._request.now_ns, refs=self._refs)
 
     def _is_as_before(self, found: Look) -> bool:
+        """What a checkpoint says may come from anywhere; what makes no sense is no match."""
         previous = self._previous
         if previous is None or "signature" not in previous.notes:
             return False
-        submodules = [from_text(row[0]) for row in previous.facts.get("submodules", ())]
-        ref = previous.notes.get("ref")
-        kept = None if ref is None else from_text(ref)
-        return bool(stamp(found, submodules, kept) == previous.notes["signature"])
+        try:
+            submodules = [from_text(row[0]) for row in previous.facts["submodules"]]
+            ref = previous.notes.get("ref")
+            kept = None if ref is None else from_text(ref)
+            if kept is not None and not kept.startswith(keeping.PREFIX):
+                return False
+            return bool(stamp(found, submodules, kept) == previous.notes["signature"])
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, BrokenReference):
+            return False
 
     def _take(self, found: Look, index_fd: int | None) -> _Taken:
         head = found.head
@@ -174,8 +180,9 @@ class Capturing:
             try:
                 notes = self._keep(found, taken, self._request.checkpoint)
                 known = self._request.previous
-                synced_ns = known.notes.get("synced_ns", 0) if known is not None else 0
-                sync_recent_objects(self._repository, self._request.now_ns, synced_ns)
+                synced_ns = known.notes.get("synced_ns") if known is not None else None
+                since_ns = synced_ns if isinstance(synced_ns, int) else 0
+                sync_recent_objects(self._repository, self._request.now_ns, since_ns)
                 notes["synced_ns"] = self._request.now_ns
             except GitFailed as error:
                 if str(error) not in taken.problems:
@@ -193,13 +200,15 @@ class Capturing:
             return {}
         needs = digest_of(repr((head, sorted(set(commits)), sorted(blobs))).encode()).hex()
         known = self._previous.notes if self._previous is not None else {}
-        if known.get("needs") == needs and self._is_kept(known["ref"], known["commit"]):
+        if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")}
         ref = keeping.PREFIX + f"{self._request.owner}/{checkpoint}".encode()
         oid = keeping.keep(self._git, ref, head, commits, blobs)
         return {"ref": to_text(ref), "commit": oid, "needs": needs}
 
-    def _is_kept(self, ref: str, commit: str) -> bool:
+    def _is_kept(self, ref: object, commit: object) -> bool:
+        if not isinstance(ref, str) or not from_text(ref).startswith(keeping.PREFIX):
+            return False
         return read_reference(self._repository, from_text(ref)) == commit
 
     def _needed(self, found: Look, taken: _Taken) -> tuple[list[str], set[str]]:

@@ -1,0 +1,49 @@
+"""`holdfast restore --git`: asked before, told after, undone by undo."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.components.git.repositories import git
+from tests.interfaces.cli.command_line import CommandLine
+
+
+@pytest.mark.requirement("CL-5", "GT-2")
+def test_the_command_line_asks_before_git_changes_and_tells_what_became_of_it(
+    cli: CommandLine,
+) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    cli.json("checkpoint", "before", "--name", "before")
+    git(place, "commit", "-q", "--allow-empty", "-m", "two")
+    planned = cli.json("restore", "before", "--git", "exact", "--dry-run")
+    (step,) = planned["components"]
+    assert (step["name"], step["mode"], step["blocked"]) == ("git", "exact", [])
+    assert any("1 commit leaves main" in line for line in step["actions"])
+    refused = cli("restore", "before", "--git", "exact")
+    assert refused.status == 5
+    assert git(place, "log", "-1", "--format=%s") == "two\n"
+    done = cli.json("restore", "before", "--git", "exact", "--yes")
+    assert done["components"] == [{"name": "git", "mode": "exact", "status": "restored"}]
+    assert git(place, "log", "-1", "--format=%s") == "one\n"
+    cli.json("undo", "--yes")
+    assert git(place, "log", "-1", "--format=%s") == "two\n"
+    assert "on main at " in cli("show", "before").out
+    (shown,) = cli.json("show", "before")["components"]
+    assert shown["facts"]["head"]["ref"] == "refs/heads/main"
+    cli.json("restore", "before", "--with", "git", "--yes")
+    assert git(place, "log", "-1", "--format=%s") == "one\n"
+    cli.json("undo", "--yes")
+    cli.json("restore", "before", "--with", "git", "--without", "git", "--yes")
+    assert git(place, "log", "-1", "--format=%s") == "two\n"
+    wrong = cli("restore", "before", "README.md", "--git", "exact", "--json")
+    assert wrong.status == 2
+    assert "whole checkpoint" in json.loads(wrong.err)["error"]["message"]
+    (place / ".git/HEAD").write_text("garbage\n")
+    broken = cli("checkpoint", "in trouble", "--json")
+    assert broken.status == 3
+    assert json.loads(broken.out)["degraded"][0].startswith("git: the repository is damaged")
