@@ -24,23 +24,20 @@ from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.engine.references import standing_on
+from holdfast.session_parts.approving import Approving
+from holdfast.session_parts.carrying import Carrying
 from holdfast.session_parts.conversing import Conversing
 from holdfast.session_parts.snapshots import snapshot_of
 
 if TYPE_CHECKING:
     from holdfast.domain.hunk_choice import NumberedHunk
-    from holdfast.domain.purges import PurgeOutcome
-    from holdfast.domain.rounds import Round
     from holdfast.domain.search_hits import SearchResult
     from holdfast.domain.timeline import Timeline
-    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
-    from holdfast.engine.bundles.exporting import ExportOutcome
-    from holdfast.engine.bundles.importing import ImportOutcome
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
 
 
-class SessionCheckpointer(Conversing):
+class SessionCheckpointer(Conversing, Approving, Carrying):
     """Checkpoints of a workspace within one session; safe to share between threads.
 
     `file_filter` gets the absolute path of each file and returns whether to capture it.
@@ -181,26 +178,6 @@ class SessionCheckpointer(Conversing):
         """Take back the last undo."""
         return self._engine.restore(self._engine.redo_request(self._id))
 
-    def approve(self, message: str | None = None) -> ApproveOutcome:
-        """Lock in what the workspace holds now; the round is merged and the next one begins."""
-        return self._engine.approve(self._id, message)
-
-    def reset(self) -> ResetOutcome:
-        """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
-        from holdfast.session_parts.rounds import reset
-
-        return reset(self._engine, self._id)
-
-    def approval(self) -> ApprovalStatus:
-        """The active round, whether HEAD differs from what was approved, and when that was."""
-        return self._engine.approval(self._id)
-
-    def rounds(self) -> list[Round]:
-        """Every round, oldest first: merged, abandoned, and the active one last."""
-        from holdfast.session_parts.rounds import rounds
-
-        return rounds(self._engine, self._id)
-
     def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
         """Moments of this session that say it, best first; with `everywhere` of all sessions."""
         wanted = None if everywhere else self._id
@@ -276,63 +253,6 @@ class SessionCheckpointer(Conversing):
     def archive(self) -> Path | None:
         """Close the session; it stays listable and restorable. None when it has no checkpoint."""
         return self._open.store.directory if self._engine.archive(self._id) else None
-
-    def export(self, path: Path, *references: str, replace: bool = False) -> ExportOutcome:
-        """Write the whole session, or some checkpoints of it, into one file."""
-        from holdfast.engine.bundles.selection import select_checkpoints, select_sessions
-
-        vault = self._engine.vault
-        if references:
-            chosen = [self._engine.resolve(self._id, reference) for reference in references]
-            selection = select_checkpoints(vault, chosen)
-        else:
-            selection = select_sessions(vault, [self._id])
-        return self._engine.export(selection, Path(path), replace=replace)
-
-    @classmethod
-    def import_bundle(
-        cls,
-        workspace: Path,
-        path: Path,
-        *,
-        as_session: str | None = None,
-        foreign: bool = False,
-        dry_run: bool = False,
-    ) -> ImportOutcome:
-        """Take in what `export` wrote; `foreign` accepts a file of another workspace."""
-        from holdfast.engine.bundles.importing import ImportRequest
-
-        name = None if as_session is None else valid_session_id(as_session)
-        request = ImportRequest(Path(path), name, foreign=foreign, dry_run=dry_run)
-        with open_workspace(Path(workspace), create=True) as opened:
-            return opened.engine.import_bundle(request)
-
-    def purge(self, *references: str, force: bool = False) -> PurgeOutcome:
-        """Remove checkpoints for good, with everything that only they need, and prove it."""
-        from holdfast.engine.purge.planning import PurgeRequest
-
-        self._engine.finish_purge()
-        chosen = tuple(self._engine.resolve(self._id, reference) for reference in references)
-        return self._engine.purge(PurgeRequest(checkpoints=chosen, force=force))
-
-    def purge_paths(
-        self,
-        *paths: str,
-        everywhere: bool = False,
-        keep_shared: bool = False,
-        force: bool = False,
-    ) -> PurgeOutcome:
-        """Remove paths for good from every checkpoint of the workspace, and prove it."""
-        from holdfast.engine.purge.planning import PurgeRequest
-
-        return self._engine.purge(
-            PurgeRequest(
-                tuple(_paths(paths)),
-                everywhere=everywhere,
-                keep_shared=keep_shared,
-                force=force,
-            )
-        )
 
     def replay(self, reference: str | None = None) -> Replay:
         """A walk through the session that begins at a checkpoint (without one: at HEAD) and never

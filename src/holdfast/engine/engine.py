@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
-from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.errors import Busy
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -282,37 +282,10 @@ class Engine:
             return plan_cleanup(self.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
-        """Drop what the rules let go, free its space step by step, and clear debris away.
+        """Drop what the rules let go, free its space step by step, and clear debris away."""
+        from holdfast.engine.prune import cleanup
 
-        Others get their turn between the steps. Cut off anywhere it leaves a sound store, and goes
-        on the next time.
-        """
-        from holdfast.engine.prune import (
-            DEBRIS_GRACE_NS,
-            CleanupOutcome,
-            collect_some,
-            decisions,
-            drop,
-        )
-
-        with self.exclusive():
-            decided = decisions(self.vault)
-            drop(self.vault, decided)
-            debris = self.vault.access.remove_debris(self.vault.clock.now_ns() - DEBRIS_GRACE_NS)
-        known: set[Digest] = set()
-        freed = step = 0
-        try:
-            while True:
-                with self.exclusive():
-                    step = collect_some(self.vault, known)
-                if step == 0:
-                    return CleanupOutcome(tuple(decided), freed, debris)
-                freed += step
-                self.vault.access.let_others_in()
-                progress.advance("bytes freed", freed, None)
-        except StoreDamaged as error:
-            warning = f"no more space was freed: {error.message}"
-            return CleanupOutcome(tuple(decided), freed, debris, (warning,))
+        return cleanup(self.vault, self.exclusive, progress)
 
     def search(
         self,

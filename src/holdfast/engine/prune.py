@@ -10,7 +10,8 @@ so a crash in between leaves garbage, never a checkpoint without its content.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from holdfast.domain.changes import TreeLoader, tree_changes
@@ -25,6 +26,7 @@ from holdfast.engine.components.manifests import named_objects
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
+from holdfast.ports.progress import Progress
 
 COLLECT_AT_BYTES = 4 << 20
 """A deleted checkpoint whose own content may take this much is worth collecting at once."""
@@ -73,6 +75,34 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
     kept = (decision.checkpoint for decision in decided if decision.keep)
     needed = reachable_from(vault, kept, vault.load_tree)
     return CleanupPlan(tuple(decided), vault.objects.unneeded_bytes(needed))
+
+
+def cleanup(
+    vault: Vault, exclusive: Callable[[], AbstractContextManager[None]], progress: Progress
+) -> CleanupOutcome:
+    """Drop what the rules let go, free its space step by step, and clear debris away.
+
+    Others get their turn between the steps. Cut off anywhere it leaves a sound store, and goes on
+    the next time.
+    """
+    with exclusive():
+        decided = decisions(vault)
+        drop(vault, decided)
+        debris = vault.access.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
+    known: set[Digest] = set()
+    freed = step = 0
+    try:
+        while True:
+            with exclusive():
+                step = collect_some(vault, known)
+            if step == 0:
+                return CleanupOutcome(tuple(decided), freed, debris)
+            freed += step
+            vault.access.let_others_in()
+            progress.advance("bytes freed", freed, None)
+    except StoreDamaged as error:
+        warning = f"no more space was freed: {error.message}"
+        return CleanupOutcome(tuple(decided), freed, debris, (warning,))
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
