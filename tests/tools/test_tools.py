@@ -285,6 +285,33 @@ def test_work_is_approved_and_what_follows_is_thrown_away(
     assert (workspace / "src" / "app.py").read_bytes() == b"worse"
 
 
+@pytest.mark.requirement("SE-7", "MC-1")
+def test_a_note_is_written_and_changed(tools: ToolHandlers, session: SessionCheckpointer) -> None:
+    made = session.checkpoint("good")
+    text, note = done(tools, "checkpoint_annotate", results.Annotated, text="breaks the login")
+    assert (note.checkpoint.id, note.number, note.revision) == (made, 1, 1)
+    assert "checkpoint_search" in text
+    _, again = done(
+        tools, "checkpoint_annotate", results.Annotated, ref=made, text="breaks all", number=1
+    )
+    assert (again.revision, again.text) == (2, "breaks all")
+    assert [one.text for one in session.annotations(made)] == ["breaks all"]
+
+
+@pytest.mark.requirement("RB-10")
+def test_what_somebody_took_back_is_told_with_the_next_answer_once(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    made = session.checkpoint("good")
+    fill(workspace / "src" / "app.py", b"worse")
+    session.restore(made)
+    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    assert "app.py" in text
+    assert made[:10] in text
+    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    assert "app.py" not in text
+
+
 def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) -> None:
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_stats", results.Statistics)

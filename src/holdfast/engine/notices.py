@@ -89,7 +89,9 @@ def _notice(vault: Vault, operation: Operation, said: Sequence[Message]) -> str:
     parts += [OUTSIDE, BEFORE_EDITING]
     if operation.kind is not OperationKind.UNDO:
         parts.append("To take this back: holdfast undo.")
-    return " ".join(part for part in parts if part)
+    said_so = " ".join(part for part in parts if part)
+    # Names of files can be any bytes; agents take nothing but text.
+    return said_so.encode("utf-8", "backslashreplace").decode()
 
 
 def _to(target: Checkpoint | None) -> str:

@@ -46,8 +46,7 @@ def import_transcript(
     vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat
 ) -> TranscriptImport:
     story = vault.story
-    name = f"transcript {agent} {os.path.realpath(path)}"
-    name = name.encode("utf-8", "backslashreplace").decode()
+    name = _cursor_name(path, agent)
     added = size = 0
     batch: list[NewMessage] = []
     with TranscriptReading(
@@ -69,6 +68,17 @@ def import_transcript(
             require_room(vault)
             added += len(story.add_messages(session_id, batch, fact=(name, end)))
         return TranscriptImport(added, reading.restarted, reading.passed_over)
+
+
+def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat) -> int:
+    """How much there is to read, as far as the file's size tells."""
+    position = _position(vault.story.fact(session_id, _cursor_name(path, agent)))
+    return os.stat(path).st_size - (0 if position is None else position.offset)
+
+
+def _cursor_name(path: Path, agent: TranscriptFormat) -> str:
+    name = f"transcript {agent} {os.path.realpath(path)}"
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _position(noted: str | None) -> TranscriptPosition | None:

@@ -7,10 +7,12 @@ into the agent's loop. What failed is told with its reason and the way out, neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.engine.notices import take_notices
 from holdfast.session import SessionCheckpointer
 from holdfast.tools import comparing, housekeeping, looking, saving, searching, taking_back
 from holdfast.tools.answers import ToolResult, told, unexpected
@@ -28,6 +30,7 @@ HANDLERS: Mapping[str, Handler] = {
     "checkpoint_show": looking.show,
     "checkpoint_stats": looking.statistics,
     "checkpoint_search": searching.search,
+    "checkpoint_annotate": saving.annotate,
     "checkpoint_diff": comparing.diff,
     "checkpoint_restore": taking_back.restore,
     "checkpoint_undo": taking_back.undo,
@@ -58,7 +61,15 @@ class ToolHandlers:
         arguments: Mapping[str, Any] | str | None = None,
         tool_call_id: str | None = None,
     ) -> ToolResult:
-        """Do what the model asked for. `arguments` may be the object or its JSON text."""
+        """Do what the model asked for. `arguments` may be the object or its JSON text. What was
+        taken back since the last call is told with the answer, once (RB-10)."""
+        result = self._answered(name, arguments, tool_call_id)
+        notices = self._notices()
+        return replace(result, output="\n\n".join((result.output, *notices))) if notices else result
+
+    def _answered(
+        self, name: str, arguments: Mapping[str, Any] | str | None, tool_call_id: str | None
+    ) -> ToolResult:
         try:
             if not isinstance(name, str) or name not in HANDLERS:
                 return ToolResult(tool_call_id, False, _unknown(name))
@@ -68,6 +79,12 @@ class ToolHandlers:
             return ToolResult(tool_call_id, False, told(error))
         except Exception as error:
             return ToolResult(tool_call_id, False, unexpected(name, error))
+
+    def _notices(self) -> list[str]:
+        try:
+            return take_notices(self._bench.engine.vault, self._bench.session_id)
+        except HoldfastError:
+            return []  # a story that cannot be read is no reason to withhold an answer
 
 
 def _unknown(name: object) -> str:

@@ -169,6 +169,16 @@ class Approved:
 
 
 @dataclass(frozen=True, slots=True)
+class Annotated:
+    """What is now written about a checkpoint; an edit is a new revision of the same number."""
+
+    checkpoint: CheckpointInfo
+    number: int
+    revision: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Of the session, and of the store of its workspace."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.sizes import size_words
 from holdfast.tools.bench import Answer, Bench
-from holdfast.tools.results import Approved, Created
+from holdfast.tools.results import Annotated, Approved, Created
 from holdfast.tools.wording import by_rule, count, info, label, noted, notes, one_line
 
 
@@ -44,6 +44,19 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         info(made, head=made.id), problems, left_out, [one_line(w) for w in outcome.warnings]
     )
     return Answer("\n".join(lines), data)
+
+
+def annotate(bench: Bench, arguments: dict[str, Any]) -> Answer:
+    found = bench.engine.resolve(bench.session_id, arguments["ref"] or "HEAD")
+    note = bench.session.annotate(found.id, arguments["text"], number=arguments["number"])
+    text = (
+        f"Annotation {note.number} of {label(found)} is kept"
+        f"{f' as revision {note.revision}' if note.revision > 1 else ''}. checkpoint_show and "
+        "checkpoint_search find it. To change it: checkpoint_annotate "
+        f'{{"ref": "{found.id}", "number": {note.number}, "text": "…"}}.'
+    )
+    data = Annotated(info(found, head=bench.session.head), note.number, note.revision, note.text)
+    return Answer(text, data)
 
 
 def approve(bench: Bench, arguments: dict[str, Any]) -> Answer:

@@ -243,6 +243,27 @@ _ALL = (
         destructive=True,
     ),
     ToolSpec(
+        "checkpoint_annotate",
+        "Write about a checkpoint",
+        "Add a note to a checkpoint: what was learnt since, why it was good or bad, what to do "
+        "differently. Notes are found by checkpoint_search. With a number, an earlier note gets "
+        "new words; its old ones are kept.",
+        (
+            _reference("Default: HEAD."),
+            Parameter(
+                "text",
+                "string",
+                "The note.",
+                "breaks the login",
+                required=True,
+                least=1,
+                most=LONGEST_TEXT,
+            ),
+            Parameter("number", "integer", "The note to change.", 1, least=1),
+        ),
+        "write",
+    ),
+    ToolSpec(
         "checkpoint_approve",
         "Approve the work",
         "Lock in everything up to now: the workspace is saved, the round of work is merged and the "

@@ -20,7 +20,7 @@ DISASTERS = (
 )
 
 
-@pytest.mark.requirement("HK-2", "AU-1", "AU-2", "AU-3", "SE-1", "SE-3", "SE-7", "CL-5")
+@pytest.mark.requirement("RB-10", "HK-2", "AU-1", "AU-2", "AU-3", "SE-1", "SE-3", "SE-7", "CL-5")
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
     agent: str, project: Path, cli: CommandLine
@@ -31,13 +31,15 @@ def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
     session = ""
     for number, disaster in enumerate(DISASTERS, 1):
         start, message, edit, before, after, stop, _ = recorded(agent, project, disaster, number)
-        for event in (start, message, edit) if number == 1 else (message,):
-            _accepted(agent, event, project)
-        _accepted(agent, before, project)
+        said = [
+            _answer(agent, e, project)
+            for e in ((start, message, edit) if number == 1 else (message,))
+        ]
+        said.append(_answer(agent, before, project))
         subprocess.run(["bash", "-c", disaster], cwd=project, check=True, capture_output=True)
         assert state_of(project) != sound
-        _accepted(agent, after, project)
-        _accepted(agent, stop, project)
+        said += [_answer(agent, after, project), _answer(agent, stop, project)]
+        assert _telling(said) == (0 if number == 1 or agent == "goose" else 1)
         session = cli.json("status")["session_id"]
         newest = cli.json("log", "--session", session)
         risky = next(found for found in newest if found["kind"] == "risky")
@@ -55,6 +57,21 @@ def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
     assert "message" in kinds
     assert cli.json("status")["unprotected"] == []
     assert cli.json("check")["ok"]
+
+
+def _telling(answers: list[str]) -> int:
+    """After a restore one of the next answers says so (RB-10), where the agent takes words; all
+    others say nothing."""
+    telling = [answer for answer in answers if "restored to an earlier state" in answer]
+    silent = [answer for answer in answers if answer not in telling]
+    assert all(json.loads(answer or "{}") in ({}, {"cancel": False}) for answer in silent)
+    return len(telling)
+
+
+def _answer(agent: str, event: dict[str, object], project: Path) -> str:
+    answer = call_hook(agent, event, project)
+    assert (answer.status, answer.err) == (0, "")
+    return answer.out
 
 
 def _accepted(agent: str, event: dict[str, object], project: Path) -> None:

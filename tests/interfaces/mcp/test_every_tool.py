@@ -45,6 +45,8 @@ class Scenario:
         assert file.read_bytes() == b"print(1)\n"
         await self.call("checkpoint_undo")
         assert file.read_bytes() == b"broken\n"
+        note = await self.call("checkpoint_annotate", ref="good", text="it was good")
+        assert (note["number"], note["revision"]) == (1, 1)
         approved = await self.call("checkpoint_approve", message="as it should be")
         assert approved["new_round"] == "session_2"
         fill(file, b"worse\n")

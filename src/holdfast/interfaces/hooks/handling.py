@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import NotFound
+from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
+from holdfast.domain.operations import RESTORING_KINDS
 from holdfast.domain.tool_descriptions import message_description, tool_description
+from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
-from holdfast.interfaces.hooks.notices import take_notices
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
 
@@ -49,8 +50,11 @@ def handle(event: AgentEvent) -> Reply:
 
 def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """The same in a workspace that is open already."""
+    read_what_is_new(opened, event)
     with opened.engine.vault.access.exclusive():
-        return _with_notices(opened, event, _act(opened, event))
+        reply = _with_notices(opened, event, _act(opened, event))
+    note_message(opened, event)
+    return reply
 
 
 def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
@@ -207,5 +211,12 @@ def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Rep
     session = find_session(opened, event) if event.carries and asked else None
     if session is None:
         return reply
-    notices = take_notices(opened.engine.vault, session.id)
+    if not opened.engine.vault.catalog.operations(session.id, kinds=RESTORING_KINDS):
+        return reply  # most events: nothing more is loaded or opened
+    from holdfast.engine.notices import take_notices
+
+    try:
+        notices = take_notices(opened.engine.vault, session.id)
+    except HoldfastError:
+        return reply  # what was said cannot be read: what was saved counts
     return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, *notices))

@@ -34,6 +34,7 @@ _RESULTS: Mapping[str, type] = {
     "checkpoint_history": results.LineOfWork,
     "checkpoint_show": results.Shown,
     "checkpoint_search": results.Found,
+    "checkpoint_annotate": results.Annotated,
     "checkpoint_diff": results.Compared,
     "checkpoint_restore": results.Restored,
     "checkpoint_undo": results.Restored,

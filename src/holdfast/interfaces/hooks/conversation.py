@@ -1,0 +1,61 @@
+"""The conversation around an agent's events: read from its transcript, or from its messages.
+
+A few new lines are read before a save, so that the checkpoint knows its place; whatever is longer
+is read after events that nobody waits for. Guarantee: neither the save nor the agent notices
+anything that goes wrong here.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.interfaces.hooks.sessions import find_session
+
+if TYPE_CHECKING:
+    from holdfast.engine.transcripts.reading import TranscriptFormat
+
+_TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
+_QUICKLY_READ_BYTES = 256 << 10
+
+
+def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """Before the event is dealt with; outside of the store's lock."""
+    with suppress(HoldfastError, OSError, ValueError):
+        _read(opened, event, most_bytes=None if not event.must_wait else _QUICKLY_READ_BYTES)
+
+
+def note_message(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """After it: the message of an agent whose transcript nobody reads."""
+    if event.kind is not EventKind.MESSAGE or not event.prompt or _has_transcript(event):
+        return
+    session = find_session(opened, event)
+    if session is None:
+        return
+    from holdfast.engine.conversation import add_message
+
+    with suppress(HoldfastError, ValueError):
+        add_message(opened.engine.vault, session.id, "user", event.prompt)
+
+
+def _has_transcript(event: AgentEvent) -> bool:
+    path = event.transcript_path
+    return event.agent in _TRANSCRIPTS and path is not None and os.path.isfile(path)
+
+
+def _read(opened: OpenWorkspace, event: AgentEvent, *, most_bytes: int | None) -> None:
+    if event.transcript_path is None or not _has_transcript(event):
+        return
+    session = find_session(opened, event)
+    if session is None:
+        return
+    from holdfast.engine.transcript_import import import_transcript, unread_bytes
+
+    path, agent, vault = Path(event.transcript_path), _TRANSCRIPTS[event.agent], opened.engine.vault
+    if most_bytes is None or unread_bytes(vault, session.id, path, agent) <= most_bytes:
+        import_transcript(vault, session.id, path, agent)

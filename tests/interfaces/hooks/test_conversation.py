@@ -1,0 +1,95 @@
+"""The conversation around hooks: where a checkpoint stands in it, and what the agent is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.transcripts import claude_line
+
+
+def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:
+    answer = call_hook(agent, {"session_id": "s1", "cwd": str(project)} | event, project)
+    assert (answer.status, answer.err) == (0, "")
+    return json.loads(answer.out or "{}")
+
+
+def _before_edit(use: str, **more: Any) -> dict[str, Any]:
+    return {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "src/app.py"},
+        "tool_use_id": use,
+    } | more
+
+
+def _shown(cli: CommandLine, reference: str = "HEAD") -> Any:
+    return cli.json("show", reference, "--session", "s1")
+
+
+@pytest.mark.requirement("SE-2")
+def test_a_checkpoint_knows_the_message_and_the_tool_use_it_belongs_to(
+    project: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_bytes(claude_line("u1", "make it cheaper"))
+    more = {"transcript_path": str(transcript)}
+    _send(project, {"hook_event_name": "SessionStart", "source": "startup"} | more)
+    with transcript.open("ab") as file:
+        file.write(claude_line("u2", [{"type": "text", "text": "I will"}], role="assistant"))
+    _send(project, _before_edit("toolu_7", **more))
+    shown = _shown(cli)
+    assert (shown["message_index"], shown["tool_use_id"]) == (1, "toolu_7")
+    assert shown["message"] == {"role": "assistant", "content": "I will"}
+
+
+@pytest.mark.requirement("SE-2")
+@pytest.mark.parametrize("trouble", ["missing", "a directory", "not JSON", "half a line"])
+def test_a_transcript_that_cannot_be_read_keeps_nothing_from_being_saved(
+    project: Path, cli: CommandLine, tmp_path: Path, trouble: str
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    if trouble == "a directory":
+        transcript.mkdir()
+    elif trouble != "missing":
+        transcript.write_bytes(b"\xff\x00{{{\n" if trouble == "not JSON" else b'{"type": "us')
+    _send(project, _before_edit("t1", transcript_path=str(transcript)))
+    assert _shown(cli)["reasoning"] == "Before Edit: src/app.py"
+
+
+@pytest.mark.requirement("SE-2", "SE-3")
+def test_messages_of_an_agent_without_a_transcript_are_recorded(
+    project: Path, cli: CommandLine
+) -> None:
+    message = {"hook_event_name": "BeforeAgent", "prompt": "make it cheaper"}
+    _send(project, message, "gemini")
+    session = cli.json("status")["session_id"]
+    assert cli.json("log", "--session", session)[0]["kind"] == "message"
+    event = {
+        "hook_event_name": "BeforeTool",
+        "tool_name": "write_file",
+        "tool_input": {"file_path": "src/app.py"},
+    }
+    _send(project, event, "gemini")
+    shown = cli.json("show", "HEAD", "--session", session)
+    assert shown["message"] == {"role": "user", "content": "make it cheaper"}
+
+
+@pytest.mark.requirement("RB-10")
+def test_after_a_restore_the_next_event_tells_the_agent_once(
+    project: Path, cli: CommandLine
+) -> None:
+    _send(project, _before_edit("t1"))
+    (project / "src" / "app.py").write_text("price = 3\n")
+    _send(project, _before_edit("t2"))
+    cli("restore", "HEAD~1", "--session", "s1", "--yes")
+    told = json.dumps(_send(project, _before_edit("t3")))
+    assert "Before Edit: src/app.py" in told
+    assert "src/app.py" in told
+    assert "additionalContext" in told
+    assert "additionalContext" not in json.dumps(_send(project, _before_edit("t4")))
