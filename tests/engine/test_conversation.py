@@ -244,6 +244,11 @@ def test_a_transcript_is_read_on_from_where_the_last_reading_ended(
         assert index_of(session, saved) == 1
 
 
+def say_much(session: SessionCheckpointer) -> None:
+    for _ in range(20):
+        session.add_message("user", "y" * 100_000)
+
+
 @pytest.mark.requirement("SE-2", "ST-3")
 def test_what_tools_answered_is_cut_and_a_conversation_never_crowds_saves_out(
     workspace: Path, tmp_path: Path
@@ -258,10 +263,8 @@ def test_what_tools_answered_is_cut_and_a_conversation_never_crowds_saves_out(
         (message,) = session.messages()
         assert len(message.content) < 5_000
         assert "46000 more characters" in message.content
-        for _ in range(5):
-            session.add_message("user", "y" * 100_000)
         with pytest.raises(BudgetReached, match="quarter"):
-            session.add_message("user", "y")
+            say_much(session)
         session.checkpoint("saves go on")
 
 

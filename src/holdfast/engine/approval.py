@@ -23,6 +23,7 @@ from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.rounds import ENDINGS, Round, round_name, rounds_of
 from holdfast.domain.sessions import Session
 from holdfast.engine.components.choosing import choose_components
+from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save import (
@@ -30,7 +31,6 @@ from holdfast.engine.save import (
     SavedTree,
     add_to_history,
     new_checkpoint,
-    placed,
     require_open_session,
     save_tree,
 )

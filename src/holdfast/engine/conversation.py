@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import BudgetReached, HoldfastError, Refused, StoreDamaged, UsageError
+from holdfast.domain.errors import BudgetReached, HoldfastError, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
 from holdfast.domain.messages import MOST_CHARACTERS, Message, Role
@@ -62,31 +61,6 @@ def messages(
         return ()
     follow(vault, session_id)
     return vault.story.messages(session_id, first=first, limit=limit)
-
-
-def last_index(vault: Vault, session_id: SessionId) -> int | None:
-    """The index of the last message there is, or None; what a checkpoint made now notes."""
-    if not vault.access.has_story():
-        return None
-    count = vault.story.message_count(session_id)
-    return count - 1 if count else None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the conversation a checkpoint is made; a story that cannot be read is no reason not
-    to make it, and is told."""
-
-    message_index: int | None
-    warnings: tuple[str, ...] = ()
-
-
-def place_of_now(vault: Vault, session_id: SessionId) -> Place:
-    try:
-        return Place(last_index(vault, session_id))
-    except StoreDamaged as error:
-        why = f"the checkpoint has no place in the conversation: {error.message}"
-        return Place(None, (f"{why} (run: holdfast repair)",))
 
 
 def require_room(vault: Vault) -> None:

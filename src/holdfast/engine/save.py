@@ -40,6 +40,7 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
 from holdfast.engine.components.capturing import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
+from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
@@ -131,19 +132,7 @@ def save(
         scanner.remember(saved.scan)
         gone = replaced.id if replaced is not None else None
         outcome = _outcome(checkpoint, saved, components, replaced=gone)
-        return replace(outcome, warnings=(*outcome.warnings, *warnings))
-
-
-def placed(
-    vault: Vault, session_id: SessionId, position: Position
-) -> tuple[Position, tuple[str, ...]]:
-    """The position, at the last message there is when nobody said which; with warnings."""
-    if position.message_index is not None or not vault.access.has_story():
-        return position, ()
-    from holdfast.engine.conversation import place_of_now  # most sessions have no conversation
-
-    place = place_of_now(vault, session_id)
-    return replace(position, message_index=place.message_index), place.warnings
+        return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
 
 
 def add_to_history(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +23,40 @@ class Conversing:
 
     _engine: Engine
     _id: SessionId
+
+    if TYPE_CHECKING:  # as the class that this is part of has it
+
+        def __init__(
+            self,
+            workspace: Path,
+            session_id: str,
+            file_filter: Callable[[Path], bool] | None = None,
+        ) -> None: ...
+
+        def close(self) -> None: ...
+
+    @classmethod
+    def start(
+        cls,
+        workspace: Path,
+        session_id: str | None = None,
+        *,
+        title: str | None = None,
+        agent: str | None = None,
+        file_filter: Callable[[Path], bool] | None = None,
+    ) -> Self:
+        """Begin a session with a checkpoint of how things are, or resume one that was cut off."""
+        from holdfast.engine.sessions import start
+        from holdfast.store.system import RandomIds
+
+        name = session_id or f"session-{RandomIds.new_id()[:10]}"
+        session = cls(workspace, name, file_filter)
+        try:
+            start(session._engine, session._id, title=title, agent=agent)
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def add_message(
         self,

@@ -51,7 +51,10 @@ def test_show_tells_the_round_the_place_in_the_conversation_and_the_notes(cli: C
     assert (shown["round"], shown["is_approved"]) == ("session_1", True)
     assert (shown["message_index"], shown["tool_use_id"]) == (0, "toolu_17")
     assert shown["message"] == {"role": "user", "content": "please fix it\nall of it"}
-    assert shown["annotations"] == [{"number": 1, "text": "broke the tests", "author": "ada"}]
+    (note,) = shown["annotations"]
+    assert note["at"].startswith("1970-01-01T00:00:00")
+    del note["at"]
+    assert note == {"number": 1, "revision": 1, "text": "broke the tests", "author": "ada"}
     text = cli("show", made).out
     assert f"checkpoint  {made}  HEAD  approved\n" in text
     assert "round       session_1\n" in text

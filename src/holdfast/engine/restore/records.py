@@ -14,9 +14,10 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.components.capturing import CapturedComponents, capture_components
 from holdfast.engine.listing import entry_at
+from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
-from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, placed, save_tree
+from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, save_tree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
