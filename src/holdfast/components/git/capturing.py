@@ -46,6 +46,8 @@ from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem,
 
 _TRIES = 3
 _MOST_NAMES = 500
+_MOST_NAMES_BYTES = 50_000
+_MOST_SUBMODULES = 2000
 _OLD_LOCK_NS = 60 * 1_000_000_000
 
 
@@ -134,7 +136,7 @@ class Capturing:
             "refs": {to_text(ref): oid for ref, oid in sorted(refs.items())},
             "index": found.has_index,
             "operation": operation_name(found.operation_paths),
-            "staged": [[s, to_text(path)] for s, path in staged.rows[:_MOST_NAMES]],
+            "staged": _some_names(staged),
             "staged_count": len(staged.rows),
             "stash": read_stash(self._repository),
             "worktrees": read_worktrees(self._repository),
@@ -162,8 +164,7 @@ class Capturing:
             return []
         return [
             [to_text(e.path), e.oid, submodule_commit(self._repository, e.path)]
-            for e in entries
-            if e.mode == GITLINK
+            for e in [e for e in entries if e.mode == GITLINK][:_MOST_SUBMODULES]
         ]
 
     def _store(
@@ -219,6 +220,17 @@ class Capturing:
             return commits, taken.staged.blobs
         named, blobs = keeping.existing_objects(self._git, named_objects(lasting))
         return commits + named, taken.staged.blobs | blobs
+
+
+def _some_names(staged: Staged) -> list[list[str]]:
+    """As many as are worth telling; the index has them all."""
+    rows, room = [], _MOST_NAMES_BYTES
+    for status, path in staged.rows[:_MOST_NAMES]:
+        room -= len(path)
+        if room < 0:
+            break
+        rows.append([status, to_text(path)])
+    return rows
 
 
 def _text(ref: bytes | None) -> str | None:

@@ -10,7 +10,6 @@ filters do not run either. Ownership is checked by git itself (`safe.directory`)
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from holdfast.components.git.finding import Repository
@@ -27,6 +26,7 @@ _CONFIG = (
     "advice.detachedHead=false",
     "submodule.recurse=false",
 )
+_COMMANDS_OF_A_STEP = 5
 _KEPT = ("HOME", "PATH", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME", "SUDO_UID")
 _KEPT_OF_GIT = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _IDENTITY = tuple(
@@ -58,13 +58,14 @@ class GitFailed(ComponentProblem):
 
 
 class Git:
-    """Runs commands in one repository, each for so long at most."""
+    """Runs commands in one repository; `timeout_s` is what a step of several may take."""
 
     def __init__(
         self, repository: Repository, environment: Mapping[str, str], timeout_s: float
     ) -> None:
         self.repository = repository
-        self._timeout_s = timeout_s
+        # A step takes several commands, and has to have ended before it is given up.
+        self._timeout_s = timeout_s / _COMMANDS_OF_A_STEP
         self._variables = environment
         self._environment = _clean(environment, repository)
 
@@ -76,6 +77,8 @@ class Git:
         as_user: bool = False,
     ) -> bytes:
         """The standard output; `GitFailed` for a status other than 0."""
+        import subprocess  # late: most saves find that nothing in git has changed
+
         program = find_git(self._variables)
         settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
         environment = self._environment

@@ -23,7 +23,6 @@ from holdfast.components.git.references import packed_under
 PREFIX = b"refs/holdfast/"
 _NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
-_GITLINK = b"160000"
 
 
 def keep(git: Git, ref: bytes, head: str | None, commits: Sequence[str], blobs: set[str]) -> str:
@@ -33,10 +32,15 @@ def keep(git: Git, ref: bytes, head: str | None, commits: Sequence[str], blobs: 
         line = b"create %b\0%b\0" % (ref, head.encode())
         git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
         return head
+    known = _reports(git.repository)
     try:
         git.run("fast-import", "--quiet", given=_script(ref, head, others, blobs), config=_NO_LOG)
-    finally:
-        _remove_reports(git.repository)
+    except GitFailed:
+        # It leaves a report in the repository when it fails; we report ourselves.
+        for name in _reports(git.repository) - known:
+            with contextlib.suppress(OSError):
+                os.unlink(git.repository.own(name))
+        raise
     text = read_small(git.repository.shared(ref), 100)
     if text is None:
         raise GitFailed(f"{os.fsdecode(ref)} was not made")
@@ -55,12 +59,9 @@ def _script(ref: bytes, head: str | None, others: list[str], blobs: set[str]) ->
     return b"\n".join([*lines, b"", b"done", b""])
 
 
-def _remove_reports(repository: Repository) -> None:
-    """What `fast-import` leaves in the repository when it fails; we report ourselves."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(repository.git_dir):
-            if name.startswith(b"fast_import_crash_"):
-                os.unlink(repository.own(name))
+def _reports(repository: Repository) -> set[bytes]:
+    names = os.listdir(repository.git_dir)
+    return {name for name in names if name.startswith(b"fast_import_crash_")}
 
 
 def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:

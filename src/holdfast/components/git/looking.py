@@ -33,6 +33,7 @@ _CLOCK_TICK_NS = 50_000_000
 _LOG_BYTES = 16 << 20
 _LINK_BYTES = 8192
 _MOST_STASHES = 256
+_MOST_WORKTREES = 500
 _TRAILER_BYTES = 20
 
 
@@ -162,7 +163,7 @@ def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
         names = sorted(os.listdir(repository.shared(b"worktrees")))
     except OSError:
         return []
-    for name in names:
+    for name in names[:_MOST_WORKTREES]:
         own = repository.shared(b"worktrees", name)
         try:
             link = read_small(os.path.join(own, b"gitdir"), _LINK_BYTES)

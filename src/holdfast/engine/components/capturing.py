@@ -28,7 +28,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
 from holdfast.ports.objects import ObjectWriter
 
-_LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 16
+_LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 4
 
 
 @dataclass(frozen=True, slots=True)
