@@ -1,4 +1,7 @@
-"""Putting together the components that take part in a workspace: part of the composition root."""
+"""Putting together the components that take part in a workspace: part of the composition root.
+
+A sign is what the component itself would say, found out without loading it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,11 @@ def components_of(
         return PostgresComponent(settings.postgres, environment)
 
     makers = {"agents": agents, "postgres": postgres}
-    return InstalledComponents(settings.components, environment, makers)
+    signs = {
+        "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
+        "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
+    }
+    return InstalledComponents(settings.components, environment, makers, signs)
 
 
 def _active_sessions(store: LocalStore) -> list[str]:

@@ -6,29 +6,48 @@ in every save nor cost the time of looking through all packages.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.domain.component_states import EXACT, valid_component_name
-from holdfast.ports.component import Component
+if TYPE_CHECKING:  # a save of files alone must not pay for it
+    from pathlib import Path
 
+    from holdfast.ports.component import Component
+
+GIT = "git"
 GROUP = "holdfast.components"
 
 
 class InstalledComponents:
     """Loads each component once, when it is asked for. `makers` makes those of Holdfast that need
-    more than the environment."""
+    more than the environment, and `signs` tells, without loading anything, whether one of them may
+    have something to say."""
 
     def __init__(
         self,
         names: Sequence[str],
         environment: Mapping[str, str],
         makers: Mapping[str, Callable[[], Component]],
+        signs: Mapping[str, Callable[[], bool]],
     ) -> None:
         self._names = names
         self._makers = makers
+        self._signs = signs
         self._environment = environment
         self._loaded: list[Component] | None = None
         self._missing: list[str] = []
+
+    def any_for(self, workspace: Path) -> bool:
+        """Git has something to say where a `.git` is, here or above; the others have their signs,
+        and a plug-in is asked itself."""
+        return any(self._may_apply(name, workspace) for name in self._names)
+
+    def _may_apply(self, name: str, workspace: Path) -> bool:
+        if name == GIT:
+            return _has_git(os.fspath(workspace))
+        sign = self._signs.get(name)
+        return sign is None or sign()
 
     def all(self) -> Sequence[Component]:
         if self._loaded is None:
@@ -41,7 +60,7 @@ class InstalledComponents:
         return self._missing
 
     def _load(self, name: str) -> Component | None:
-        if name == "git":
+        if name == GIT:
             from holdfast.components.git.component import GitComponent
 
             return GitComponent(self._environment)
@@ -55,8 +74,19 @@ class InstalledComponents:
             return None
 
 
+def _has_git(place: str) -> bool:
+    while not os.path.lexists(os.path.join(place, ".git")):
+        above = os.path.dirname(place)
+        if above == place:
+            return False
+        place = above
+    return True
+
+
 def _plugged_in(name: str) -> Component:
     from importlib.metadata import entry_points  # late: it looks through every package
+
+    from holdfast.domain.component_states import EXACT, valid_component_name
 
     for point in entry_points(group=GROUP, name=name):
         component: Component = point.load()()

@@ -38,7 +38,7 @@ from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
-from holdfast.engine.components.capturing import CapturedComponents, capture_components
+from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.policy import CapturePolicy

@@ -16,7 +16,7 @@ from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
-from holdfast.ports.component import Components, NoComponents
+from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.stat_cache import StatCache

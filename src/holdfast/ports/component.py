@@ -173,25 +173,3 @@ class Component(Protocol):
         there is, so a component that keeps nothing does not; one that stops half-way, because of
         an error, must let nothing go."""
         ...
-
-
-class Components(Protocol):
-    """The components that take part in a workspace."""
-
-    def all(self) -> Sequence[Component]:
-        """In their order, those that could be loaded."""
-        ...
-
-    def missing(self) -> Sequence[str]:
-        """Names that the settings ask for and that cannot be loaded, each with the reason."""
-        ...
-
-
-class NoComponents:
-    """Files and nothing else."""
-
-    def all(self) -> Sequence[Component]:
-        return ()
-
-    def missing(self) -> Sequence[str]:
-        return ()

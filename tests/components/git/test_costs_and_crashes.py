@@ -81,6 +81,43 @@ def test_a_workspace_without_git_starts_nothing_and_stores_nothing_for_it(
     assert started(counted) == 0
 
 
+LOADED = """
+import sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+with SessionCheckpointer(Path(sys.argv[1]), "s") as session:
+    session.checkpoint("why")
+print(*sys.modules)
+"""
+
+
+def loaded_by_a_save(place: Path) -> set[str]:
+    child = [sys.executable, "-c", LOADED, str(place)]
+    return set(subprocess.run(child, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.requirement("PF-7", "GT-6")
+def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
+    place = tmp_path / "project"
+    write(place / "code.txt", "x\n")
+    alone = {name for name in loaded_by_a_save(place) if "component" in name}
+    assert alone == {
+        "holdfast.component_makers",
+        "holdfast.components",
+        "holdfast.components.installed",
+        "holdfast.engine.components",
+        "holdfast.engine.components.taking",
+        "holdfast.ports.component_set",
+    }
+    git(place, "init", "-q")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    while "subprocess" in (found := loaded_by_a_save(place)):
+        pass  # until the clock can tell the last change in git from a further one
+    assert "holdfast.components.git.component" in found
+    assert not found & {"holdfast.components.git.capturing", "holdfast.components.git.commands"}
+
+
 @pytest.mark.requirement("GT-1", "SE-12")
 def test_a_commit_alone_makes_another_checkpoint(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")

@@ -1,6 +1,6 @@
 """Taking the state of a repository into a checkpoint.
 
-    look (files only) → same signature as before: nothing to do, no process
+    look (files only; one that finds nothing new has ended before this)
     → index bytes, staged paths (1 process) → keep commits and staged content alive (1 process)
     → look again: unless nothing moved meanwhile, begin again
 
@@ -21,6 +21,7 @@ from holdfast.components.git.durability import sync_recent_objects
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import GITLINK, UnknownIndex, read_index
 from holdfast.components.git.looking import (
+    KEPT_PREFIX,
     Look,
     look,
     read_stash,
@@ -77,13 +78,10 @@ class Capturing:
         self._refs = intended_refs(repository, request.intended)
         self._previous = request.previous if request.intended is None else None
 
-    def run(self, sink: ContentSink) -> Captured | None:
-        """None when nothing has changed since the checkpoint before."""
+    def run(self, sink: ContentSink) -> Captured:
         for _ in range(_TRIES):
             try:
                 before = self._look()
-                if self._is_as_before(before):
-                    return None
                 with opened(self._repository.own(b"index")) as index_fd:
                     taken = self._take(before, index_fd)
                     if self._look().signature == before.signature:
@@ -98,21 +96,6 @@ class Capturing:
 
     def _look(self) -> Look:
         return look(self._repository, now_ns=self._request.now_ns, refs=self._refs)
-
-    def _is_as_before(self, found: Look) -> bool:
-        """What a checkpoint says may come from anywhere; what makes no sense is no match."""
-        previous = self._previous
-        if previous is None or "signature" not in previous.notes:
-            return False
-        try:
-            submodules = [from_text(row[0]) for row in previous.facts["submodules"]]
-            ref = previous.notes.get("ref")
-            kept = None if ref is None else from_text(ref)
-            if kept is not None and not kept.startswith(keeping.PREFIX):
-                return False
-            return bool(stamp(found, submodules, kept) == previous.notes["signature"])
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, BrokenReference):
-            return False
 
     def _take(self, found: Look, index_fd: int | None) -> _Taken:
         head = found.head
@@ -203,12 +186,12 @@ class Capturing:
         known = self._previous.notes if self._previous is not None else {}
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")}
-        ref = keeping.PREFIX + f"{self._request.owner}/{checkpoint}".encode()
+        ref = KEPT_PREFIX + f"{self._request.owner}/{checkpoint}".encode()
         oid = keeping.keep(self._git, ref, head, commits, blobs)
         return {"ref": to_text(ref), "commit": oid, "needs": needs}
 
     def _is_kept(self, ref: object, commit: object) -> bool:
-        if not isinstance(ref, str) or not from_text(ref).startswith(keeping.PREFIX):
+        if not isinstance(ref, str) or not from_text(ref).startswith(KEPT_PREFIX):
             return False
         return read_reference(self._repository, from_text(ref)) == commit
 

@@ -46,9 +46,14 @@ class GitComponent:
         return find_repository(workspace) is not None
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        repository = _required(request.workspace)
+        if request.previous is not None and request.intended is None:
+            from holdfast.components.git.looking import is_as_before
+
+            if is_as_before(repository, request.previous, now_ns=request.now_ns):
+                return None
         from holdfast.components.git.capturing import Capturing
 
-        repository = _required(request.workspace)
         return Capturing(repository, request, self._environment, request.timeout_s).run(sink)
 
     def describe(self, state: ComponentState) -> Sequence[str]:

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
+from holdfast.components.git.looking import KEPT_PREFIX
 from holdfast.components.git.plain_files import read_small
 from holdfast.components.git.references import packed_under
 
-PREFIX = b"refs/holdfast/"
 _NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
 
@@ -79,7 +79,7 @@ def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]
 
 def owned_references(repository: Repository, owner: str) -> list[bytes]:
     """Every reference that this store has made here."""
-    prefix = PREFIX + owner.encode() + b"/"
+    prefix = KEPT_PREFIX + owner.encode() + b"/"
     try:
         loose = [prefix + name for name in os.listdir(repository.shared(prefix))]
     except OSError:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.components.git.finding import Repository, common_directory, linked_directory
-from holdfast.components.git.operation_files import Files, present_paths, read_files
+from holdfast.components.git.operation_files import Files, TooMuch, present_paths, read_files
 from holdfast.components.git.plain_files import TooLarge, read_small
 from holdfast.components.git.references import (
     OID,
@@ -26,9 +26,11 @@ from holdfast.components.git.references import (
     read_head,
     read_reference,
 )
+from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
-from holdfast.domain.paths import to_text
+from holdfast.domain.paths import from_text, to_text
 
+KEPT_PREFIX = b"refs/holdfast/"
 _CLOCK_TICK_NS = 50_000_000
 _LOG_BYTES = 16 << 20
 _LINK_BYTES = 8192
@@ -92,6 +94,23 @@ def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -
     found.signature = digest_of(repr((repository, rows)).encode()).hex()
     found.settled = newest_ns < now_ns - _CLOCK_TICK_NS
     return found
+
+
+def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
+    """Whether everything is as a checkpoint says, for certain. What it says may come from anywhere;
+    what makes no sense is no match, and trouble is for a real capture to tell."""
+    if "signature" not in previous.notes:
+        return False
+    try:
+        submodules = [from_text(row[0]) for row in previous.facts["submodules"]]
+        ref = previous.notes.get("ref")
+        kept = None if ref is None else from_text(ref)
+        if kept is not None and not kept.startswith(KEPT_PREFIX):
+            return False
+        found = look(repository, now_ns=now_ns)
+        return bool(stamp(found, submodules, kept) == previous.notes["signature"])
+    except (LookupError, TypeError, ValueError, AttributeError, OSError, BrokenReference, TooMuch):
+        return False
 
 
 def stamp(found: Look, submodules: Iterable[bytes], kept: bytes | None) -> str:

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -137,6 +136,8 @@ def _is_ours(path: bytes) -> bool:
 
 def put_files(repository: Repository, files: Mapping[bytes, tuple[int, bytes]]) -> None:
     """Let exactly these be there. Called again after a crash it does the rest."""
+    import shutil  # late: no save needs it
+
     present = set(present_paths(repository, os.listdir(repository.git_dir)))
     for path, (mode, data) in files.items():
         place = repository.own(path)

@@ -10,7 +10,8 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import (
@@ -20,10 +21,11 @@ from holdfast.domain.component_states import (
 )
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.ids import CheckpointId
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.taking import NOTHING, CapturedComponents
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
 from holdfast.ports.objects import ObjectWriter
@@ -31,33 +33,21 @@ from holdfast.ports.objects import ObjectWriter
 _LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 4
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedComponents:
-    """The manifest, if there is anything to say, and what went wrong with whom."""
-
-    manifest: Digest | None = None
-    states: tuple[ComponentState, ...] = ()
-
-    @property
-    def troubles(self) -> tuple[str, ...]:
-        return tuple(text for state in self.states for text in state.troubles)
-
-
-def capture_components(
+def capture(
     vault: Vault,
     checkpoint: CheckpointId,
     before: Checkpoint | None,
+    intended: Mapping[str, Intended],
     *,
-    intended: dict[str, Intended] | None = None,
-    beyond_budget: bool = False,
+    beyond_budget: bool,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     chosen = [c for c in vault.components.all() if _applies(c, vault)]
     missing = vault.components.missing()
     if not chosen and not missing:
-        return CapturedComponents()
+        return NOTHING
     known = _known(vault, before)
-    run = _Run(vault, checkpoint, known, intended or {}, beyond_budget=beyond_budget)
+    run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
     try:
         states = [run.capture(component) for component in chosen]
         for text in missing:
@@ -114,7 +104,7 @@ class _Run:
         vault: Vault,
         checkpoint: CheckpointId,
         known: dict[str, ComponentState],
-        intended: dict[str, Intended],
+        intended: Mapping[str, Intended],
         *,
         beyond_budget: bool,
     ) -> None:

@@ -40,6 +40,8 @@ def choose_components(
 ) -> tuple[tuple[str, str], ...]:
     """Name and mode of each; `UsageError` for names and modes that do not exist."""
     modes, include, exclude = _parts(choice)
+    if target.components is None and not (modes or include or exclude):
+        return ()  # nothing has to be loaded to know that
     components = {component.name: component for component in vault.components.all()}
     for name in (*include, *exclude, *modes):
         if name not in components:

@@ -246,7 +246,8 @@ def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
     """What components say about files that are about to change; a preview goes on without."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
-    for component in vault.components.all() if paths else ():
+    anybody = paths and vault.components.any_for(vault.workspace)
+    for component in vault.components.all() if anybody else ():
         try:
             if component.applies(vault.workspace):
                 said += guarded(

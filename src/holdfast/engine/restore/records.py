@@ -12,7 +12,7 @@ from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.engine.components.capturing import CapturedComponents, capture_components
+from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.listing import entry_at
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown

@@ -21,7 +21,6 @@ from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
-from holdfast.engine.components.capturing import CapturedComponents, capture_components
 from holdfast.engine.components.restoring import (
     ComponentRestore,
     ComponentsFailed,
@@ -32,6 +31,7 @@ from holdfast.engine.components.restoring import (
     with_component_steps,
     without_blocked,
 )
+from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.conversation import follow_restore
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved

@@ -1,0 +1,43 @@
+"""The way from a save to components: where there is nothing but files, it costs next to nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # a save of files alone must not pay for it
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.ids import CheckpointId, Digest
+    from holdfast.engine.vault import Vault
+    from holdfast.ports.component import Intended
+
+
+class CapturedComponents(NamedTuple):
+    """The manifest, if there is anything to say, and what went wrong with whom."""
+
+    manifest: Digest | None = None
+    states: tuple[ComponentState, ...] = ()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        return tuple(text for state in self.states for text in state.troubles)
+
+
+NOTHING = CapturedComponents()
+
+
+def capture_components(
+    vault: Vault,
+    checkpoint: CheckpointId,
+    before: Checkpoint | None,
+    *,
+    intended: dict[str, Intended] | None = None,
+    beyond_budget: bool = False,
+) -> CapturedComponents:
+    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on, and
+    `intended` what a restore is about to do."""
+    if not vault.components.any_for(vault.workspace):
+        return NOTHING
+    from holdfast.engine.components.capturing import capture
+
+    return capture(vault, checkpoint, before, intended or {}, beyond_budget=beyond_budget)
