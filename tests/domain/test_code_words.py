@@ -23,6 +23,7 @@ pytestmark = pytest.mark.requirement("SE-8")
         ("__init__", ["init"], []),
         ("--dry-run", ["dry", "run"], ["dryrun"]),
         ("Größe naïve", ["große", "naive"], []),
+        ("e\u0301coleDe\u0301ja\u0300", ["ecole", "deja"], ["ecoledeja"]),
         ("日本語", ["日", "本", "語"], []),
         ("don't", ["don", "t"], []),
         ("", [], []),

@@ -22,7 +22,10 @@ LONGEST_WORD = 64
 
 # Han, kana and the like: no spaces, so each character counts.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_NAME = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W{_UNSPACED}]|-(?=[^\W_]))*")
+_ACCENTS = "\u0300-\u036f"
+_NAME = re.compile(
+    rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W{_UNSPACED}]|[{_ACCENTS}]|-(?=[^\W_]))*"
+)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])|[_-]+")
 
 

@@ -51,25 +51,27 @@ def _found(session: SessionCheckpointer, query: str) -> set[str]:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_damaged_index_is_made_again_and_finds_the_same(
-    workspace: Path, tmp_path: Path, rng: random.Random, encrypted: bool
+    workspace: Path,
+    tmp_path: Path,
+    rng: random.Random,
+    monkeypatch: pytest.MonkeyPatch,
+    encrypted: bool,
 ) -> None:
     if encrypted:
-        os.environ["HOLDFAST_KEY_FILE"] = str(tmp_path / "key")
+        monkeypatch.setenv("HOLDFAST_KEY_FILE", str(tmp_path / "key"))
         make_encrypted(workspace, tmp_path / "key")
-    try:
+    with SessionCheckpointer(workspace, "s") as session:
+        made = _filled(session)
+        path = session.save() / "search.db"
+        assert _found(session, "needle") == made
+    for _ in range(12):
+        sound = path.read_bytes()
+        _damage(path, rng)
         with SessionCheckpointer(workspace, "s") as session:
-            made = _filled(session)
-            path = session.save() / "search.db"
-            assert _found(session, "needle") == made
-        for _ in range(12):
-            sound = path.read_bytes()
-            _damage(path, rng)
-            with SessionCheckpointer(workspace, "s") as session:
-                assert _found(session, "needle") <= made  # a changed word may hide one
-                assert {*session.history(limit=None)}
-                path.write_bytes(sound)
-    finally:
-        os.environ.pop("HOLDFAST_KEY_FILE", None)
+            found = _found(session, "needle")
+            # In a store that is not encrypted, a changed word may hide a hit.
+            assert found == made if encrypted else found <= made
+            path.write_bytes(sound)
 
 
 def _damage(path: Path, rng: random.Random) -> None:

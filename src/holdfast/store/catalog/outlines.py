@@ -21,5 +21,14 @@ OUTLINE = (
 )
 
 
+_TYPES = (
+    *(int, str, str | None, str, int, str, str | None, float, int, int, int),
+    *(str | None, int, int | None, str | None, int),
+)
+"""Damage can also change what a value is; nobody who draws should stumble over that."""
+
+
 def outline_from_row(row: tuple[Any, ...]) -> Outline:
+    if not all(map(isinstance, row, _TYPES)):
+        raise ValueError(f"checkpoint {row[1]!a} has a value of another type")
     return Outline._make((*row[:3], _KINDS[row[3]], *row[4:12], bool(row[12]), *row[13:]))
