@@ -133,6 +133,19 @@ def test_a_name_ranks_above_a_reason_and_the_newer_of_equals_comes_first(
     assert _ids(session.search("login")) == [named, newer, older]
 
 
+def test_a_name_is_found_however_many_newer_texts_say_the_same(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.search.reading.RANKED_AT_MOST", 3)
+    named = session.checkpoint("something else", name="the-loginPage v2")
+    tagged = session.checkpoint("something else", tags=("login page",))
+    for number in range(8):
+        session.checkpoint(f"about the login page and loginPage {number}")
+    for query in ("login", '"login page"', "loginPage", "logi*"):
+        assert set(_ids(session.search(query, limit=5))) >= {named, tagged}, query
+    assert named not in _ids(session.search('"page v3"', limit=3))
+
+
 def test_filters(session: SessionCheckpointer) -> None:
     engine = _engine(session)
     plain = session.checkpoint("plain")

@@ -202,7 +202,9 @@ class SqliteCatalog:
         after: int = 0,
     ) -> Sequence[Operation]:
         chosen = "" if kinds is None else f"AND kind IN ({_marks(kinds)})"
-        query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY sequence"
+        # The plus keeps the database from walking the whole log just to have it in order already.
+        order = "sequence" if kinds is None else "+sequence"
+        query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY {order}"
         values = (kind.value for kind in kinds or ())
         return self._values(operation_from_row, query, session_id, *values, after)
 

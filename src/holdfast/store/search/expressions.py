@@ -20,7 +20,7 @@ PLAIN = "fplain"
 SPOKEN = "fspoken"
 """The mark of every message."""
 
-_BOUNDARY = " \ue000 "
+BOUNDARY = "\ue000"
 """A word that nobody can ask for, between texts that no phrase should join."""
 
 
@@ -45,13 +45,18 @@ def tag_mark(tag: str) -> str:
     return "t" + tag.casefold().encode("utf-8", "surrogatepass").hex()
 
 
+def title_mark(word: str) -> str:
+    """Of a word in the name or a tag: found apart from the many texts that say it too."""
+    return "n" + word
+
+
 def state_mark(state: State) -> str:
     return "f" + state.value
 
 
 def joined(texts: Iterable[Sequence[str]]) -> str:
     """Texts, each given as its words, as one text for the index."""
-    return _BOUNDARY.join(" ".join(words) for words in texts)
+    return f" {BOUNDARY} ".join(" ".join(words) for words in texts)
 
 
 class ExpressionWriter:
@@ -64,13 +69,20 @@ class ExpressionWriter:
     def written(self) -> Expression:
         return Expression(" AND ".join(self._clauses), tuple(self._terms))
 
-    def want(self, term: Term, number: int, columns: str | None = None) -> None:
-        """`columns`: only there; without, everywhere but among the marks."""
-        place = f"{{{columns}}} : " if columns else f"- {SCOPE} : "
-        ways = [place + self._phrase(" ".join(term.words), number, prefix=term.prefix)]
-        if term.whole is not None and columns is None:
+    def want(self, term: Term, number: int) -> None:
+        """Anywhere but among the marks."""
+        words = self._phrase(" ".join(term.words), number, prefix=term.prefix)
+        ways = [f"- {SCOPE} : {words}"]
+        if term.whole is not None:
             ways.append(f"{WHOLE} : " + self._phrase(term.whole, number, prefix=term.prefix))
         self._clauses.append(f"({' OR '.join(ways)})")
+
+    def want_in_title(self, term: Term, number: int) -> None:
+        """Only in the name or a tag, by their marks."""
+        ways = [self._phrase(" ".join(map(title_mark, term.words)), number, prefix=term.prefix)]
+        if term.whole is not None:
+            ways.append(self._phrase(title_mark(term.whole), number, prefix=term.prefix))
+        self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
 
     def among(self, column: str, terms: Sequence[Term]) -> None:
         if terms:
@@ -89,12 +101,15 @@ class ExpressionWriter:
 
 
 def about_checkpoints(
-    query: SearchQuery, sessions: Sequence[int] | None, columns: str | None = None
+    query: SearchQuery, sessions: Sequence[int] | None, *, titles: bool = False
 ) -> Expression:
-    """For the index of checkpoints; `columns`: where terms have to stand."""
+    """For the index of checkpoints; `titles`: terms have to stand in the name or a tag."""
     writer = ExpressionWriter()
     for number, term in enumerate(query.terms):
-        writer.want(term, number, columns)
+        if titles:
+            writer.want_in_title(term, number)
+        else:
+            writer.want(term, number)
     writer.among("paths", query.paths)
     writer.among("name", query.names)
     writer.marked((kind_mark(kind), False) for kind in query.kinds)

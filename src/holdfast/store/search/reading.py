@@ -102,7 +102,8 @@ def _candidates(question: _Question, sessions: Sequence[int] | None) -> Iterator
         yield from newest
         if query.terms and len(newest) == question.most:
             # A name is worth finding however old it is.
-            yield from question.ask(about_checkpoints(query, sessions, "name tags"), *ask)
+            titles = about_checkpoints(query, sessions, titles=True)
+            yield from question.ask(titles, *ask, mark_weight=WEIGHTS["name"])
     if not query.about_checkpoints and (query.terms or State.MESSAGE in query.states):
         yield from question.ask(about_messages(query, sessions), _MESSAGES, "said", MESSAGE_COLUMNS)
 
@@ -118,7 +119,12 @@ class _Question:
     most: int
 
     def ask(
-        self, expression: Expression, statement: str, place: str, fields: Mapping[str, Field]
+        self,
+        expression: Expression,
+        statement: str,
+        place: str,
+        fields: Mapping[str, Field],
+        mark_weight: float = 0.0,
     ) -> Iterator[_Candidate]:
         after = -_LAST if self.query.after_ns is None else self.query.after_ns
         before = _LAST if self.query.before_ns is None else self.query.before_ns
@@ -126,7 +132,8 @@ class _Question:
         columns = [*fields, WHOLE, SCOPE]
         # A name that stands whole may be one of a path.
         told = [fields.get(column, Field.PATH) for column in columns]
-        self.scorer.about(expression, [WEIGHTS[column] for column in columns], self.rarities)
+        weights = [WEIGHTS.get(column, mark_weight) for column in columns]
+        self.scorer.about(expression, weights, self.rarities)
         values = (expression.text, first, last, after, before, self.most)
         for sequence, session, at_ns, key, position, worth in _rows(self.db, statement, *values):
             where = frozenset(told[column] for column in columns_in(worth))

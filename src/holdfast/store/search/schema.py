@@ -39,7 +39,6 @@ WEIGHTS = {
     "content": 2.0,
     "tools": 2.0,
     "paths": 2.0,
-    SCOPE: 0.0,
 }
 
 _OPTIONS = (

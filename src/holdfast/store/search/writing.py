@@ -15,6 +15,7 @@ from holdfast.domain.search_highlights import LONGEST_TEXT
 from holdfast.domain.search_hits import Field
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, MessageText
 from holdfast.store.search.expressions import (
+    BOUNDARY,
     PLAIN,
     SPOKEN,
     joined,
@@ -22,6 +23,7 @@ from holdfast.store.search.expressions import (
     session_mark,
     state_mark,
     tag_mark,
+    title_mark,
 )
 from holdfast.store.search.schema import (
     BLOCK_BITS,
@@ -108,6 +110,11 @@ def _add_checkpoint(db: apsw.Connection, text: CheckpointText, session: int) -> 
     marks += [state_mark(state) for state in text.states]
     if text.kind not in RECORD_KINDS:
         marks.append(PLAIN)
+    for title in (*text.texts.get(Field.NAME, ()), *text.texts.get(Field.TAG, ())):
+        marks.append(BOUNDARY)
+        for name in names(title):
+            marks += [title_mark(word.text) for word in name.words]
+        marks += [title_mark(name.whole[:LONGEST_WORD]) for name in names(title) if name.whole]
     db.execute(_INSERT_MOMENT, _columns(text.sequence, CHECKPOINT_COLUMNS, text.texts, marks))
 
 
