@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 
+from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import MOST_CONTENTS, ComponentState, StoredContent
 from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text
 from holdfast.domain.sizes import size_words
 from holdfast.engine.content import read_content
+from holdfast.engine.former_pieces import FormerPieces
 from holdfast.engine.scan.file_capture import store_content
 from holdfast.ports.component import ComponentProblem
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
@@ -50,12 +53,22 @@ class StoreSink:
         known = self._previous.content(name) if self._previous is not None else None
         similar_to = known.digest if known is not None and known.chunks is None else None
         blocks = self._measured(_in_blocks(pieces))
-        captured = store_content(_Adding(self), blocks, similar_to=similar_to)
+        captured = store_content(
+            _Adding(self), blocks, similar_to=similar_to, former=self._former(known)
+        )
         self._contents[name] = StoredContent(name, captured.digest, captured.chunks, captured.size)
 
     @property
     def contents(self) -> tuple[StoredContent, ...]:
         return tuple(sorted(self._contents.values(), key=lambda content: content.name))
+
+    def _former(self, before: StoredContent | None) -> FormerPieces | None:
+        if before is None or before.chunks is None:
+            return None
+        try:
+            return FormerPieces(decode_chunk_list(self._objects.read(before.chunks)))
+        except StoreDamaged:
+            return None  # stored whole, then
 
     def _measured(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:

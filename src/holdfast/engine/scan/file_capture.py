@@ -30,6 +30,7 @@ _SECTOR_BYTES = 512
 T = TypeVar("T")
 
 if TYPE_CHECKING:
+    from holdfast.engine.former_pieces import FormerPieces
     from holdfast.engine.scan.scan_meter import ScanMeter
 
 
@@ -88,21 +89,28 @@ class FileCapture:
 
 
 def store_content(
-    writer: ObjectWriter, blocks: Iterable[bytes], *, similar_to: Digest | None = None
+    writer: ObjectWriter,
+    blocks: Iterable[bytes],
+    *,
+    similar_to: Digest | None = None,
+    former: FormerPieces | None = None,
 ) -> CapturedContent:
-    """The same for content that comes from somewhere else than a file."""
+    """The same for content that comes from somewhere else than a file; `former` are the pieces
+    of its earlier version, if that was large as well."""
     coming = iter(blocks)
     begin = b""
     for block in coming:
         begin += block
         if len(begin) > CHUNK_ABOVE_BYTES:
-            return _store_in_pieces(writer, chain([begin], coming))
+            return _store_in_pieces(writer, chain([begin], coming), former)
     digest = digest_of(begin)
     writer.add(digest, begin, similar_to=similar_to)
     return CapturedContent(digest, None, len(begin))
 
 
-def _store_in_pieces(writer: ObjectWriter, blocks: Iterable[bytes]) -> CapturedContent:
+def _store_in_pieces(
+    writer: ObjectWriter, blocks: Iterable[bytes], former: FormerPieces | None = None
+) -> CapturedContent:
     from pyfastcdc import FastCDC  # imported late: only large files need it
 
     cutter = FastCDC(
@@ -124,9 +132,10 @@ def _store_in_pieces(writer: ObjectWriter, blocks: Iterable[bytes]) -> CapturedC
         # The last cut is only a border when the content ends there.
         pending = cuts.pop() if block else b""
         for data in cuts:
-            digest = digest_of(data)
-            writer.add(digest, data)
-            pieces.append(Piece(len(data), digest))
+            piece = Piece(len(data), digest_of(data))
+            similar_to = None if former is None else former.counterpart(piece)
+            writer.add(piece.digest, data, similar_to=similar_to)
+            pieces.append(piece)
     encoded = encode_chunk_list(pieces)
     list_digest = digest_of(encoded)
     writer.add(list_digest, encoded)

@@ -29,6 +29,9 @@ _SHORT_CHAIN = 6
 _WORTH_REMEMBERING_BYTES = 256 << 10
 """The next version of an edited file or directory is stored against this one: keep it at hand."""
 
+_MOST_SUCCESSOR_BYTES = 8 << 20
+"""One batch may have more of them than fit into memory."""
+
 _PREPARE_AT_OBJECTS = 20_000
 """What a writer holds in memory goes to the index in batches of this many."""
 
@@ -53,6 +56,7 @@ class LocalObjectWriter:
         self._small_bytes = 0
         self._objects = 0
         self._successors: dict[Digest, bytes] = {}
+        self._successor_bytes = 0
         self._stored_bytes = 0
         self._deduplicated_bytes = 0
         with store.lock:
@@ -73,8 +77,15 @@ class LocalObjectWriter:
             base = self._base(similar_to, data) if similar_to is not None else None
             self._append(_record(digest, data, base), (digest,))
             if similar_to is not None and len(data) <= _WORTH_REMEMBERING_BYTES:
-                self._successors[digest] = data
+                self._note_successor(digest, data)
             return True
+
+    def _note_successor(self, digest: Digest, data: bytes) -> None:
+        self._successors[digest] = data
+        self._successor_bytes += len(data)
+        while self._successor_bytes > _MOST_SUCCESSOR_BYTES:  # the oldest: a dict keeps its order
+            oldest = next(iter(self._successors))
+            self._successor_bytes -= len(self._successors.pop(oldest))
 
     def _store_small(self) -> None:
         """Small objects that wait go into one record."""
