@@ -28,12 +28,14 @@ def server() -> Iterator[PostgresServer]:
 class Database:
     """A database of its own, and the component that is configured for it."""
 
-    def __init__(self, server: PostgresServer, name: str, workspace: Path) -> None:
+    def __init__(
+        self, server: PostgresServer, name: str, workspace: Path, *, options: str = ""
+    ) -> None:
         self.server = server
         self.name = name
         self.workspace = workspace
         self.kept: dict[int, Contents] = {}
-        server.run("postgres", f'CREATE DATABASE "{name}"')
+        server.run("postgres", f'CREATE DATABASE "{name}" {options}')
         self.run = self.use(server.url(name))
 
     def use(self, url: str, **more: str) -> ComponentRun:

@@ -49,6 +49,10 @@ _NEW_SCHEMA = re.compile(
     rb"^(-- Name: [^\n]*; Type: SCHEMA; Schema: -; Owner: [^\n]*\n--\n\nCREATE SCHEMA )",
     re.MULTILINE,
 )
+_EXTENSION_COMMENT = re.compile(
+    rb"^-- Name: EXTENSION [^\n]*; Type: COMMENT; [^\n]*\n--\n\nCOMMENT ON EXTENSION [^\n]*;\n",
+    re.MULTILINE,
+)
 _SCHEMA = "schema"
 _MANY = 200
 
@@ -143,8 +147,9 @@ class DatabaseRestore:
         after = read_part(contents, self._parts, AFTER)
         sequences = read_sequences(contents, self._parts)
         drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
-        # A schema that an extension lives in is still there.
+        # Extensions are still there, with the schema that they live in, and may be somebody else's.
         before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
+        before = _EXTENSION_COMMENT.sub(b"--\n", before)
         talk.execute_script("making the schema", before)
         for table, _ in tables:
             doing = f"loading {table.qualified}"

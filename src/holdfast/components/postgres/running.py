@@ -109,6 +109,7 @@ def tool_environment(
     return kept | {
         "LC_ALL": "C",
         "PGAPPNAME": "holdfast",
+        "PGCLIENTENCODING": "UTF8",
         "PGCONNECT_TIMEOUT": str(connecting_s),
         **address.variables,
     }

@@ -35,10 +35,10 @@ class Parts:
     key: str
 
     def named(self, part: str) -> str:
-        return f"{quote(self.key)}/{part}"
+        return f"{_plain(self.key, '/')}/{part}"
 
     def rows(self, table: Table) -> str:
-        return self.named(f"rows/{quote(table.schema, safe='')}/{quote(table.name, safe='')}")
+        return self.named(f"rows/{_plain(table.schema)}/{_plain(table.name)}")
 
     def of(self, state: ComponentState | None) -> dict[str, StoredContent]:
         """Everything that a state has of this database, by name."""
@@ -158,6 +158,11 @@ def read_part(contents: ContentSource, parts: Parts, part: str) -> bytes:
     except KeyError:
         raise ComponentProblem(f"the checkpoint has lost a part of {parts.key}: {part}") from None
     return bytes(data)
+
+
+def _plain(name: str, safe: str = "") -> str:
+    """A name as part of a content's name, even one of a server that knows no encoding."""
+    return quote(name, safe=safe, errors="surrogateescape")
 
 
 def _name(value: Any) -> str:
