@@ -7,11 +7,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.component_makers import components_of
+from holdfast.component_makers import with_parts
 from holdfast.domain.errors import (
     InvalidSetting,
     NoSpace,
@@ -146,8 +145,7 @@ def open_workspace(
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
-        components = components_of(settings, environment, store)
-        vault = replace(_vault(directory, fs, store, clock, settings), components=components)
+        vault = with_parts(_vault(directory, fs, store, clock, settings), environment, store)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
         return OpenWorkspace(engine, store, origins, recovered=recovered)

@@ -6,6 +6,7 @@ A sign is what the component itself would say, found out without loading it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.components.installed import InstalledComponents
@@ -13,8 +14,22 @@ from holdfast.domain.sessions import SessionStatus
 
 if TYPE_CHECKING:
     from holdfast.domain.settings import Settings
+    from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
+    from holdfast.ports.repository import WorkRepository
     from holdfast.store.local_store import LocalStore
+
+
+def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
+    """The vault with components, and with the way to the repository of its workspace."""
+
+    def repository() -> WorkRepository:
+        from holdfast.components.git.work import GitWork
+
+        return GitWork(environment)
+
+    components = components_of(vault.settings, environment, store)
+    return replace(vault, components=components, open_repository=repository)
 
 
 def components_of(

@@ -26,6 +26,8 @@ class OperationKind(StrEnum):
     PRUNE = "prune"
     IMPORT = "import"
     PURGE = "purge"
+    ACCEPT = "accept"
+    """A commit of git was made of checkpoints up to this one; its note is the commit."""
     REPAIR = "repair"
     """Stands for an entry that damage took from the log."""
     LOST = "lost"

@@ -138,6 +138,14 @@ def _retention(value: Any) -> Any:
     return parse_rules(value)
 
 
+def _template(value: Any) -> str:
+    from holdfast.domain.commit_messages import require_template  # late: few set this
+
+    if not isinstance(value, str):
+        raise ValueError("expects a text")
+    return require_template(value)
+
+
 def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
     return field(default=default, metadata={"check": check, "help": help_text})
 
@@ -236,6 +244,12 @@ class Settings:
         _agent_state,
         "files that belong to agents: names of agents, and patterns; not taken from a project",
     )
+    accept_template: str = _setting(
+        "{subject}\n\n{reasons}",
+        _template,
+        "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
+        "{session}",
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
@@ -283,6 +297,7 @@ _EXAMPLES = {
     "watch": '"on" or "off" or "paranoid"',
     "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
+    "accept_template": '"{subject}\\n\\n{reasons}"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

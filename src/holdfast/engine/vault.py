@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import WorkspaceRefused
+from holdfast.domain.errors import Refused, WorkspaceRefused
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import Settings
 from holdfast.domain.trees import Tree, decode_tree
@@ -23,10 +23,15 @@ from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
 
 if TYPE_CHECKING:
+    from holdfast.ports.repository import WorkRepository
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _no_repository() -> WorkRepository:
+    raise Refused("git takes no part here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Vault:
     settings: Settings
     progress: ProgressRelay = field(default_factory=ProgressRelay)
     components: Components = field(default_factory=NoComponents)
+    open_repository: Callable[[], WorkRepository] = _no_repository
 
     @property
     def story(self) -> Story:

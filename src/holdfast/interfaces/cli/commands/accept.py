@@ -1,0 +1,190 @@
+"""`holdfast accept [RANGE]`: make the work of a range of checkpoints one commit of git."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.domain.commits import AcceptOutcome
+    from holdfast.engine.accept import AcceptRange
+    from holdfast.interfaces.cli.terminal import Terminal
+
+_SHOWN = 50
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = (
+        "holdfast accept [RANGE] [-m MESSAGE] [--edit] [--dry-run] [--yes]\n"
+        '       [--co-author "NAME <MAIL>"]'
+    )
+    parser.description = """\
+Make one commit, on the branch that is checked out, of everything that a range of checkpoints
+changed. RANGE is A..B (what B has and A had not), A.. (up to HEAD), ..B (everything in B), or B
+alone; without it, from what was accepted or approved last, or from the first checkpoint, to HEAD.
+On a branch without a commit it is everything that HEAD holds.
+
+The message is composed from the reasons of the checkpoints; -m replaces it, --edit opens your
+editor on it, and the setting accept_template arranges it. Author, signature and hooks are those of
+git commit. Only paths that git tracks or would track are committed; the others are listed.
+
+Files are not touched. What you have staged stays staged and is not committed; where it clashes with
+the checkpoint, or a merge or rebase is under way, or HEAD is detached, it is refused. The preview
+is shown first, and on a terminal you are asked. To take the commit back: git reset --soft HEAD~1"""
+    parser.epilog = """\
+examples:
+  $ holdfast accept --dry-run
+  $ holdfast accept -m "Add a login page" --co-author "Ada <ada@example.org>"
+  $ holdfast accept before-refactor..HEAD --edit"""
+    parser.add_argument("words", nargs="*", metavar="RANGE", help="the checkpoints: A..B")
+    parser.add_argument("-m", "--message", metavar="MESSAGE", help="the message of the commit")
+    parser.add_argument("--edit", action="store_true", help="edit the message first")
+    parser.add_argument(
+        "--co-author",
+        dest="co_authors",
+        action="append",
+        default=[],
+        metavar="WHO",
+        help="add a Co-authored-by line; may be given several times",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be committed, and do nothing"
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.ports.repository import CommitWish
+    from holdfast.session_parts.accepting import carry_out, prepare, previewed
+
+    words = invocation.at_most(1, "a range")
+    options = invocation.options
+    with invocation.open() as opened:
+        acceptance = prepare(
+            opened,
+            invocation.session(opened),
+            words[0] if words else None,
+            message=options.message,
+            co_authors=options.co_authors,
+        )
+        if options.dry_run:
+            with invocation.busy("looking", opened):
+                outcome = previewed(opened, acceptance)
+            _report(invocation, acceptance.range, outcome)
+            return 0
+        wish = CommitWish(acceptance.message, edit=options.edit)
+        shown = False
+        if _asks(invocation):
+            outcome = previewed(opened, acceptance)
+            outcome.plan.require_clear()
+            _ask(invocation, acceptance.range, outcome)
+            head = outcome.plan.head
+            wish = CommitWish(wish.message, wish.edit, checked=True, expected_head=head)
+            shown = True
+        if options.edit:
+            outcome = carry_out(opened, acceptance, wish)
+        else:
+            with invocation.busy("committing", opened):
+                outcome = carry_out(opened, acceptance, wish)
+    _report(invocation, acceptance.range, outcome, shown=shown)
+    return 0
+
+
+def _asks(invocation: Invocation) -> bool:
+    from holdfast.interfaces.cli.confirmation import can_ask
+
+    return not invocation.options.yes and not invocation.json and can_ask(invocation)
+
+
+def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
+    from holdfast.interfaces.cli.confirmation import require_confirmation
+
+    aside = invocation.terminal.aside()
+    _show_plan(aside, chosen, outcome)
+    for warning in outcome.warnings:
+        aside.warn(warning)
+    require_confirmation(invocation, "a commit", "Commit?", hint="go ahead with --yes")
+
+
+def _report(
+    invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome, *, shown: bool = False
+) -> None:
+    if invocation.json:
+        invocation.emit(_as_json(chosen, outcome) | {"elapsed_ms": invocation.elapsed_ms})
+        return
+    from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
+    from holdfast.interfaces.cli.wording import count, first_line
+
+    terminal = invocation.terminal
+    if outcome.commit is None:
+        _show_plan(terminal, chosen, outcome)
+    else:
+        mark = terminal.paint("✓", GREEN)
+        files = count(len(outcome.plan.paths), "file")
+        subject = visible(first_line(outcome.message))
+        terminal.line(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
+        if not shown:
+            _show_left_out(terminal, outcome)
+        terminal.line(terminal.paint(f"  take it back: {outcome.undo}", DIM))
+    if not shown:
+        for warning in outcome.warnings:
+            terminal.warn(warning)
+    if outcome.commit is None:
+        terminal.line("Nothing was changed (dry run).")
+
+
+def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
+    from holdfast.interfaces.cli.terminal import visible, visible_bytes
+    from holdfast.interfaces.cli.wording import count
+
+    plan = outcome.plan
+    branch = visible_bytes((plan.branch or b"HEAD").removeprefix(b"refs/heads/"))
+    what = count(len(chosen.checkpoints), "checkpoint")
+    terminal.line(f"{what} would become one commit on {branch}:")
+    for path in plan.paths[:_SHOWN]:
+        terminal.line(f"  {path.status}  {visible_bytes(path.path)}")
+    if len(plan.paths) > _SHOWN:
+        terminal.line(f"  and {len(plan.paths) - _SHOWN:,} more")
+    terminal.line("with this message:")
+    for line in outcome.message.rstrip("\n").split("\n"):
+        terminal.line(f"  {visible(line)}".rstrip())
+    _show_left_out(terminal, outcome)
+    for obstacle in plan.obstacles:
+        terminal.line(f"In the way: {visible(obstacle.reason)}; {visible(obstacle.way_out)}")
+
+
+def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
+    from holdfast.interfaces.cli.terminal import visible_bytes
+
+    left_out = outcome.plan.left_out
+    if left_out:
+        terminal.line("not part of it:")
+    for path in left_out[:_SHOWN]:
+        terminal.line(f"  {visible_bytes(path.path)}  {path.reason.value}")
+    if len(left_out) > _SHOWN:
+        terminal.line(f"  and {len(left_out) - _SHOWN:,} more")
+
+
+def _as_json(chosen: AcceptRange, outcome: AcceptOutcome) -> dict[str, Any]:
+    from holdfast.domain.paths import to_text
+
+    plan = outcome.plan
+    return {
+        "commit": outcome.commit,
+        "branch": None
+        if plan.branch is None
+        else to_text(plan.branch.removeprefix(b"refs/heads/")),
+        "parent": plan.head,
+        "message": outcome.message,
+        "from": None if chosen.start is None else chosen.start.id,
+        "to": chosen.end.id,
+        "checkpoints": [checkpoint.id for checkpoint in chosen.checkpoints],
+        "files": [{"path": to_text(p.path), "status": p.status} for p in plan.paths],
+        "left_out": [{"path": to_text(p.path), "reason": p.reason.value} for p in plan.left_out],
+        "obstacles": [{"reason": o.reason, "hint": o.way_out} for o in plan.obstacles],
+        "warnings": list(outcome.warnings),
+        "undo": outcome.undo,
+        "dry_run": outcome.commit is None,
+    }

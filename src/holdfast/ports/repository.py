@@ -1,0 +1,75 @@
+"""The git repository of a workspace as a place to hand work over to: commits, and a mirror.
+
+The engine decides what is handed over and reads the content; an adapter knows git. Nothing here
+ever changes a file of the workspace, talks to a remote, or moves a branch that was not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from holdfast.domain.entries import FileEntry, SymlinkEntry
+
+if TYPE_CHECKING:
+    from holdfast.domain.commits import AcceptOutcome, AcceptPlan
+
+Content: TypeAlias = FileEntry | SymlinkEntry
+"""What git can hold: it knows no directories."""
+
+ContentReader: TypeAlias = Callable[[FileEntry], Iterator[bytes]]
+"""The bytes of a file in a checkpoint, piece by piece and proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """A path of the workspace and what it shall hold; None for nothing."""
+
+    path: bytes
+    content: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Changes that shall become one commit. `rules` are the ignore and attribute files that apply
+    to them, as the checkpoint has them; `seen_commit` is what HEAD stood on when it was taken, if
+    that is known; `accepted` are commits that were made of what it grew from."""
+
+    workspace: Path
+    changes: Sequence[PathChange]
+    rules: Sequence[PathChange]
+    read: ContentReader
+    seen_commit: str | None = None
+    accepted: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitWish:
+    """How the commit shall be made. With `edit` the user's editor is opened on the message, on the
+    terminal of this process. `expected_head` is what a preview saw (`plan.head`); with `checked`
+    a commit is made only if it is still so."""
+
+    message: str
+    edit: bool = False
+    checked: bool = False
+    expected_head: str | None = None
+
+
+class WorkRepository(Protocol):
+    """The repository that a workspace belongs to."""
+
+    def is_unborn(self, workspace: Path) -> bool:
+        """Whether the present branch has no commit yet; `Refused` when there is no repository."""
+        ...
+
+    def plan_commit(self, work: HandOver) -> AcceptPlan:
+        """What a commit would hold, and what is in its way; nothing is written anywhere that
+        anybody else can see."""
+        ...
+
+    def commit(self, work: HandOver, wish: CommitWish) -> AcceptOutcome:
+        """Make the commit on the present branch, with the user's hooks, identity and signature;
+        `Refused` when something is in its way. The index then agrees with it in those paths."""
+        ...

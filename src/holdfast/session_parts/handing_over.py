@@ -1,0 +1,44 @@
+"""Handing work of a session over to git, as the library offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.commits import AcceptOutcome
+    from holdfast.domain.ids import SessionId
+
+
+class HandingOver:
+    """Part of `SessionCheckpointer`."""
+
+    _open: OpenWorkspace
+    _id: SessionId
+
+    def accept(
+        self,
+        checkpoints: str | None = None,
+        *,
+        message: str | None = None,
+        co_authors: Sequence[str] = (),
+        edit: bool = False,
+        dry_run: bool = False,
+    ) -> AcceptOutcome:
+        """Squash a range of checkpoints, `A..B`, into one commit on the present branch.
+
+        Without a range: from what was accepted or approved last, or the first checkpoint, to HEAD.
+        The message is composed from the intents unless there is one. With `dry_run` nothing is
+        changed, and the outcome has no commit. `Refused`, with the way out, when something is in
+        the way.
+        """
+        from holdfast.ports.repository import CommitWish
+        from holdfast.session_parts.accepting import carry_out, prepare, previewed
+
+        acceptance = prepare(
+            self._open, self._id, checkpoints, message=message, co_authors=co_authors
+        )
+        if dry_run:
+            return previewed(self._open, acceptance)
+        return carry_out(self._open, acceptance, CommitWish(acceptance.message, edit=edit))
