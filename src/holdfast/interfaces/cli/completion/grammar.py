@@ -41,6 +41,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "REF": (Kind.CHECKPOINT,),
     "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
     "REF TEXT": (Kind.CHECKPOINT,),
+    "RANGE": (Kind.CHECKPOINT,),
     "REASON COMMAND": (),
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),
     "ACTION": (Kind.ACTION, Kind.SETTING),
