@@ -321,15 +321,6 @@ def start_session(
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SessionCheckpointer:
     """Begin a session with a checkpoint of how things are, or resume one that was cut off."""
-    from holdfast.engine.sessions import start
-    from holdfast.store.system import RandomIds
-
-    session = SessionCheckpointer(
-        workspace, session_id or f"session-{RandomIds.new_id()[:10]}", file_filter
+    return SessionCheckpointer.start(
+        workspace, session_id, title=title, agent=agent, file_filter=file_filter
     )
-    try:
-        start(session._engine, session._id, title=title, agent=agent)
-    except BaseException:
-        session.close()
-        raise
-    return session
