@@ -169,6 +169,12 @@ class Settings:
     lock_timeout: float = _setting(
         30.0, _seconds, "seconds to wait for another process that uses the store"
     )
+    wait_for_edits: float = _setting(
+        5.0,
+        _seconds,
+        "seconds that a checkpoint waits for an edit or tool call of somebody else; then it is "
+        "made and marked partial",
+    )
     setuid: str = _setting(
         "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
     )
@@ -276,6 +282,7 @@ _EXAMPLES = {
     "max_file_size": '"250 MB"',
     "budget": '"10 GB"',
     "lock_timeout": "30",
+    "wait_for_edits": "5",
     "setuid": '"restore" or "drop"',
     "max_manual_checkpoints": "50 or 0 for no limit",
     "max_automatic_per_hour": "30 or 0 for no limit",

@@ -1,13 +1,10 @@
 """All use cases on one workspace, each with the lock held and unfinished work put right first.
-
-What only some use cases need is imported by them: a save must start quickly.
-"""
+What only some of them need is imported by them: a save must start quickly."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +16,7 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.restore.unfinished import needs_recovery
+from holdfast.engine.running import settled
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
@@ -73,7 +71,7 @@ class Engine:
 
     def finish_watching(self) -> None:
         """Leave to others what scans under watch have kept to themselves."""
-        with contextlib.suppress(Busy), self.vault.access.exclusive(wait=False):
+        with suppress(Busy), self.vault.access.exclusive(wait=False):
             self._scanner.flush()
 
     def recover(self) -> None:
@@ -88,7 +86,7 @@ class Engine:
                 return False
         except OSError as error:
             raise workspace_trouble(self.vault.workspace, error) from error
-        with contextlib.suppress(Busy), self.vault.access.exclusive(wait=False):
+        with suppress(Busy), self.vault.access.exclusive(wait=False):
             self.recover()
             return True
         return False
@@ -102,7 +100,7 @@ class Engine:
         position: Position = NOWHERE,
         reuse: bool = False,
     ) -> SaveOutcome:
-        with self.exclusive():
+        with settled(self.vault) as unsettled, self.exclusive():
             return save(
                 self.vault,
                 self._scanner,
@@ -111,6 +109,7 @@ class Engine:
                 kind=kind,
                 position=position,
                 reuse=reuse,
+                unsettled=unsettled,
                 file_filter=self._file_filter,
             )
 

@@ -80,10 +80,11 @@ def save(
     kind: Kind = Kind.MANUAL,
     position: Position = NOWHERE,
     reuse: bool = False,
+    unsettled: tuple[Skipped, ...] = (),
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SaveOutcome:
-    """With `reuse`, and for every automatic trigger, a checkpoint of the same tree that was made
-    within the last minute serves as well (SE-12)."""
+    """`unsettled` is what others are in the middle of. With `reuse`, and for every automatic
+    trigger, a checkpoint of the same tree from within the last minute serves as well (SE-12)."""
     with vault.access.exclusive():
         session = require_open_session(vault, session_id)
         name = intent.checkpoint_name
@@ -93,6 +94,10 @@ def save(
             )
         replaced = require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
+        if unsettled:
+            from holdfast.engine.running import with_unsettled
+
+            saved = with_unsettled(vault, saved, unsettled)
         head = session.head if session is not None else None
         identifier = CheckpointId(vault.ids.new_id())
         at_head = _parent(vault, session_id, head)

@@ -123,8 +123,9 @@ def _nothing_to_do(
 ) -> bool:
     """Whether the workspace is as it should be and HEAD says so already: then a record would only
     clutter the history. What changes the list of undos and redos is recorded always: these
-    themselves, and a restore that ends what could be redone."""
-    if plan.steps or request.kind is not OperationKind.RESTORE:
+    themselves, and a restore that ends what could be redone; so is one that somebody gave a reason
+    for."""
+    if plan.steps or request.kind is not OperationKind.RESTORE or request.note is not None:
         return False
     if any(step.actions or step.blocked for step in plan.components):
         return False

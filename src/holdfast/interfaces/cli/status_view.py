@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import SessionId, short
+from holdfast.domain.paths import to_text
 from holdfast.domain.rounds import Round, RoundStatus
 from holdfast.domain.timeline_data import round_as_data
 from holdfast.interfaces.cli import json_output
@@ -35,6 +36,7 @@ from holdfast.interfaces.cli.terminal import (
 from holdfast.interfaces.cli.wording import count, iso, percent, size
 
 if TYPE_CHECKING:
+    from holdfast.domain.activities import Activity
     from holdfast.engine.approval import ApprovalStatus
     from holdfast.interfaces.hooks.problems import Problem
 
@@ -67,6 +69,7 @@ class Status:
     rounds: Sequence[Round] = ()
     watch: dict[str, Any] | None = None
     unprotected: Sequence[Problem] = ()
+    cut_off: Sequence[Activity] = ()
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -101,6 +104,16 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
             }
             for problem in status.unprotected
         ],
+        "cut_off": [
+            {
+                "number": one.number,
+                "kind": one.kind.value,
+                "reason": one.reason,
+                "checkpoint": one.checkpoint,
+                "paths": [to_text(path) for path in one.paths],
+            }
+            for one in status.cut_off
+        ],
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
@@ -122,6 +135,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
     _show_unprotected(terminal, status)
+    _show_cut_off(terminal, status)
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
     _fact(terminal, "left out", (words or "nothing") + how)
@@ -129,6 +143,17 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         _fact(terminal, "watch", _watch_words(terminal, status.watch))
     if listed:
         list_skipped(terminal, status.skipped)
+
+
+def _show_cut_off(terminal: Terminal, status: Status) -> None:
+    """What a process that is gone was in the middle of, and the two ways to go on."""
+    for one in status.cut_off:
+        what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
+        _fact(terminal, "cut off", terminal.paint(what, YELLOW))
+        paths = "".join(f" {terminal.path(path)}" for path in one.paths)
+        terminal.line(f"  put it back: holdfast restore {short(one.checkpoint)}{paths}")
+    if status.cut_off:
+        terminal.line("  or leave it as it is: holdfast attempt --keep")
 
 
 def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:

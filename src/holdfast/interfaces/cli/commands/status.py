@@ -36,6 +36,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
+    from holdfast.engine.attempts import cut_off
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
     with invocation.open() as opened:
@@ -61,6 +62,7 @@ def run(invocation: Invocation) -> int:
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
             unprotected=_unprotected(invocation, opened),
+            cut_off=cut_off(engine.vault, session) if session else (),
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))

@@ -1,0 +1,283 @@
+"""Guarding an edit of a few files: kept as they are first, put back when the edit fails.
+
+    start:     read just those files → objects → HEAD with them in it, as a safety checkpoint
+    finalize:  the difference to what is there now, compressed, with the place in the conversation
+    abort:     a restore of just those paths to that safety checkpoint
+
+Guarantees: starting costs the files, not the workspace; before a file is changed, what it was is
+durable. Putting back is a restore with all of its safety: what the edit left is saved first, undo
+brings it back, and a file that the edit made is removed only when the store has it. An edit whose
+process dies stays open, protected from cleanup, until somebody decides about it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from dataclasses import replace
+from os import fsencode
+from os.path import lexists
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
+from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.ids import CheckpointId, SessionId, short
+from holdfast.domain.intent import SnapshotIntent, make_intent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import basename, from_text, parent, to_text
+from holdfast.engine.conversation import require_room
+from holdfast.engine.listing import entry_at
+from holdfast.engine.place_in_conversation import placed
+from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.planning import loader_for, require_paths
+from holdfast.engine.running import settled
+from holdfast.engine.save import NOWHERE
+from holdfast.engine.scan.file_capture import FileCapture, is_sparse
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.store.processes import own_identity
+
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
+
+_CERTAIN = 1.0
+_NAMED = 5
+
+
+def start_edit(
+    engine: Engine, session_id: SessionId, paths: Iterable[str | Path], reason: str | None = None
+) -> Activity:
+    """The edit, open; the files may be changed as soon as this returns."""
+    vault = engine.vault
+    wanted = edited_paths(vault, paths)
+    why = reason or f"edit of {_names(wanted)}"
+    require_room(vault)
+    with settled(vault), vault.access.exclusive():
+        head = _head(engine, session_id, why)
+        entries = _capture(vault, wanted)
+        checkpoint = _keep(vault, session_id, head, entries, why)
+        return vault.story.begin(
+            NewActivity(
+                session_id,
+                ActivityKind.EDIT,
+                why,
+                checkpoint.id,
+                vault.clock.now_ns(),
+                own_identity(),
+                wanted,
+                checkpoint.message_index,
+            )
+        )
+
+
+def finalize_edit(vault: Vault, number: int) -> Activity:
+    """Keep what the edit made, and record how it differs from what was there."""
+    from holdfast.engine.edit_diff import edit_diff
+
+    activity = open_activity(vault, number)
+    diff = edit_diff(vault, _target(vault, activity), activity.paths)
+    return _settle(vault, activity, ActivityStatus.KEPT, None, diff)
+
+
+def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:
+    """Put the files of the edit back as they were, and no other."""
+    vault = engine.vault
+    activity = open_activity(vault, number)
+    target = _target(vault, activity)
+    paths = tuple(
+        path for path in activity.paths if entry_at(vault.load_tree, target.tree, path) is not None
+    )
+    paths += _made(engine, [path for path in activity.paths if path not in paths])
+    if paths:
+        engine.restore(engine.restore_request(activity.session_id, target.id, paths=paths))
+    return _settle(vault, activity, ActivityStatus.PUT_BACK, why, None)
+
+
+def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
+    """Of paths that were not there before the edit: those that are now, and that a save would have.
+    What no save has is not removed."""
+    root = fsencode(engine.vault.workspace)
+    present = [path for path in absent if lexists(root + b"/" + path)]
+    if not present:
+        return ()
+    scan = engine.look()
+    load = loader_for(engine.vault, scan)
+    return tuple(path for path in present if entry_at(load, scan.tree, path) is not None)
+
+
+def open_activity(vault: Vault, number: int) -> Activity:
+    found = vault.story.activity(number) if vault.access.has_story() else None
+    if found is None:
+        raise NotFound(f"there is no edit or attempt {number}")
+    if found.status is not ActivityStatus.OPEN:
+        raise Refused(f"{found.kind.value} {number} has ended already: it was {found.status.value}")
+    return found
+
+
+def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]:
+    """Paths of the workspace, from whatever way a tool names them."""
+    if isinstance(paths, (str, Path)):
+        raise UsageError("paths is one path, not a list of them", hint=f"use [{str(paths)!r}]")
+    found: list[bytes] = []
+    for path in paths:
+        given = Path(path)
+        if given.is_absolute():
+            try:
+                given = given.relative_to(vault.workspace)
+            except ValueError:
+                raise UsageError(
+                    f"{path} is outside the workspace {vault.workspace}",
+                    hint="only files of the workspace can be put back",
+                ) from None
+        found.append(from_text(str(given)))
+    if not found:
+        raise UsageError("an edit needs at least one path")
+    return tuple(dict.fromkeys(require_paths(found)))
+
+
+def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
+    """What the files are kept on top of; the first edit of a session saves everything."""
+    session = engine.vault.catalog.session(session_id)
+    head = session.head if session is not None else None
+    found = engine.vault.catalog.checkpoint(session_id, head) if head else None
+    if found is not None:
+        return found
+    return engine.save(session_id, make_intent(f"Before: {why}"), kind=Kind.TOOL).checkpoint
+
+
+def _capture(vault: Vault, paths: Iterable[bytes]) -> dict[bytes, FileEntry | SymlinkEntry | None]:
+    writer = vault.objects.writer()
+    capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
+    try:
+        with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+            captured = {path: _entry(vault, handles, capture, path) for path in paths}
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+    return captured
+
+
+def _entry(
+    vault: Vault, handles: DirectoryHandles, capture: FileCapture, path: bytes
+) -> FileEntry | SymlinkEntry | None:
+    """What stands at a path now; None where there is nothing yet."""
+    name = basename(path)
+    try:
+        area = handles.open(parent(path))
+        status = vault.fs.stat(name, dir_fd=area, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in NO_DIRECTORY and not _leads_through_a_link(vault, path):
+            return None
+        raise Refused(
+            f"{to_text(path)} cannot be kept before the edit: {error.strerror}",
+            hint="name the file itself, not a way through a link",
+        ) from error
+    if stat.S_ISLNK(status.st_mode):
+        target = vault.fs.readlink(name, dir_fd=area)
+        return SymlinkEntry(name, target, storable_ns(status.st_mtime_ns))
+    if not stat.S_ISREG(status.st_mode):
+        what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        raise Refused(
+            f"{to_text(path)} is {what}: an edit is about files",
+            hint="name the files in it, or guard the whole workspace with an attempt",
+        )
+    try:
+        read = capture.capture(area, name, status.st_size, None)
+    except OSError as error:
+        raise Refused(
+            f"{to_text(path)} cannot be kept before the edit: {error.strerror}",
+            hint="check its permissions",
+        ) from error
+    return FileEntry(
+        name,
+        read.status.st_mode & MODE_MASK,
+        read.content.size,
+        storable_ns(read.status.st_mtime_ns),
+        read.content.digest,
+        read.content.chunks,
+        is_sparse(read.status),
+    )
+
+
+def _leads_through_a_link(vault: Vault, path: bytes) -> bool:
+    above = parent(path)
+    root = fsencode(vault.workspace)
+    while above:
+        if lexists(root + b"/" + above) and not _is_directory(vault, above):
+            return True
+        above = parent(above)
+    return False
+
+
+def _is_directory(vault: Vault, path: bytes) -> bool:
+    status = vault.fs.stat(fsencode(vault.workspace) + b"/" + path, follow_symlinks=False)
+    return stat.S_ISDIR(status.st_mode)
+
+
+def _keep(
+    vault: Vault,
+    session_id: SessionId,
+    head: Checkpoint,
+    entries: dict[bytes, FileEntry | SymlinkEntry | None],
+    why: str,
+) -> Checkpoint:
+    """A safety checkpoint: HEAD with these files as they are now. It says that it is partial,
+    because nothing else of the workspace was looked at."""
+    digest = amended_tree(vault, head.tree, entries)
+    tree = vault.load_tree(digest)
+    now_ns = vault.clock.now_ns()
+    reasoning = f"Before: {why} (everything else is as in {short(head.id)})"
+    new = NewCheckpoint(
+        id=CheckpointId(vault.ids.new_id()),
+        session_id=session_id,
+        parent=head.id,
+        kind=Kind.SAFETY,
+        created_at_ns=now_ns,
+        tree=digest,
+        intent=SnapshotIntent(reasoning, confidence=_CERTAIN),
+        files=tree.file_count,
+        size_bytes=tree.size_bytes,
+        changed=ChangeCounts(),
+        report=head.report,
+        partial=True,
+        message_index=placed(vault, session_id, NOWHERE)[0].message_index,
+        round=head.round,
+        components=head.components,
+    )
+    operation = NewOperation(
+        OperationKind.CHECKPOINT, session_id, now_ns, checkpoint=new.id, head_before=head.id
+    )
+    with vault.catalog.transaction() as transaction:
+        kept = transaction.add_checkpoint(new)
+        transaction.add_operation(operation)
+    return kept
+
+
+def _target(vault: Vault, activity: Activity) -> Checkpoint:
+    found = vault.catalog.checkpoint(activity.session_id, activity.checkpoint)
+    if found is None:
+        raise NotFound(f"the checkpoint {activity.checkpoint} of the edit has been deleted")
+    return found
+
+
+def _settle(
+    vault: Vault,
+    activity: Activity,
+    status: ActivityStatus,
+    outcome: str | None,
+    diff: bytes | None,
+) -> Activity:
+    now_ns = vault.clock.now_ns()
+    ended = vault.story.settle(activity.number, status, at_ns=now_ns, outcome=outcome, diff=diff)
+    return ended or replace(activity, status=status)
+
+
+def _names(paths: tuple[bytes, ...]) -> str:
+    named = ", ".join(to_text(path) for path in paths[:_NAMED])
+    named = named.encode("utf-8", "backslashreplace").decode()
+    return named if len(paths) <= _NAMED else f"{named} and {len(paths) - _NAMED} more"

@@ -1,0 +1,124 @@
+"""Edits and tool calls that are running: who does them, and waiting for them before a save.
+
+    a save finds others at work → waits for them, up to a limit → is made all the same, and marked
+    partial with what was still running
+
+What the caller itself is in the middle of is not waited for: a checkpoint inside an edit is meant.
+Neither is what cannot end while the caller waits, because it runs on the same thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+
+from holdfast.domain.activities import Activity, ActivityKind
+from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import WorkspaceId
+from holdfast.engine.save import SavedTree, add_report
+from holdfast.engine.vault import Vault
+from holdfast.store.processes import is_alive, own_identity
+
+_PAUSE_S = 0.02
+_WAITED_FOR = (ActivityKind.EDIT, ActivityKind.TOOL)
+
+_own: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("own", default=frozenset())
+_unsettled: ContextVar[tuple[Skipped, ...] | None] = ContextVar("unsettled", default=None)
+_threads: dict[tuple[WorkspaceId, int], int] = {}
+
+
+def enter(vault: Vault, number: int, *, thread: int | None = None) -> None:
+    """The caller is in the middle of an activity from now on; `thread` is where its work runs."""
+    key = (vault.access.workspace_id, number)
+    _own.set(_own.get() | {key})
+    _threads[key] = threading.get_ident() if thread is None else thread
+
+
+def leave(vault: Vault, number: int) -> None:
+    key = (vault.access.workspace_id, number)
+    _own.set(_own.get() - {key})
+    _threads.pop(key, None)
+
+
+def newest_own(vault: Vault) -> int:
+    """The activity that the caller began last and is still in the middle of."""
+    place = vault.access.workspace_id
+    numbers = [number for at, number in _own.get() if at == place]
+    if not numbers:
+        raise NotFound("no edit is open here", hint="begin one: session.start_edit([path])")
+    return max(numbers)
+
+
+@contextmanager
+def settled(vault: Vault) -> Iterator[tuple[Skipped, ...]]:
+    """Wait for what others are in the middle of; what is left of it, for the report of the save.
+    Never to be called with the store's lock held, unless it was called before without."""
+    known = _unsettled.get()
+    if known is not None:
+        yield known
+        return
+    token = _unsettled.set(_wait(vault) if vault.access.has_story() else ())
+    try:
+        yield _unsettled.get() or ()
+    finally:
+        _unsettled.reset(token)
+
+
+def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
+    """The same save, with a report that names what was still running."""
+    skipped = [*saved.scan.skipped, *unsettled]
+    writer = vault.objects.writer()
+    try:
+        report = add_report(writer, skipped)
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+    return replace(saved, scan=replace(saved.scan, skipped=skipped), report=report)
+
+
+def is_running(activity: Activity) -> bool:
+    """Whether the process that began it still lives."""
+    return activity.owner == own_identity() or is_alive(activity.owner)
+
+
+def _wait(vault: Vault) -> tuple[Skipped, ...]:
+    deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
+    pause = threading.Event()
+    while True:
+        others = _others(vault)
+        hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
+        if not others or hopeless or vault.clock.monotonic_ns() >= deadline_ns:
+            return tuple(note for activity in others for note in _notes(activity))
+        pause.wait(_PAUSE_S)
+
+
+def _others(vault: Vault) -> list[Activity]:
+    try:
+        begun = vault.story.open_activities()
+    except StoreDamaged:
+        return []  # the save itself tells
+    place = vault.access.workspace_id
+    return [
+        activity
+        for activity in begun
+        if activity.kind in _WAITED_FOR
+        and (place, activity.number) not in _own.get()
+        and is_running(activity)
+    ]
+
+
+def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
+    thread = _threads.get((vault.access.workspace_id, activity.number))
+    return activity.owner == own_identity() and thread == threading.get_ident()
+
+
+def _notes(activity: Activity) -> Iterator[Skipped]:
+    what = "an edit" if activity.kind is ActivityKind.EDIT else "a tool call"
+    why = f"{what} was still running: {activity.reason:.200}"
+    for path in activity.paths or (b"",):
+        yield Skipped(path, SkipReason.UNSTABLE, why)

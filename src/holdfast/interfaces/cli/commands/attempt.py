@@ -1,0 +1,154 @@
+"""`holdfast attempt REASON -- COMMAND`: run a command, and take everything back if it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import NotFound, UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.activities import Activity
+
+_BY_SIGNAL = 128
+_STANDARD_ERROR = 2
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = "holdfast attempt REASON -- COMMAND ...\n       holdfast attempt --keep"
+    parser.description = """\
+Save the workspace, run a command, and look at its exit status: with 0 its work is kept, with any
+other the workspace is taken back to what it was, and the failed attempt is recorded with its
+reason. The exit status of the command becomes that of holdfast attempt; a command that a signal
+ended gives 128 and the number of the signal. Taking back is a restore like any other: undo brings
+the failed state back.
+
+--keep settles edits and attempts whose process was cut off (holdfast status names them): the
+workspace stays as it is."""
+    parser.epilog = """\
+examples:
+  $ holdfast attempt "try the new resolver" -- ./migrate.sh && echo kept
+  $ holdfast attempt "upgrade everything" -- sh -c "npm update && npm test"
+  $ holdfast attempt --keep"""
+    parser.add_argument(
+        "words", nargs="*", metavar="REASON COMMAND", help="why; behind --, what to run"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="settle what was cut off: it stays as it is"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    if invocation.options.keep:
+        return _keep(invocation)
+    reason = _reason(invocation)
+    from holdfast.engine.attempts import begin_attempt, keep_attempt, put_back
+
+    with invocation.open(create=True) as opened:
+        session_id = invocation.session(opened, create=True)
+        with invocation.busy("saving", opened):
+            attempt = begin_attempt(opened.engine, session_id, reason)
+        number = attempt.number
+        try:
+            status = _run_command(invocation)
+        except FileNotFoundError:
+            keep_attempt(opened.engine.vault, number)
+            raise NotFound(
+                f"there is no command {invocation.literal[0]!r}", hint="nothing was changed"
+            ) from None
+        except OSError as error:
+            keep_attempt(opened.engine.vault, number)
+            raise UsageError(f"{invocation.literal[0]} cannot be run: {error.strerror}") from None
+        except BaseException as error:
+            put_back(opened.engine, number, type(error).__name__)
+            raise
+        if status == 0:
+            keep_attempt(opened.engine.vault, number)
+        else:
+            with invocation.busy("restoring", opened):
+                put_back(opened.engine, number, f"{invocation.literal[0]} ended with {status}")
+        _tell(invocation, opened, attempt, status)
+    return status
+
+
+def _reason(invocation: Invocation) -> str:
+    words, command = invocation.words, invocation.literal
+    if len(words) != 1 or not command:
+        raise UsageError(
+            "the reason or the command is missing" if len(words) < 2 else "one reason is enough",
+            hint='for example: holdfast attempt "try the new resolver" -- ./migrate.sh',
+        )
+    return words[0]
+
+
+def _run_command(invocation: Invocation) -> int:
+    """In the directory of the caller, without a shell, with its own input and output."""
+    invocation.terminal.flush()
+    # One JSON value is all that may stand on standard output.
+    output = _STANDARD_ERROR if invocation.json else None
+    child = subprocess.Popen(invocation.literal, cwd=invocation.directory, stdout=output)
+    try:
+        ended = child.wait()
+    except BaseException:
+        # Ctrl-C reached the command as well; it is given the time to end by itself.
+        child.wait()
+        raise
+    return ended if ended >= 0 else _BY_SIGNAL - ended
+
+
+def _keep(invocation: Invocation) -> int:
+    from holdfast.domain.paths import to_text
+    from holdfast.engine.attempts import keep_cut_off
+    from holdfast.interfaces.cli.terminal import visible
+
+    invocation.at_most(0)
+    with invocation.open() as opened:
+        kept = keep_cut_off(opened.engine.vault, invocation.session(opened))
+    if invocation.json:
+        invocation.emit(
+            {
+                "kept": [
+                    {
+                        "number": one.number,
+                        "kind": one.kind.value,
+                        "reason": one.reason,
+                        "paths": [to_text(path) for path in one.paths],
+                    }
+                    for one in kept
+                ]
+            }
+        )
+        return 0
+    for one in kept:
+        invocation.terminal.line(f"kept {one.kind.value} {one.number}: {visible(one.reason)}")
+    if not kept:
+        invocation.terminal.line("nothing was cut off")
+    return 0
+
+
+def _tell(invocation: Invocation, opened: OpenWorkspace, attempt: Activity, status: int) -> None:
+    if invocation.json:
+        invocation.emit(
+            {
+                "attempt": attempt.number,
+                "checkpoint": attempt.checkpoint,
+                "session_id": attempt.session_id,
+                "status": status,
+                "kept": status == 0,
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+        return
+    from holdfast.domain.ids import short
+    from holdfast.interfaces.cli.terminal import GREEN, YELLOW
+
+    aside = invocation.terminal.aside()
+    if status == 0:
+        mark, said = aside.paint("✓", GREEN), f"kept; before it: {short(attempt.checkpoint)}"
+    else:
+        mark = aside.paint("↩", YELLOW)
+        said = f"taken back: the command ended with {status} (the failed state: holdfast undo)"
+    aside.line(f"{mark} {said}")

@@ -1,0 +1,189 @@
+"""Blocks of code that are taken back when they fail: guarded edits and attempts.
+
+Every exception counts as a failure, `KeyboardInterrupt` and the cancellation of a task included,
+and goes on after the files are back. When they cannot be put back, that error comes first, with the
+other as its cause, and the edit or attempt stays open: it is offered again at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from holdfast.domain.activities import Activity, ActivityKind
+from holdfast.engine.running import enter, leave
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from holdfast.domain.ids import SessionId
+    from holdfast.engine.engine import Engine
+
+T = TypeVar("T")
+
+
+class GuardedBlock:
+    """What both kinds share: begin before the block, then keep or put back."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._activity: Activity | None = None
+
+    @property
+    def number(self) -> int:
+        """Of the edit or attempt in the session's activities."""
+        return self._begun.number
+
+    @property
+    def checkpoint(self) -> str:
+        """What the block would go back to."""
+        return self._begun.checkpoint
+
+    @property
+    def _begun(self) -> Activity:
+        if self._activity is None:
+            raise RuntimeError("the block has not begun")
+        return self._activity
+
+    def _begin(self) -> Activity:
+        raise NotImplementedError
+
+    def _end(self, error: BaseException | None) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._activity = self._begin()
+        enter(self._engine.vault, self.number)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._finish(error)
+        finally:
+            leave(self._engine.vault, self.number)
+
+    async def __aenter__(self) -> Self:
+        beginning = asyncio.ensure_future(asyncio.to_thread(self._begin))
+        try:
+            self._activity = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            # The block never runs: what was begun for it is ended as soon as it is there.
+            beginning.add_done_callback(self._drop)
+            raise
+        enter(self._engine.vault, self.number, thread=threading.get_ident())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await _to_the_end(lambda: self._finish(error))
+        finally:
+            leave(self._engine.vault, self.number)
+
+    def _finish(self, error: BaseException | None) -> None:
+        try:
+            self._end(error)
+        except BaseException as failure:
+            raise failure from error
+
+    def _drop(self, beginning: asyncio.Future[Activity]) -> None:
+        from holdfast.engine.attempts import keep_attempt
+
+        if not beginning.cancelled() and beginning.exception() is None:
+            keep_attempt(self._engine.vault, beginning.result().number)
+
+
+class Editing(GuardedBlock):
+    """Some files, put back if the block fails."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        session_id: SessionId,
+        paths: Iterable[str | Path],
+        reason: str | None,
+    ) -> None:
+        super().__init__(engine)
+        self._session_id = session_id
+        self._paths = paths
+        self._reason = reason
+
+    def _begin(self) -> Activity:
+        from holdfast.engine.edit_guard import start_edit
+
+        return start_edit(self._engine, self._session_id, self._paths, self._reason)
+
+    def _end(self, error: BaseException | None) -> None:
+        from holdfast.engine.edit_guard import abort_edit, finalize_edit
+
+        if error is None:
+            finalize_edit(self._engine.vault, self.number)
+        else:
+            abort_edit(self._engine, self.number, _words(error))
+
+
+class Attempt(GuardedBlock):
+    """The whole workspace, taken back if the block fails or was rejected."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        session_id: SessionId,
+        reasoning: str,
+        kind: ActivityKind = ActivityKind.ATTEMPT,
+    ) -> None:
+        super().__init__(engine)
+        self._session_id = session_id
+        self._reasoning = reasoning
+        self._kind = kind
+        self.rejected: str | None = None
+        """Why, when somebody rejected it."""
+
+    def reject(self, why: str) -> None:
+        """Take everything back at the end of the block, whatever it still does."""
+        self.rejected = why
+
+    def _begin(self) -> Activity:
+        from holdfast.engine.attempts import begin_attempt
+
+        return begin_attempt(self._engine, self._session_id, self._reasoning, kind=self._kind)
+
+    def _end(self, error: BaseException | None) -> None:
+        from holdfast.engine.attempts import keep_attempt, put_back
+
+        if error is not None:
+            put_back(self._engine, self.number, _words(error))
+        elif self.rejected is not None:
+            put_back(self._engine, self.number, self.rejected)
+        else:
+            keep_attempt(self._engine.vault, self.number)
+
+
+def _words(error: BaseException) -> str:
+    said = str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+async def _to_the_end(work: Callable[[], T]) -> T:
+    """Run on a thread, to the end also when the task is cancelled meanwhile; then say so."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        if running.cancelled():
+            raise
+        await asyncio.wait([running])
+        running.result()
+        raise

@@ -1,0 +1,367 @@
+"""Guarded edits: files kept first, put back when the edit fails, recorded when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.activities import ActivityStatus
+from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
+from holdfast.domain.intent import make_intent
+from holdfast.engine.scan.scanner import Scanner
+from tests.support.composition import configure
+from tests.support.tree_hash import describe
+
+pytestmark = pytest.mark.requirement("SE-6")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "a.py").write_text("one\ntwo\nthree\n")
+    (workspace / "src" / "b.py").write_text("b\n")
+    (workspace / "other.txt").write_text("not of the edit")
+    return workspace
+
+
+class Broken(Exception):
+    pass
+
+
+def edit(
+    session: SessionCheckpointer,
+    written: dict[str, str | bytes | None],
+    error: BaseException,
+    *,
+    paths: list[str] | None = None,
+    then: Callable[[], None] = lambda: None,
+) -> None:
+    """An edit that writes (or removes) some files, and then fails."""
+    with session.editing(paths or list(written)):
+        for path, content in written.items():
+            place = session.workspace / path
+            if content is None:
+                place.unlink()
+            else:
+                place.write_bytes(content if isinstance(content, bytes) else content.encode())
+        then()
+        raise error
+
+
+def test_a_finished_edit_is_recorded_with_its_diff_and_its_place(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        session.add_message("user", "change two")
+        with session.editing(["src/a.py", workspace / "src" / "new.py"], "change two") as block:
+            (workspace / "src" / "a.py").write_text("one\n2\nthree\n")
+            (workspace / "src" / "new.py").write_text("new\n")
+        (done,) = session.activities()
+        assert (done.status, done.reason, done.message_index) == (
+            ActivityStatus.KEPT,
+            "change two",
+            0,
+        )
+        assert done.paths == (b"src/a.py", b"src/new.py")
+        assert session.edit_diff(block.number) == (
+            "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+            "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1 @@\n+new\n"
+        )
+        assert session.open_edits() == []
+
+
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_edit_that_fails_is_put_back_to_the_byte_and_nothing_else_is(
+    workspace: Path, error: type[BaseException]
+) -> None:
+    a = workspace / "src" / "a.py"
+    a.chmod(0o750)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        a.write_text("changed since the checkpoint\n")
+        (workspace / "src" / "b.py").unlink()
+        (workspace / "src" / "b.py").symlink_to("a.py")
+        before = describe(workspace)
+        written = {"src/a.py": b"\0half", "src/b.py": None, "src/new.py": "new"}
+
+        def meanwhile() -> None:
+            a.chmod(0o600)
+            (workspace / "other.txt").write_text("by somebody else")
+
+        with pytest.raises(error):
+            edit(session, written, error(), then=meanwhile)
+        assert (workspace / "other.txt").read_text() == "by somebody else"
+        (workspace / "other.txt").write_text("not of the edit")
+        assert describe(workspace) == before
+        assert stat.S_IMODE(a.stat().st_mode) == 0o750
+        (done,) = session.activities()
+        assert done.status is ActivityStatus.PUT_BACK
+        assert error.__name__ in str(done.outcome)
+        # What the edit left was saved first.
+        session.undo()
+        assert a.read_bytes() == b"\0half"
+
+
+def test_starting_an_edit_reads_its_files_and_does_not_scan(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+
+        def no_scan(*_: object, **__: object) -> None:
+            raise AssertionError("the workspace was scanned")
+
+        monkeypatch.setattr(Scanner, "scan", no_scan)
+        with session.editing(["src/a.py"]):
+            (workspace / "src" / "a.py").write_text("changed\n")
+
+
+def test_an_ignored_file_that_is_named_is_put_back_and_one_that_was_made_stays(
+    workspace: Path,
+) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / "known.log").write_text("precious")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        with pytest.raises(Broken):
+            edit(session, {"known.log": "lost", "made.log": "nobody has this"}, Broken())
+        assert (workspace / "known.log").read_text() == "precious"
+        # Not in the store, so not removed.
+        assert (workspace / "made.log").read_text() == "nobody has this"
+
+
+def test_the_first_edit_of_a_session_saves_everything(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(Broken):
+            edit(session, {"src/a.py": "x"}, Broken())
+        assert session.checkpoint_count == 1
+        assert (workspace / "src" / "a.py").read_text() == "one\ntwo\nthree\n"
+
+
+def test_edits_nest(workspace: Path) -> None:
+    a, b = workspace / "src" / "a.py", workspace / "src" / "b.py"
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+
+        def inside() -> None:
+            with session.editing(["src/b.py"]):
+                b.write_text("inner, kept")
+            with pytest.raises(KeyError):
+                edit(session, {"src/a.py": "inner, failed"}, KeyError())
+            assert a.read_text() == "outer"
+
+        with pytest.raises(Broken):
+            edit(session, {"src/a.py": "outer"}, Broken(), then=inside)
+        assert a.read_text() == "one\ntwo\nthree\n"
+        assert b.read_text() == "inner, kept"
+
+
+def test_start_finalize_and_abort_work_without_a_block(workspace: Path) -> None:
+    a = workspace / "src" / "a.py"
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(NotFound, match="no edit is open"):
+            session.finalize_edit()
+        outer = session.start_edit(["src/a.py"])
+        session.start_edit(["src/b.py"])
+        a.write_text("changed")
+        assert session.finalize_edit().paths == (b"src/b.py",)
+        assert session.abort_edit().number == outer
+        assert a.read_text() == "one\ntwo\nthree\n"
+        with pytest.raises(Refused, match="ended already"):
+            session.abort_edit(outer)
+
+
+def test_an_edit_in_a_coroutine_is_put_back_also_when_it_is_cancelled(workspace: Path) -> None:
+    a = workspace / "src" / "a.py"
+
+    async def edit_slowly(session: SessionCheckpointer, reached: asyncio.Event) -> None:
+        async with session.editing(["src/a.py"]):
+            a.write_text("half")
+            reached.set()
+            await asyncio.Event().wait()
+
+    async def story(session: SessionCheckpointer) -> None:
+        reached = asyncio.Event()
+        task = asyncio.create_task(edit_slowly(session, reached))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert a.read_text() == "one\ntwo\nthree\n"
+        async with session.editing(["src/a.py"]):
+            a.write_text("kept")
+
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        asyncio.run(story(session))
+        assert [done.status.value for done in session.activities()] == ["put back", "kept"]
+
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+project = Path(sys.argv[1])
+session = SessionCheckpointer(project, "s")
+with session.editing(["src/a.py", "src/new.py"], "a big change"):
+    (project / "src" / "a.py").write_text("half")
+    (project / "src" / "new.py").write_text("new")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def die_in_an_edit(workspace: Path) -> None:
+    child = subprocess.run([sys.executable, "-c", DYING, str(workspace)], check=False)
+    assert child.returncode == -signal.SIGKILL
+
+
+@pytest.mark.requirement("SE-6", "RL-1")
+def test_an_edit_whose_process_died_is_offered_back(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+    die_in_an_edit(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        (left,) = session.open_edits()
+        assert left.reason == "a big change"
+        session.abort_edit(left.number)
+        assert (workspace / "src" / "a.py").read_text() == "one\ntwo\nthree\n"
+        assert not (workspace / "src" / "new.py").exists()
+        assert session.open_edits() == []
+
+
+def test_restoring_its_checkpoint_settles_an_edit_that_was_cut_off(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+    die_in_an_edit(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        (left,) = session.open_edits()
+        session.restore_checkpoint(left.checkpoint, ["src/a.py", "src/new.py"])
+        assert (workspace / "src" / "a.py").read_text() == "one\ntwo\nthree\n"
+        assert session.open_edits() == []
+        assert session.activities()[0].status is ActivityStatus.PUT_BACK
+
+
+@pytest.mark.parametrize(
+    ("paths", "error", "words"),
+    [
+        ([], UsageError, "at least one path"),
+        ("src/a.py", UsageError, "not a list"),
+        (["/etc/passwd"], UsageError, "outside the workspace"),
+        (["../elsewhere"], UsageError, "not a path inside"),
+        ([".git/config"], UsageError, "not a path inside"),
+        (["src"], Refused, "is a directory"),
+        (["pipe"], Refused, "no regular file"),
+        (["link/secret"], Refused, "cannot be kept"),
+    ],
+)
+def test_what_cannot_be_put_back_is_refused_before_anything_is_begun(
+    workspace: Path, tmp_path: Path, paths: list[str], error: type[HoldfastError], words: str
+) -> None:
+    os.mkfifo(workspace / "pipe")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_text("outside")
+    (workspace / "link").symlink_to(tmp_path / "elsewhere")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        with pytest.raises(error, match=words):
+            session.start_edit(paths)
+        assert session.activities() == []
+
+
+@pytest.mark.requirement("RB-4")
+def test_files_that_cannot_be_put_back_leave_the_edit_open_and_both_errors_told(
+    workspace: Path,
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+
+        def purge_the_way_back() -> None:
+            (open_edit,) = session.activities()
+            session.purge(open_edit.checkpoint, force=True)
+
+        with pytest.raises(NotFound) as told:
+            edit(session, {"src/a.py": "x"}, Broken(), then=purge_the_way_back)
+        assert isinstance(told.value.__cause__, Broken)
+
+
+@pytest.mark.requirement("SE-12")
+def test_a_checkpoint_waits_for_the_edit_of_somebody_else(workspace: Path) -> None:
+    with (
+        SessionCheckpointer(workspace, "s") as session,
+        SessionCheckpointer(workspace, "t") as other,
+    ):
+        session.checkpoint("why")
+        saved: list[str] = []
+        waiting = threading.Thread(target=lambda: saved.append(other.checkpoint("meanwhile")))
+        with session.editing(["src/a.py"]):
+            (workspace / "src" / "a.py").write_text("half")
+            waiting.start()
+            own = session._engine.save(session._id, make_intent("inside the edit")).checkpoint
+            assert not own.partial
+            (workspace / "src" / "a.py").write_text("whole")
+        waiting.join(60)
+        (made,) = saved
+        found = other._engine.resolve(other._id, made)
+        assert not found.partial
+        assert other.get(made).artifact("src/a.py").read_bytes() == b"whole"
+
+
+@pytest.mark.requirement("SE-12")
+def test_a_checkpoint_that_waited_long_enough_is_made_and_marked_partial(workspace: Path) -> None:
+    configure(workspace, wait_for_edits=0.05)
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        with session.editing(["src/a.py"], "a long edit"):
+            outcomes = []
+
+            def save() -> None:
+                with SessionCheckpointer(workspace, "t") as other:
+                    outcomes.append(other.save_checkpoint("cannot wait"))
+
+            thread = threading.Thread(target=save)
+            thread.start()
+            thread.join(60)
+        (outcome,) = outcomes
+        assert outcome.checkpoint.partial
+        (failure,) = outcome.failures
+        assert failure.path == b"src/a.py"
+        assert "a long edit" in failure.detail
+        assert not session.save_checkpoint("afterwards").checkpoint.partial
+
+
+@pytest.mark.requirement("SE-12")
+def test_nobody_waits_for_an_edit_of_the_same_thread_or_of_the_dead(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+
+        async def two_tasks() -> bool:
+            begun, done = asyncio.Event(), asyncio.Event()
+
+            async def edit_slowly() -> None:
+                async with session.editing(["src/a.py"]):
+                    begun.set()
+                    await done.wait()
+
+            task = asyncio.create_task(edit_slowly())
+            await begun.wait()
+            # Blocks the loop, so that the edit could not end: it is not waited for.
+            partial = session.save_checkpoint("while it cannot go on").checkpoint.partial
+            done.set()
+            await task
+            return partial
+
+        configure(workspace, wait_for_edits=3600)
+        assert asyncio.run(two_tasks())
+    die_in_an_edit(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        assert not session.save_checkpoint("the dead do not count").checkpoint.partial
