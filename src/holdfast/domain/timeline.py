@@ -65,8 +65,7 @@ class EventType(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happened. `lane` is where it is drawn, None beside the graph; `passing` are
     the lanes that go on beside it, `joins` those that end in it: work that grew from here. `begins`
     tells that nothing newer stands on its lane, `ends` that nothing older does."""

@@ -140,7 +140,7 @@ def test_a_name_is_found_however_many_newer_texts_say_the_same(
     named = session.checkpoint("something else", name="the-loginPage v2")
     tagged = session.checkpoint("something else", tags=("login page",))
     for number in range(8):
-        session.checkpoint(f"about the login page and loginPage {number}")
+        session.checkpoint(f"about the login page of the shop, number {number}")
     for query in ("login", '"login page"', "loginPage", "logi*"):
         assert set(_ids(session.search(query, limit=5))) >= {named, tagged}, query
     assert named not in _ids(session.search('"page v3"', limit=3))

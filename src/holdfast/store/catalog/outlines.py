@@ -6,6 +6,7 @@ leads to a checkpoint by its id, and that is read like any other.
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from holdfast.domain.checkpoints import Kind
@@ -21,9 +22,10 @@ OUTLINE = (
 )
 
 
-_TYPES = (
-    *(int, str, str | None, str, int, str, str | None, float, int, int, int),
-    *(str | None, int, int | None, str | None, int),
+_MAYBE_TEXT, _MAYBE_NUMBER = (str, NoneType), (int, NoneType)
+_TYPES: tuple[type | tuple[type, ...], ...] = (
+    *(int, str, _MAYBE_TEXT, str, int, str, _MAYBE_TEXT, float, int, int, int),
+    *(_MAYBE_TEXT, int, _MAYBE_NUMBER, _MAYBE_TEXT, int),
 )
 """Damage can also change what a value is; nobody who draws should stumble over that."""
 
