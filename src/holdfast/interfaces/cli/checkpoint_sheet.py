@@ -68,8 +68,6 @@ def show_sheet(
             _fact(terminal, label, visible(value))
     if found.intent.tags:
         _fact(terminal, "tags", ", ".join(visible(tag) for tag in found.intent.tags))
-    if found.message_index is not None:
-        _fact(terminal, "message", f"{found.message_index}, the last one before it")
     _fact(terminal, "content", f"{files_words(found)}, {size(found.size_bytes)}")
     _fact(terminal, "changed", change_words(found.changed))
     if found.partial:
