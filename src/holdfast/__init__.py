@@ -5,8 +5,7 @@ Names are loaded when first used, so that `import holdfast` costs nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # the module that has it costs more than all of this
 if TYPE_CHECKING:
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.intent import SnapshotIntent

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from holdfast.store.local_store import LocalStore
 
 
+BUILT_IN = frozenset(("git", "agents", "postgres"))
+"""The components that Holdfast has itself; every other name is a plug-in."""
+
+
 def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
     """The vault with components, and with the way to the repository of its workspace."""
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace, gather_settings, open_workspace
+from holdfast.component_makers import components_of
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
@@ -92,7 +95,7 @@ class WatchedWorkspace:
         )
         self.opened.engine.use_watch(self.watch)
         self.last_used_ns = self._interval_ns = self._looked_ns = self._clock.monotonic_ns()
-        self._looked_at = 0
+        self._looked_at = self._tool_until_ns = 0
         local = datetime.now().astimezone()
         end = self.rules.end_of_day
         # Opened in the evening: that day's end is past.
@@ -123,6 +126,24 @@ class WatchedWorkspace:
             self._looked_at = 0
             return outcome
 
+    @contextmanager
+    def worked_on(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
+        """For somebody who uses the engine itself, in this environment; it counts as a save."""
+        with self._lock:
+            engine, store = self.opened.engine, self.opened.store
+            components = components_of(engine.vault.settings, environment, store)
+            engine.vault = replace(engine.vault, components=components)
+            try:
+                yield self.opened
+            finally:
+                self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
+                self._looked_at = 0
+
+    def tool_runs(self, *, until_ns: int) -> None:
+        """A tool of an agent is at work, with checkpoints of its own before and after: until then,
+        on the clock that does not go back, what it changes is no reason for another."""
+        self._tool_until_ns = until_ns
+
     def status(self) -> WatchStatus:
         return self.watch.status()
 
@@ -130,14 +151,16 @@ class WatchedWorkspace:
         """How long no trigger can call for a checkpoint, if nothing happens."""
         if self.session is None:
             return None
-        return wait_ns(self.rules, self._situation(local))
+        now = self._situation(local)
+        wait = wait_ns(self.rules, now)
+        return wait if wait is None else max(wait, self._tool_until_ns - now.now_ns)
 
     def consider(self, local: datetime) -> SaveOutcome | None:
         """Make the checkpoint that is due, if one is and there is enough to keep."""
         with self._lock:
             now = self._situation(local)
             kind = due(self.rules, now) if self.session is not None else None
-            if kind is None or self.session is None:
+            if kind is None or self.session is None or now.now_ns < self._tool_until_ns:
                 return None
             self._looked_ns, self._looked_at = now.now_ns, now.touched
             if kind is Kind.END_OF_DAY:

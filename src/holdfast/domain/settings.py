@@ -236,6 +236,9 @@ class Settings:
     end_of_day: str = _setting(
         "18:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
     )
+    daemon: str = _setting(
+        "on", _choice("on", "off"), "whether hooks of agents use the daemon, and start it"
+    )
     daemon_idle: float = _setting(
         30.0, _minutes, "minutes without work after which the daemon ends; 0 for never; user's file"
     )
@@ -300,6 +303,7 @@ _EXAMPLES = {
     "auto_files": "5 or 0 for never",
     "auto_interval": "30 or 0 for never",
     "end_of_day": '"18:00" or "" for never',
+    "daemon": '"on" or "off"',
     "daemon_idle": "30 or 0 for never",
     "watch": '"on" or "off" or "paranoid"',
     "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.daemons import runtime_directory
 
 
 @pytest.fixture
@@ -37,3 +39,11 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def cli(project: Path) -> CommandLine:
     return CommandLine(project)
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A place for a daemon, and hooks that use it."""
+    monkeypatch.setenv("HOLDFAST_DAEMON", "on")
+    with runtime_directory() as directory:
+        yield directory

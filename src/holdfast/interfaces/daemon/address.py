@@ -12,7 +12,10 @@ from __future__ import annotations
 import os
 import stat
 from binascii import crc32
-from collections.abc import Iterator, Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 LONGEST_PATH_BYTES = 100
 """A socket's address has room for 104 bytes on some systems, and must end with a zero."""

@@ -39,6 +39,8 @@ _CONNECT_S = 1.0
 _LOOK_AGAIN_S = 0.01
 _CREDENTIALS = struct.Struct("3i")
 _LARGEST_LOG_BYTES = 1 << 20
+_TRY_AGAIN_S = 60.0
+_NOT_READY_YET = b"?"
 _started: list[int] = []
 
 
@@ -146,12 +148,7 @@ def peer_user(connection: socket.socket) -> int | None:
 def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
     """Start one, unless somebody else is about to; `NoDaemon` when none is ready in time."""
     deadline = time.monotonic() + wait_s
-    directory = _start_directory(environment)
-    lock = os.path.join(directory, socket_name(environment) + ".starting")
-    try:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise NoDaemon(f"{lock} cannot be opened: {error.strerror}") from None
+    directory, fd = _start_lock(environment)
     try:
         while time.monotonic() < deadline:
             connection = connect(environment)
@@ -163,7 +160,7 @@ def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
             except OSError:
                 time.sleep(_LOOK_AGAIN_S)
                 continue
-            _spawn(directory, environment, deadline)
+            _spawn_and_wait(directory, environment, deadline)
             if (connection := connect(environment)) is not None:
                 connection.close()
                 return
@@ -171,6 +168,44 @@ def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
         raise NoDaemon(f"none was ready after {wait_s:g} s")
     finally:
         os.close(fd)
+
+
+def begin_daemon(environment: Mapping[str, str]) -> None:
+    """Start one for whoever comes next, without waiting for it, unless somebody is about to. One
+    that did not get ready is not tried again for a while.
+
+    The new process inherits the lock and gives it back when it is ready, or when it ends; until
+    then the file says that it is not.
+    """
+    try:
+        directory, fd = _start_lock(environment)
+    except NoDaemon:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (connection := connect(environment)) is not None:
+            connection.close()
+            return
+        age_s = time.time() - os.fstat(fd).st_mtime
+        if os.pread(fd, 1, 0) == _NOT_READY_YET and 0 <= age_s < _TRY_AGAIN_S:
+            return
+        os.pwrite(fd, _NOT_READY_YET, 0)
+        _spawn(directory, environment, fd)
+    except (OSError, NoDaemon):
+        return
+    finally:
+        os.close(fd)
+
+
+def _start_lock(environment: Mapping[str, str]) -> tuple[str, int]:
+    """Where the socket will be, and the file whose lock is held by who starts a daemon."""
+    directory = _start_directory(environment)
+    lock = os.path.join(directory, socket_name(environment) + ".starting")
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NoDaemon(f"{lock} cannot be opened: {error.strerror}") from None
+    return directory, fd
 
 
 def _start_directory(environment: Mapping[str, str]) -> str:
@@ -185,16 +220,29 @@ def _start_directory(environment: Mapping[str, str]) -> str:
     raise NoDaemon("; ".join(reasons))
 
 
-def _spawn(directory: str, environment: Mapping[str, str], deadline: float) -> None:
-    """Start the process, detached, and wait until it says that it is ready or ends."""
-    _reap()
-    log = _log_file(directory)
+def _spawn_and_wait(directory: str, environment: Mapping[str, str], deadline: float) -> None:
+    """Start the process, and wait until it says that it is ready or ends."""
     ready, told = os.pipe()
     try:
-        os.set_inheritable(told, True)
-        # -P: what lies in the current directory is not taken for a module.
-        command = [sys.executable, "-P", "-m", "holdfast", "serve", "--detached", str(told)]
-        opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        _spawn(directory, environment, told)
+        os.close(told)
+        told = -1
+        select.select([ready], [], [], max(deadline - time.monotonic(), 0))
+    finally:
+        os.close(ready)
+        if told >= 0:
+            os.close(told)
+
+
+def _spawn(directory: str, environment: Mapping[str, str], told: int) -> None:
+    """Start the process, detached; it writes a byte to `told` when it is ready."""
+    _reap()
+    log = _log_file(directory)
+    os.set_inheritable(told, True)
+    # -P: what lies in the current directory is not taken for a module.
+    command = [sys.executable, "-P", "-m", "holdfast", "serve", "--detached", str(told)]
+    opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    try:
         pid = os.posix_spawn(
             sys.executable,
             command,
@@ -206,16 +254,9 @@ def _spawn(directory: str, environment: Mapping[str, str], deadline: float) -> N
             ],
             setsid=True,
         )
-        _started.append(pid)
-        os.close(told)
-        told = -1
-        select.select([ready], [], [], max(deadline - time.monotonic(), 0))
     except (OSError, NotImplementedError) as error:
         raise NoDaemon(f"it cannot be started: {error}") from None
-    finally:
-        os.close(ready)
-        if told >= 0:
-            os.close(told)
+    _started.append(pid)
 
 
 def _log_file(directory: str) -> str:

@@ -1,4 +1,4 @@
-"""What goes over the socket: a length of four bytes, then one JSON object.
+"""What goes over the socket: a length of four bytes, then one JSON object, or the fields of a hook.
 
 Guarantees: a frame is read whole or not at all; a length beyond the limit is refused before
 anything is read; a peer that stops in the middle is given up when the time is over.
@@ -7,13 +7,16 @@ anything is read; a peer that stops in the middle is given up when the time is o
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 import time
 from typing import Any
 
+from holdfast.interfaces.daemon import packed
+
 PROTOCOL = 1
-LARGEST_BYTES = 16 << 20
+LARGEST_BYTES = packed.LARGEST_BYTES
 _LENGTH = struct.Struct(">I")
 
 
@@ -42,14 +45,35 @@ def receive(connection: socket.socket, timeout_s: float) -> dict[str, Any] | Non
     length = _LENGTH.unpack(header)[0]
     if length > LARGEST_BYTES:
         raise BadFrame(f"a message of {length} bytes; at most {LARGEST_BYTES} are taken")
-    data = _exactly(connection, length, deadline, may_end=False)
+    data = _exactly(connection, length, deadline, may_end=False) or b""
+    if data[:1] == packed.MARK:
+        return _from_fields(data)
     try:
-        message = json.loads(data or b"")
+        message = json.loads(data)
     except (ValueError, RecursionError):
         raise BadFrame("a message that is not JSON") from None
     if not isinstance(message, dict):
         raise BadFrame("a message that is not an object")
     return message
+
+
+def _from_fields(data: bytes) -> dict[str, Any]:
+    """A hook's message in the shape that all requests have; the answer has to be packed as well."""
+    try:
+        protocol, version, told, request, *arguments = packed.unpack(data)
+        return {
+            "protocol": int(protocol),
+            "version": version.decode(),
+            "surroundings": {
+                os.fsdecode(name): os.fsdecode(value)
+                for name, value in packed.unpack_variables(told).items()
+            },
+            "request": request.decode(),
+            "arguments": {"fields": arguments},
+            "packed": True,
+        }
+    except ValueError:
+        raise BadFrame("a message that is cut off") from None
 
 
 def _exactly(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from holdfast import __version__
 from holdfast.domain.checkpoints import Kind, Position
@@ -23,6 +23,7 @@ from holdfast.watching import WatchedWorkspace
 if TYPE_CHECKING:
     from holdfast.interfaces.daemon.server import Daemon
 
+T = TypeVar("T")
 Handler: TypeAlias = "Callable[[Daemon, Arguments], dict[str, Any]]"
 
 
@@ -136,7 +137,7 @@ def checkpoint(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         outcome = workspace.save(session, intent, kind=kind, position=position, reuse=reuse)
         return saved_as_data(outcome) | {"watch": watch_as_data(workspace.status())}
 
-    return _with_workspace(daemon, path, save)
+    return with_workspace(daemon, path, save)
 
 
 def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         workspace.opened.engine.look()
         return described(workspace)
 
-    return _with_workspace(daemon, arguments.directory("workspace"), begin)
+    return with_workspace(daemon, arguments.directory("workspace"), begin)
 
 
 def release(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
@@ -162,9 +163,14 @@ def stop(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     return {"pid": os.getpid()}
 
 
-def _with_workspace(
-    daemon: Daemon, path: str, work: Callable[[WatchedWorkspace], dict[str, Any]]
-) -> dict[str, Any]:
+def hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """Deal with an event of an agent as its hook's process would."""
+    from holdfast.interfaces.daemon.hook_events import answer_hook
+
+    return answer_hook(daemon, arguments)
+
+
+def with_workspace(daemon: Daemon, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
     """What was kept open may have become useless in a way that only the work itself finds out (a
     store that was repaired, or removed): then once more with it opened afresh."""
     known = {str(workspace.workspace) for workspace in daemon.workspaces.all()}
@@ -215,4 +221,5 @@ HANDLERS: dict[str, Handler] = {
     "watch": watch,
     "release": release,
     "stop": stop,
+    "hook": hook,
 }

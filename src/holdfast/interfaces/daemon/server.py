@@ -19,8 +19,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from holdfast import __version__
@@ -29,6 +30,7 @@ from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.client import peer_user
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
+from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
 from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.ports.watcher import Watcher
@@ -167,18 +169,42 @@ class Daemon:
                     message = self._next(connection)
                     if message is None:
                         return
-                    answer = self._answer(message)
-                    frames.send(connection, answer, _ANSWER_TAKEN_S)
+                    if message.get("packed"):
+                        answer_packed(connection, partial(self._answer, message))
+                    else:
+                        frames.send(connection, self._answer(message), _ANSWER_TAKEN_S)
         except (OSError, frames.BadFrame) as error:
             if not isinstance(error, (TimeoutError, BrokenPipeError, ConnectionResetError)):
                 log(f"a connection ended: {error}")
         except BaseException:
             log(traceback.format_exc())
         finally:
-            with self._nobody:
-                self.connections -= 1
-                self._last_used = time.monotonic()
-                self._nobody.notify_all()
+            self._one_less()
+
+    def go_on(self, work: Callable[[], None]) -> None:
+        """Do something that nobody waits for; ending waits for it as for a request."""
+        with self._lock:
+            taken = self.connections < MOST_CONNECTIONS
+            self.connections += taken
+        if not taken:
+            work()
+            return
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException:
+                log(traceback.format_exc())
+            finally:
+                self._one_less()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _one_less(self) -> None:
+        with self._nobody:
+            self.connections -= 1
+            self._last_used = time.monotonic()
+            self._nobody.notify_all()
 
     def _next(self, connection: socket.socket) -> dict[str, Any] | None:
         with self._lock:
@@ -202,6 +228,8 @@ class Daemon:
         self.requests += 1
         try:
             return head | {"answer": handler(self, Arguments(arguments))}
+        except NotHere as error:
+            return head | {"refused": str(error)}
         except (KeyNeeded, WrongKey) as error:
             return head | {"refused": error.message}  # who asks may have the key
         except HoldfastError as error:

@@ -14,65 +14,72 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from holdfast.interfaces.hooks.agents import AGENTS, dialect_of, sender
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply
-from holdfast.interfaces.hooks.normaliser import Dialect, normalise
-from holdfast.interfaces.hooks.payloads import read_payload
-
-_WITH_VALUE = ("-C", "--session")
+from holdfast.interfaces.hooks.calls import event_of, plain_answer, read_call
+from holdfast.interfaces.hooks.events import AgentEvent, Reply
+from holdfast.interfaces.hooks.normaliser import Dialect
+from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
 
 
-class UnknownAgent(Exception):
-    """No adapter by that name."""
-
-
-def answer(arguments: Sequence[str], *, own_process: bool) -> int:
-    """Run the hook; always 0. In its own process it may go on after it has answered."""
-    agent, named, directory = _called(arguments)
+def answer(
+    arguments: Sequence[str],
+    *,
+    own_process: bool,
+    taken: bytes = b"",
+    begin_daemon: bool = False,
+) -> int:
+    """Run the hook; always 0. In its own process it may go on after it has answered. `taken` is the
+    beginning of the input, if somebody has read it. With `begin_daemon` there is one the next
+    time, unless the settings say otherwise."""
+    call = read_call(arguments)
+    agent = call.agent
     event: AgentEvent | None = None
     dialect: Dialect | None = None
     answered = False
     try:
-        payload = read_payload(_input())
-        agent = sender(agent, payload)
-        if agent not in AGENTS:
-            raise UnknownAgent(f"there is no agent {agent!r}; known are: {', '.join(AGENTS)}")
-        dialect = dialect_of(agent)
-        if named and not any(field in payload for field in ("hook_event_name", "hookEventName")):
-            payload = {**payload, "hook_event_name": named}
-        event = _event(payload, dialect, directory)
+        payload = read_payload(_Rest(taken, _input()))
+        event, dialect = event_of(call, payload, os.environ, time.time_ns())
+        agent = event.agent
         if not event.is_known:
             reply = Reply()
         elif event.must_wait or not own_process:
-            reply = _deliver(event)
+            reply = _deliver(event, begin_daemon)
         else:
             reply = _deliver(event.only_asking()) if event.carries else Reply()
             _say(dialect.render(event, reply), own_process)
             answered = True
-            _go_on_alone(event)
+            _go_on_alone(event, begin_daemon)
         if not answered:
             _say(dialect.render(event, reply), own_process)
             answered = True
     except BaseException as error:  # the agent goes on, whatever it is
         _note(agent, event, error)
         if not answered:
-            _say(_plain_answer(dialect, agent, event), own_process)
+            _say(plain_answer(dialect, agent, event), own_process)
     return 0
 
 
-def _event(payload: dict[str, Any], dialect: Dialect, directory: str | None) -> AgentEvent:
-    if directory is not None:
-        payload = {**payload, "cwd": directory, "workspace_roots": [], "workspaceRoots": []}
-        return normalise(payload, dialect, {}, received_ns=time.time_ns())
-    return normalise(payload, dialect, os.environ, received_ns=time.time_ns())
+def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:
+    """Say yes to the agent, and write down that nothing was done, and why."""
+    call = read_call(arguments)
+    agent = call.agent
+    event: AgentEvent | None = None
+    dialect: Dialect | None = None
+    try:
+        event, dialect = event_of(call, parse_payload(taken), os.environ, time.time_ns())
+        agent = event.agent
+    except Exception:  # what the event was about stays unknown
+        event = None
+    if event is None or event.is_known:
+        _note(agent, event, error)
+    _say(plain_answer(dialect, agent, event), own_process=True)
 
 
-def _deliver(event: AgentEvent) -> Reply:
+def _deliver(event: AgentEvent, begin_daemon: bool = False) -> Reply:
     from holdfast.interfaces.hooks.delivery import deliver
 
-    return deliver(event)
+    return deliver(event, begin_daemon=begin_daemon)
 
 
 def _note(agent: str, event: AgentEvent | None, error: BaseException) -> None:
@@ -81,7 +88,7 @@ def _note(agent: str, event: AgentEvent | None, error: BaseException) -> None:
     note_problem(agent, event, error)
 
 
-def _go_on_alone(event: AgentEvent) -> None:
+def _go_on_alone(event: AgentEvent, begin_daemon: bool) -> None:
     """Deal with an event in a process that the agent does not wait for."""
     try:
         child = os.fork()
@@ -95,35 +102,23 @@ def _go_on_alone(event: AgentEvent) -> None:
         for number in (0, 1, 2):
             os.dup2(nowhere, number)
     try:
-        _deliver(event)
+        _deliver(event, begin_daemon)
     except BaseException as error:
         _note(event.agent, event, error)
     finally:
         os._exit(0)
 
 
-def _called(arguments: Sequence[str]) -> tuple[str, str, str | None]:
-    """The agent that is named, the event if it is, and the directory of `-C`."""
-    directory: str | None = None
-    words: list[str] = []
-    waiting = iter(arguments)
-    for word in waiting:
-        if word in _WITH_VALUE:
-            value = next(waiting, None)
-            directory = value if word == "-C" else directory
-        elif not word.startswith("-"):
-            words.append(word)
-    words += ["", ""]
-    return words[0], words[1], directory
+class _Rest:
+    """An input whose beginning was read already."""
 
+    def __init__(self, taken: bytes, stream: BinaryIO) -> None:
+        self._taken = taken
+        self._stream = stream
 
-def _plain_answer(dialect: Dialect | None, agent: str, event: AgentEvent | None) -> str:
-    """What the agent takes for a yes, without anything to say."""
-    try:
-        known = dialect or dialect_of(agent)
-        return known.render(event or AgentEvent(agent, "", EventKind.OTHER), Reply())
-    except Exception:  # an agent nobody knows
-        return "{}"
+    def read(self, size: int) -> bytes:
+        taken, self._taken = self._taken[:size], self._taken[size:]
+        return taken + self._stream.read(size - len(taken)) if len(taken) < size else taken
 
 
 def _input() -> BinaryIO:

@@ -8,11 +8,12 @@ the trigger is turned off in the settings.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.domain.errors import Busy, HoldfastError, NotFound
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.operations import RESTORING_KINDS
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
     from holdfast.domain.risk import Assessment
     from holdfast.domain.sessions import Session
 
-_BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
 _MOST_COMMAND = 2_000
 _CONFIDENCE = 1.0
 
 
-def handle(event: AgentEvent) -> Reply:
+def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None = None) -> Reply:
     """Deal with an event that is known; errors are the caller's to note."""
-    begins = event.kind in _BEGINS
+    begins = event.kind in BEGINS
     try:
         opened = open_workspace(
             workspace_of(event), create=begins, purpose=f"holdfast hook {event.agent}"
@@ -45,11 +46,15 @@ def handle(event: AgentEvent) -> Reply:
             raise
         return Reply()  # nothing was ever saved here, so there is nothing to compare with
     with opened:
+        if when_open is not None:
+            when_open(opened)
         return handle_in(opened, event)
 
 
 def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """The same in a workspace that is open already."""
+    if event.kind is EventKind.OTHER:
+        return notices_in(opened, event)
     read_what_is_new(opened, event)
     with opened.engine.vault.access.exclusive():
         reply = _with_notices(opened, event, _act(opened, event))
@@ -57,11 +62,20 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     return reply
 
 
+def notices_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
+    """Just what the agent has to be told, if nobody is at work: it is not kept waiting for that,
+    and hears of it the next time."""
+    try:
+        with opened.engine.vault.access.exclusive(wait=False):
+            return _with_notices(opened, event.only_asking(), Reply())
+    except Busy:
+        return Reply()
+
+
 def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     vault = opened.engine.vault
     if event.kind is EventKind.SESSION_END:
         end_session(opened, event)
-    if event.kind in (EventKind.SESSION_END, EventKind.OTHER):
         return Reply()
     deliveries = Deliveries(opened.store.directory, vault.clock.now_ns())
     seen = deliveries.seen(event)

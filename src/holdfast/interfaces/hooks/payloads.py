@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 MOST_BYTES = 16 << 20
 _END_BYTES = 64 << 10
@@ -26,7 +26,11 @@ class Unreadable(Exception):
     """Nothing in the payload says what it is about."""
 
 
-def read_payload(stream: BinaryIO) -> dict[str, Any]:
+class Input(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_payload(stream: Input) -> dict[str, Any]:
     """Everything is taken from the stream: an agent must not fail because nobody read on."""
     data = stream.read(MOST_BYTES + 1)
     if len(data) <= MOST_BYTES:

@@ -9,15 +9,16 @@ from holdfast.domain.errors import WorkspaceMissing
 from holdfast.interfaces.hooks.events import AgentEvent
 
 
-def workspace_of(event: AgentEvent) -> Path:
+def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
     """The workspace to save: one that has a store already, else the root of the project.
 
     An agent may stand in a directory below; what it was opened on is what has to be protected.
+    `standing_in` is the directory of the hook's process, which relative paths begin at.
     """
     from holdfast.bootstrap import nearest_workspace
 
-    standing = _directory(event.cwd) or _directory(os.curdir)
-    project = _directory(event.project)
+    standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
+    project = _directory(event.project, standing_in)
     if project is not None and Path.home().resolve().is_relative_to(project):
         project = None  # an agent that was started at home, or above, says nothing by that
     if project is not None and (standing is None or standing.is_relative_to(project)):
@@ -30,11 +31,11 @@ def workspace_of(event: AgentEvent) -> Path:
     return nearest_workspace(standing) or _repository_of(standing) or standing
 
 
-def _directory(path: str | None) -> Path | None:
+def _directory(path: str | None, base: str) -> Path | None:
     if not path or "\0" in path:
         return None
     try:
-        found = Path(path).expanduser().resolve(strict=True)
+        found = (Path(base) / Path(path).expanduser()).resolve(strict=True)
     except (OSError, RuntimeError):
         return None
     return found if found.is_dir() else None

@@ -40,6 +40,8 @@ def run(invocation: Invocation) -> int:
 
     options = invocation.options
     ready = None if options.detached is None else _number("--detached", options.detached)
+    if ready is not None:
+        _close_all_but(int(ready))
     idle_s = _idle_s(options.idle)
     try:
         listener = listen(os.environ)
@@ -88,6 +90,14 @@ def _number(option: str, text: str) -> float:
     if not 0 <= number <= 100_000:
         raise UsageError(f"{option} takes a number, not {text!r}")
     return number
+
+
+def _close_all_but(ready: int) -> None:
+    """What the client that started it had open is not the daemon's: somebody may be waiting for
+    the other end of it."""
+    most = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, ready)
+    os.closerange(max(ready + 1, 3), most if 0 < most < 1 << 20 else 1 << 20)
 
 
 def _detach(ready: int) -> None:

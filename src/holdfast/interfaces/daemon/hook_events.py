@@ -1,0 +1,205 @@
+"""Events of agents, handled in the daemon as the hook's own process would have handled them.
+
+    the fields of the message → the same directory and root? → event → handled in the open workspace
+    an event after the fact → answered first, handled then
+
+Guarantees: the environment of the hook's process is what components see; what is answered is what
+that process would have said. Whatever cannot be done here in the same way is refused, and the hook
+does it: another mount namespace, plug-ins (which may ask for their own environment), a workspace
+whose settings turn the daemon off, anything unexpected.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from holdfast.component_makers import BUILT_IN
+from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
+from holdfast.interfaces.daemon import packed
+from holdfast.interfaces.daemon.hook_client import seen_from_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.interfaces.daemon.handlers import Arguments
+    from holdfast.interfaces.daemon.server import Daemon
+    from holdfast.interfaces.hooks.events import AgentEvent, Reply
+    from holdfast.watching import WatchedWorkspace
+
+_ANSWER_TAKEN_S = 10.0
+_LONGEST_TOOL_NS = 600 * 1_000_000_000
+
+
+class NotHere(Exception):
+    """The hook's own process has to do it, for the reason given."""
+
+
+class _Asked(NamedTuple):
+    """One call of a hook, as its process sent it."""
+
+    words: list[str]
+    directory: str
+    seen: bytes
+    began_ns: int
+    environment: Mapping[str, str]
+    payload: bytes
+
+
+def answer_packed(connection: socket.socket, work: Callable[[], dict[str, Any]]) -> None:
+    """Say at once that somebody is there, then what came of it."""
+    connection.settimeout(_ANSWER_TAKEN_S)
+    connection.sendall(packed.pack(packed.ACCEPTED, b""))
+    answer = work()
+    connection.settimeout(_ANSWER_TAKEN_S)
+    connection.sendall(_as_fields(answer))
+
+
+def _as_fields(answer: Mapping[str, Any]) -> bytes:
+    result = answer.get("answer")
+    if isinstance(result, dict):
+        return packed.pack(packed.DONE, str(result["text"]).encode())
+    reason = str(answer.get("refused") or answer.get("error"))
+    if answer.get("retired"):
+        reason = f"retired: {reason}"
+    return packed.pack(packed.NOT_DONE, reason.encode("utf-8", "replace"))
+
+
+def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
+    """`NotHere`, or anything else unexpected, when the hook has to do it."""
+    from holdfast.interfaces.hooks.calls import UnknownAgent, event_of, plain_answer, read_call
+    from holdfast.interfaces.hooks.events import Reply
+    from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
+    from holdfast.interfaces.hooks.problems import note_problem
+
+    asked = _asked(arguments.list_of("fields"))
+    if not _same_place(asked):
+        raise NotHere("it sees other directories under the same names")
+    try:
+        payload = parse_payload(asked.payload)
+        call = read_call(asked.words)
+        event, dialect = event_of(call, payload, asked.environment, asked.began_ns)
+    except (Unreadable, UnknownAgent) as error:
+        raise NotHere(str(error)) from None
+    try:
+        reply = _Event(daemon, asked, event).handled() if event.is_known else Reply()
+        return {"text": dialect.render(event, reply)}
+    except (KeyNeeded, WrongKey):
+        raise  # the hook may have the key
+    except HoldfastError as error:
+        note_problem(event.agent, event, error)
+        return {"text": plain_answer(dialect, event.agent, event)}
+
+
+def _asked(fields: list[Any]) -> _Asked:
+    words, directory, seen, began_ns, variables, payload = fields
+    return _Asked(
+        [os.fsdecode(word) for word in words.split(b"\0") if word],
+        os.fsdecode(directory),
+        seen,
+        int(began_ns),
+        {os.fsdecode(k): os.fsdecode(v) for k, v in packed.unpack_variables(variables).items()},
+        payload,
+    )
+
+
+def _same_place(asked: _Asked) -> bool:
+    try:
+        return seen_from_here(asked.directory) == asked.seen
+    except OSError:
+        return False
+
+
+class _Event:
+    """One event that is known, and the workspace that it is about."""
+
+    def __init__(self, daemon: Daemon, asked: _Asked, event: AgentEvent) -> None:
+        from holdfast.interfaces.hooks.workspaces import workspace_of
+
+        self._daemon = daemon
+        self._asked = asked
+        self._event = event
+        self._path: Path = workspace_of(event, asked.directory)
+
+    def handled(self) -> Reply:
+        from holdfast.bootstrap import store_of
+        from holdfast.interfaces.hooks.events import Reply
+        from holdfast.interfaces.hooks.handling import BEGINS
+
+        if self._event.kind not in BEGINS and store_of(self._path) is None:
+            return Reply()  # nothing was ever saved here
+        if self._event.must_wait:
+            return self._work()
+        told = self._answer_to_fact()
+        self._daemon.go_on(self._work_alone)
+        return told
+
+    def _answer_to_fact(self) -> Reply:
+        """What is to be told, unless that would take waiting for somebody; `NotHere` unless the
+        workspace is open, and may be worked on here, as far as can be told without waiting."""
+        from holdfast.interfaces.hooks.events import Reply
+        from holdfast.interfaces.hooks.handling import notices_in
+
+        workspaces = self._daemon.workspaces
+        known = next((w for w in workspaces.all() if w.workspace == self._path), None)
+        if known is None:
+            raise NotHere("the workspace is not open here")
+        require_allowed(known)
+        if self._event.carries:
+            with workspaces.if_free(known) as free:
+                if free:
+                    return notices_in(known.opened, self._event)
+        return Reply()
+
+    def _work(self) -> Reply:
+        from holdfast.interfaces.daemon.handlers import with_workspace
+
+        try:
+            return with_workspace(self._daemon, str(self._path), self._in)
+        except NotHere:
+            self._daemon.workspaces.discard(str(self._path))
+            raise
+
+    def _in(self, workspace: WatchedWorkspace) -> Reply:
+        from holdfast.interfaces.hooks.handling import handle_in
+
+        require_allowed(workspace)
+        with workspace.worked_on(self._asked.environment) as opened:
+            reply = handle_in(opened, self._event)
+        self._remember(workspace)
+        return reply
+
+    def _work_alone(self) -> None:
+        from holdfast.interfaces.hooks.problems import note_problem
+
+        try:
+            self._work()
+        except Exception as error:
+            note_problem(self._event.agent, self._event, error)
+
+    def _remember(self, workspace: WatchedWorkspace) -> None:
+        """Whose work it is that the watch sees from now on, and whether a tool is doing it."""
+        from holdfast.interfaces.hooks.events import EventKind
+        from holdfast.interfaces.hooks.handling import BEGINS
+        from holdfast.interfaces.hooks.sessions import find_session
+
+        kind = self._event.kind
+        runs = kind is EventKind.BEFORE_TOOL
+        workspace.tool_runs(until_ns=time.monotonic_ns() + _LONGEST_TOOL_NS if runs else 0)
+        session = find_session(workspace.opened, self._event)
+        if session is not None and kind in BEGINS:
+            workspace.session = session.id
+        elif session is not None and kind is EventKind.SESSION_END:
+            workspace.session = None
+
+
+def require_allowed(workspace: WatchedWorkspace) -> None:
+    settings = workspace.opened.engine.vault.settings
+    if settings.daemon == "off":
+        raise NotHere("the settings turn it off")
+    foreign = [name for name in settings.components if name not in BUILT_IN]
+    if foreign:
+        raise NotHere(f"{foreign[0]} is a plug-in, which may need the environment of the hook")

@@ -1,0 +1,207 @@
+"""Hooks with a daemon behind them: the same results, sooner, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.interfaces.daemon.client import ask
+from holdfast.interfaces.daemon.hook_client import ask_about
+from holdfast.interfaces.hooks.agents import AGENTS
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call
+from tests.interfaces.hooks.hook_process import call_hook, recorded
+from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.composition import configure
+from tests.support.daemons import daemon_here
+
+pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime")]
+
+# Beyond what an interpreter has loaded when it does nothing.
+ALLOWED = {"__future__", "_signal", "_socket", "binascii", "gc", "time"} | {
+    "holdfast",
+    "holdfast.__main__",
+    "holdfast.interfaces",
+    "holdfast.interfaces.daemon",
+    "holdfast.interfaces.daemon.address",
+    "holdfast.interfaces.daemon.hook_client",
+    "holdfast.interfaces.daemon.packed",
+    "holdfast.interfaces.hooks",
+    "holdfast.interfaces.hooks.process",
+}
+
+
+def test_the_first_event_is_saved_at_once_and_begins_the_daemon_that_answers_the_next(
+    project: Path, cli: CommandLine
+) -> None:
+    send(project, tool_call(project, "t1"))
+    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+    served = ask("status", start=True)["requests"]  # waits for the one that is being started
+    (project / "src" / "app.py").write_text("changed since\n")
+    send(project, tool_call(project, "t2"))
+    assert ask("status")["requests"] == served + 2  # the event, and this question
+    assert [kind for kind, _ in told(cli)] == ["risky", "risky", "initial"]
+    assert ask("status")["workspaces"][0]["session_id"] == "s1"
+
+
+def test_a_hook_that_the_daemon_answers_loads_the_thin_client_and_nothing_else(
+    project: Path, cli: CommandLine
+) -> None:
+    program = (
+        "import sys; bare = set(sys.modules); sys.argv = ['holdfast', 'hook', 'claude-code']\n"
+        "from holdfast.__main__ import run\n"
+        "run()\n"
+        "print(*set(sys.modules) - bare, file=sys.stderr)\n"
+    )
+    with daemon_here():
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=json.dumps(tool_call(project, "t1")).encode(),
+            capture_output=True,
+            cwd=project,
+            check=True,
+        )
+    assert json.loads(done.stdout) == {}
+    assert set(done.stderr.decode().split()) <= ALLOWED
+    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_session_leaves_the_same_checkpoints_with_and_without_a_daemon(
+    agent: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy" / "shop"
+    copy.parent.mkdir()
+    subprocess.run(["cp", "-a", project, copy], check=True)
+    logs = []
+    for root, switch in ((project, "on"), (copy, "off")):
+        configure(root, auto_files=0, auto_interval=0, end_of_day="")
+        monkeypatch.setenv("HOLDFAST_DAEMON", switch)
+        with daemon_here() as daemon:
+            sound = state_of(root)
+            events = recorded(agent, root, "rm -rf src")
+            for number, event in enumerate(events):
+                if number == 4:
+                    subprocess.run(["rm", "-rf", "src"], cwd=root, check=True)
+                call_hook(agent, event, root)
+            assert (daemon.requests > 0) == (switch == "on")
+        cli = CommandLine(root)
+        log = [(made["kind"], made["reasoning"]) for made in cli.json("log", "-n", "100")]
+        logs.append(log)
+        before = next(m["id"] for m in cli.json("log", "-n", "100") if m["kind"] == "risky")
+        cli.json("restore", before, "--yes")
+        assert state_of(root) == sound
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize("where", ["store", "project", "user", "environment"])
+def test_the_daemon_can_be_turned_off(
+    where: str, project: Path, cli: CommandLine, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "store":
+        configure(project, daemon="off")
+    elif where == "environment":
+        monkeypatch.setenv("HOLDFAST_DAEMON", "off")
+    else:
+        files = {"project": project / ".holdfast", "user": runtime / "holdfast-config" / "holdfast"}
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(runtime / "holdfast-config"))
+        files[where].mkdir(parents=True, exist_ok=True)
+        (files[where] / "config.toml").write_text('daemon = "off"\n')
+    send(project, tool_call(project, "t1"))
+    assert not list(runtime.glob("holdfast/*.sock*"))  # nobody was started
+    with daemon_here() as daemon:
+        send(project, {**tool_call(project, "t2"), "session_id": "s2"})
+        assert daemon.workspaces.all() == []
+    assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
+
+
+@pytest.mark.requirement("AG-1")
+def test_components_see_the_environment_of_the_hook(
+    project: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    configure(project, agent_state=["codex"])
+    with daemon_here() as daemon:
+        for number in (1, 2):
+            home = tmp_path / f"codex{number}"
+            (home / "memories").mkdir(parents=True)
+            for name in ("AGENTS.md", "memories/x.md"):
+                (home / name).write_text(f"remembered {number}" * number)
+            answer = call_hook(
+                "claude-code",
+                tool_call(project, f"t{number}"),
+                project,
+                environment={"CODEX_HOME": str(home)},
+            )
+            assert answer.json == {}
+        assert daemon.requests == 2
+    sizes = []
+    for made in cli.json("log", "--session", "s1")[:2]:
+        (state,) = [
+            c
+            for c in cli.json("show", made["id"], "--session", "s1")["components"]
+            if c["name"] == "agents"
+        ]
+        sizes.append(state["facts"]["bytes"])
+    assert sizes[0] == 2 * sizes[1] > 0
+
+
+@pytest.mark.requirement("AU-2")
+def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
+    project: Path, cli: CommandLine
+) -> None:
+    from holdfast.bootstrap import open_workspace
+
+    configure(project, auto_files=0, auto_interval=0, end_of_day="")
+    before = tool_call(project, "t1", "make")
+    with daemon_here():
+        send(project, before)
+        (project / "made").write_text("by make")
+        with open_workspace(project, create=False) as opened, opened.store.exclusive():
+            for agent in ("claude-code", "copilot"):  # the second may be told something
+                send(project, after(before), agent)
+            assert cli.json("log", "--session", "s1")[0]["reasoning"] == "Before Bash: make"
+    # Ending waited for what nobody waited for.
+    assert told(cli)[0] == ("tool", "After Bash: make")
+
+
+def test_five_hundred_events_in_a_row_leave_nothing_behind_in_the_daemon(
+    project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    configure(project, auto_files=0, auto_interval=0, end_of_day="")
+    pid = ask("ping", start=True)["pid"]
+
+    def send_both(number: int) -> None:
+        (project / "src" / "app.py").write_text(f"price = {number}\n")
+        event = tool_call(project, f"t{number}", f"make {number % 7}")
+        for one in (event, after(event)):
+            ask_about(["claude-code"], json.dumps(one).encode(), number)
+
+    for number in range(60):
+        send_both(number)
+    at_first = _resources(pid)
+    for number in range(60, 250):
+        send_both(number)
+    in_the_end = _resources(pid)
+    assert in_the_end["files"] <= at_first["files"] + 4
+    assert in_the_end["kilobytes"] <= at_first["kilobytes"] + 12_000
+    assert cli.json("status")["sessions"] == ["s1"]
+    assert ask("status")["requests"] >= 500
+
+
+def _resources(pid: int) -> dict[str, int]:
+    """Open files and memory, when nothing is going on."""
+    while ask("status")["connections"] > 1:  # besides this question
+        continue
+    status = Path(f"/proc/{pid}/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return {
+        "files": len(os.listdir(f"/proc/{pid}/fd")),
+        "kilobytes": int(resident.split()[1]),
+    }
