@@ -159,8 +159,11 @@ else:
 
 
 @pytest.mark.requirement("RB-3", "GT-2", "BX-6")
+@pytest.mark.parametrize(
+    "stride", [9, pytest.param(1, marks=(pytest.mark.torture, pytest.mark.torture_share(0)))]
+)
 def test_a_crash_anywhere_in_a_git_restore_leaves_the_old_state_or_the_new_one(
-    tmp_path: Path, holdfast_home: Path
+    tmp_path: Path, holdfast_home: Path, stride: int
 ) -> None:
     place = tmp_path / "project"
     conflicted_merge(place)
@@ -206,7 +209,7 @@ def test_a_crash_anywhere_in_a_git_restore_leaves_the_old_state_or_the_new_one(
         if child.returncode == 0:
             break
         assert child.returncode == 9
-        step += 3
+        step += stride
     assert step > 20
     assert outcomes == {True, False}
 

@@ -31,9 +31,18 @@ def files(place: Path) -> dict[bytes, object]:
     }
 
 
+# Every scene with two actions and every action with four scenes; `make torture` has them all.
+SLICE = 3
+_UNTIMED = (pytest.mark.torture, pytest.mark.torture_share(0))
+CELLS = [
+    pytest.param(scene, action, marks=() if (column + row) % SLICE == 0 else _UNTIMED)
+    for row, scene in enumerate(SCENES)
+    for column, action in enumerate(ACTIONS)
+]
+
+
 @pytest.mark.requirement("GT-1", "GT-2", "GT-6", "BX-6")
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(("scene", "action"), CELLS)
 def test_whatever_happens_to_a_repository_comes_back_and_can_be_undone(
     tmp_path: Path, scene: str, action: str
 ) -> None:
