@@ -56,6 +56,7 @@ def test_records_of_restores_can_be_annotated_too(session: SessionCheckpointer) 
     [
         ("nothing", "x", None, None, NotFound, "no checkpoint 'nothing'"),
         ("first", "x", None, 7, NotFound, "no annotation 7"),
+        ("first", "x", None, 1 << 80, NotFound, "no annotation"),
         ("first", "  ", None, None, UsageError, "empty"),
         ("first", "ä" * 60_000, None, None, UsageError, "120000 bytes; at most 100000"),
         ("first", "x" * 1_000_000, None, None, UsageError, "1000000 bytes"),

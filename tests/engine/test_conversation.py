@@ -83,6 +83,19 @@ def test_a_message_that_cannot_be_kept_is_refused_by_name(
 
 
 @pytest.mark.requirement("SE-2")
+def test_a_time_or_a_place_that_cannot_be_is_refused(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(UsageError, match="time"):
+            session.add_message("user", "x", at=datetime(9999, 1, 1, tzinfo=UTC))
+        with pytest.raises(UsageError, match="time"):
+            session.add_message("user", "x", at="yesterday")  # type: ignore[arg-type]
+        for first, limit in ((-1, None), (1 << 70, None), (0, -1), (0, 1 << 70)):
+            with pytest.raises(UsageError, match="counted"):
+                session.messages(first=first, limit=limit)
+        assert session.messages() == []
+
+
+@pytest.mark.requirement("SE-2")
 def test_text_that_is_no_unicode_is_kept_readable(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session.add_message("user", "bad \udcff byte \0 end")

@@ -259,6 +259,7 @@ def test_restoring_its_checkpoint_settles_an_edit_that_was_cut_off(workspace: Pa
         (["/etc/passwd"], UsageError, "outside the workspace"),
         (["../elsewhere"], UsageError, "not a path inside"),
         ([".git/config"], UsageError, "not a path inside"),
+        ([".holdfast/config.toml"], UsageError, "own data"),
         (["src"], Refused, "is a directory"),
         (["pipe"], Refused, "no regular file"),
         (["link/secret"], Refused, "cannot be kept"),

@@ -11,7 +11,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.activities import ActivityKind, NewActivity
-from holdfast.domain.errors import BundleRefused
+from holdfast.domain.errors import BudgetReached, BundleRefused
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Role
 from holdfast.domain.rollbacks import Rollback, Stretch
@@ -21,6 +21,7 @@ from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from holdfast.store.bundles.frames import TOLD
 from holdfast.upkeep import examine_surroundings, repair_workspace
+from tests.support.composition import configure
 from tests.support.encrypted_stores import files_with, make_encrypted
 
 S = SessionId("s")
@@ -236,6 +237,23 @@ def test_a_bundle_whose_messages_do_not_fit_is_refused_whole(
                 assert not opened.engine.vault.access.has_story()
 
 
+@pytest.mark.requirement("ST-7", "ST-3")
+def test_a_bundle_whose_conversation_would_crowd_saves_out_is_refused_whole(
+    workspace: Path, tmp_path: Path
+) -> None:
+    bundle, other = tmp_path / "bundle", tmp_path / "other"
+    other.mkdir()
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("one")
+        say(vault_of(session), *("x" * 100_000 for _ in range(6)))
+        session.export(bundle)
+    configure(other, budget=2_000_000)
+    with pytest.raises(BudgetReached, match="conversations"):
+        SessionCheckpointer.import_bundle(other, bundle, foreign=True)
+    with open_workspace(other, create=False) as opened:
+        assert list(opened.engine.vault.catalog.roots()) == []
+
+
 @pytest.mark.requirement("ST-4", "RL-4")
 def test_a_damaged_story_is_named_by_check_mended_by_repair_and_costs_no_checkpoint(
     workspace: Path, holdfast_home: Path
@@ -306,3 +324,20 @@ def test_doctor_finds_a_story_that_others_may_read(workspace: Path, holdfast_hom
     path.chmod(0o644)
     symptoms = examine_surroundings(workspace)
     assert any("story.db" in s.finding and s.gravity.value == "warning" for s in symptoms)
+
+
+@pytest.mark.requirement("RL-3")
+def test_a_failed_sync_of_the_story_is_read_back_by_the_next_message_and_costs_no_checkpoint(
+    workspace: Path, holdfast_home: Path
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("one")
+        say(vault_of(session), "a")
+    (path,) = holdfast_home.glob("stores/*/story.db")
+    path.with_name("story.suspect").write_text('["story.db"]')
+    assert any("story failed" in s.finding for s in examine_surroundings(workspace))
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("goes on")
+        say(vault_of(session), "b")
+        assert [m.content for m in session.messages()] == ["a", "b"]
+    assert not path.with_name("story.suspect").exists()

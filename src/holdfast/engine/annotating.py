@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import storable
 from holdfast.domain.messages import Annotation
@@ -14,6 +14,7 @@ from holdfast.engine.vault import Vault
 
 MOST_BYTES = 100_000
 _LONGEST_AUTHOR = 200
+_MOST = 1 << 31
 
 
 def annotate(
@@ -28,6 +29,8 @@ def annotate(
     """A new annotation, or with `number` a new revision of that one; durable when it returns."""
     text, author = _text(text), _author(author)
     checkpoint = resolve(vault, session_id, reference)
+    if number is not None and not 0 < number < _MOST:
+        raise NotFound(f"checkpoint {checkpoint.id} has no annotation {number}")
     require_room(vault)
     return vault.story.annotate(
         session_id,

@@ -30,6 +30,8 @@ SHARE_OF_BUDGET = 4
 """The story may take one part in so many of the store's budget: it must not crowd saves out."""
 
 _LONGEST_CALLS = 1_000_000
+_LATEST_NS = (1 << 63) - 1
+_MOST_MESSAGES = 1 << 53
 
 
 def add_message(
@@ -57,15 +59,19 @@ def messages(
     vault: Vault, session_id: SessionId, *, first: int = 0, limit: int | None = None
 ) -> Sequence[Message]:
     """By index, with the marks of every restore so far."""
+    if not 0 <= first <= _MOST_MESSAGES or not (limit is None or 0 <= limit <= _MOST_MESSAGES):
+        raise UsageError("messages are counted from 0 on")
     if not vault.access.has_story():
         return ()
     follow(vault, session_id)
     return vault.story.messages(session_id, first=first, limit=limit)
 
 
-def require_room(vault: Vault) -> None:
+def require_room(vault: Vault, more_bytes: int = 0) -> None:
+    """`BudgetReached` when conversations take too much of it, or would with so many bytes more."""
     most = vault.settings.budget // SHARE_OF_BUDGET
-    if vault.access.has_story() and vault.story.size_bytes() > most:
+    taken = vault.story.size_bytes() if vault.access.has_story() else 0
+    if taken + more_bytes > most:
         raise BudgetReached(
             f"the conversations of this store take more than {most} bytes, a quarter of its budget",
             hint="raise it: holdfast config set budget '\"10 GB\"'; checkpoints go on",
@@ -176,4 +182,10 @@ def _nanoseconds(vault: Vault, at: Any) -> int:
         return vault.clock.now_ns()
     if not isinstance(at, datetime):
         raise UsageError("the time of a message is a datetime")
-    return int(at.timestamp() * 1_000_000) * 1000
+    try:
+        at_ns = int(at.timestamp() * 1_000_000) * 1000
+    except (OverflowError, OSError, ValueError):
+        at_ns = _LATEST_NS + 1
+    if abs(at_ns) > _LATEST_NS:
+        raise UsageError(f"the time of a message cannot be {at}")
+    return at_ns

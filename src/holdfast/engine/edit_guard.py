@@ -27,7 +27,14 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import basename, from_text, parent, to_text
+from holdfast.domain.paths import (
+    MARKER_DIRECTORY,
+    basename,
+    from_text,
+    is_within,
+    parent,
+    to_text,
+)
 from holdfast.engine.conversation import require_room
 from holdfast.engine.listing import entry_at
 from holdfast.engine.place_in_conversation import placed
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
 
 _CERTAIN = 1.0
 _NAMED = 5
+_MOST = 1 << 53
 
 
 def start_edit(
@@ -110,7 +118,8 @@ def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
 
 
 def open_activity(vault: Vault, number: int) -> Activity:
-    found = vault.story.activity(number) if vault.access.has_story() else None
+    known = vault.access.has_story() and 0 < number < _MOST
+    found = vault.story.activity(number) if known else None
     if found is None:
         raise NotFound(f"there is no edit or attempt {number}")
     if found.status is not ActivityStatus.OPEN:
@@ -136,7 +145,12 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
         found.append(from_text(str(given)))
     if not found:
         raise UsageError("an edit needs at least one path")
-    return tuple(dict.fromkeys(require_paths(found)))
+    safe = tuple(dict.fromkeys(require_paths(found)))
+    own_data = (MARKER_DIRECTORY, vault.access.path_inside_workspace())
+    for place in safe:
+        if any(own is not None and is_within(place, own) for own in own_data):
+            raise UsageError(f"{to_text(place)} is Holdfast's own data")
+    return safe
 
 
 def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:

@@ -17,6 +17,7 @@ $HOLDFAST_HOME/
     agent-states                what agents gave through the library, as they gave it last
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
+    story.rebuilt.db            only while a repair exchanges story.db
     story.suspect               the same for story.db: only after a failed sync of it
     suspect                     only after a failed sync, until its files have been read back
     purge                       only while content is being removed for good

@@ -212,6 +212,10 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
             finding = "a restore was interrupted, or is running"
             cure = "any command finishes it: holdfast status"
             found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
+        if around.layout.story.with_name("story.suspect").exists():
+            finding = "a sync of the story failed: it is read back before it takes anything again"
+            cure = "any message tries it; checkpoints go on meanwhile"
+            found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
         if around.layout.suspect.exists():
             finding = "a sync failed: the store is read back before it takes anything again"
             cure = "any checkpoint tries it; if it does not get through, look at the disk"

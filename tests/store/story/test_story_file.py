@@ -159,9 +159,9 @@ def test_a_repair_that_was_cut_off_in_the_middle_is_finished_by_the_next_use(
     with contextlib.closing(opened(tmp_path)) as story:
         say(story, "kept")
     # As if the old file had been set aside, and its log not yet.
-    (tmp_path / "story.db").rename(tmp_path / ".story.db.new")
-    (tmp_path / "story.db-wal").rename(tmp_path / ".story.db.new-wal")
-    db = apsw.Connection(str(tmp_path / ".story.db.new"))
+    (tmp_path / "story.db").rename(tmp_path / "story.rebuilt.db")
+    (tmp_path / "story.db-wal").rename(tmp_path / "story.rebuilt.db-wal")
+    db = apsw.Connection(str(tmp_path / "story.rebuilt.db"))
     db.execute("SELECT * FROM messages").fetchall()
     db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     db.close()
@@ -169,7 +169,7 @@ def test_a_repair_that_was_cut_off_in_the_middle_is_finished_by_the_next_use(
     with contextlib.closing(opened(tmp_path)) as story:
         assert texts(story) == ["kept"]
         assert list(story.check()) == []
-    assert not (tmp_path / ".story.db.new").exists()
+    assert not (tmp_path / "story.rebuilt.db").exists()
 
 
 @pytest.mark.requirement("SE-2")

@@ -32,6 +32,7 @@ from holdfast.engine.bundles.verifying import (
     verified_bundle,
 )
 from holdfast.engine.chained_batches import Item, store_chained
+from holdfast.engine.conversation import require_room
 from holdfast.engine.save import DISK_RESERVE_BYTES
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -84,6 +85,8 @@ def import_bundle(
     ) as bundle:
         with vault.access.exclusive():
             plan = place(vault, bundle, request.as_session)
+            if bundle.told_bytes:
+                require_room(vault, bundle.told_bytes)
             stored_bytes = 0
             if plan.rows and not request.dry_run:
                 _forget_damaged(vault, bundle)

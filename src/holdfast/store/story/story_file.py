@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _FACT = f"SELECT {COLUMNS['facts']} FROM facts WHERE session_id=? AND name=?"
 _UPDATE_FACT = "UPDATE facts SET value=?, checksum=? WHERE session_id=? AND name=?"
-REBUILT_PREFIX, REBUILT_SUFFIX = ".", ".new"
 
 
 class StoryFile:
@@ -95,6 +94,8 @@ class StoryFile:
         if not self.path.exists():
             return
         with self._locked() as db:
+            with store_trouble("removing what a repair left"):
+                rebuilt_beside(self.path).unlink(missing_ok=True)
             try:
                 scrub(db, self.path)
             except apsw.Error as error:
@@ -232,4 +233,4 @@ _FORGOT = "the story has lost its newest changes, which had been acknowledged"
 
 def rebuilt_beside(path: Path) -> Path:
     """Where a repair leaves a whole story that waits to take the place of a damaged one."""
-    return path.with_name(REBUILT_PREFIX + path.name + REBUILT_SUFFIX)
+    return path.with_name("story.rebuilt.db")
