@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import growth, memory, report, rows, table, trees
 from bench.command_line import CommandLine
+from bench.hook_process import HookProcess
 from bench.operations import MAIN, OPERATIONS, Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
 from bench.peers.contract import PeerKind
@@ -126,12 +127,13 @@ def _trial(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[r
 
 
 def _processes(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:
-    """Command line and memory, each in processes of its own."""
+    """Command line, hook and memory, each in processes of its own."""
     plan.say(f"{label}: command line and memory")
     rounds = 3 if plan.quick else 15
     here = work / "processes"
     here.mkdir()
     lines = list(rows.of_command_line(label, CommandLine(base, here).measure(rounds)))
+    lines += rows.of_hook(label, files, HookProcess(base, here).measure(rounds))
     if files <= 1_000:
         lines += rows.of_memory(label, memory.measure(base, here, 3))
     remove(here)

@@ -1,15 +1,15 @@
 """From the books to the lines of the table: which measurement stands against which, under which
 bound.
 
-A bound is one of the promises PF-1 to PF-7. It is judged only on sound measurements; what cannot
-be judged says why.
+A bound is one of the promises PF-1 to PF-7, or HK-3. It is judged only on sound measurements; what
+cannot be judged says why.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import command_line, growth, memory
+from bench import command_line, growth, hook_process, memory
 from bench import operations as ops
 from bench.contest import Book
 from bench.measure import Measurement, Refusal, ratio
@@ -120,6 +120,15 @@ def of_command_line(tree: str, book: Book) -> Iterator[Row]:
         bare = page.get(ops.FLOOR)
         floor = bare.median if bare and bare.samples else None
         yield Row(tree, operation, page, floor, bound=Bound("PF-7", limit, "median"))
+
+
+def of_hook(tree: str, files: int, book: Book) -> Iterator[Row]:
+    """The lines on what an agent waits for; the promise is about 10,000 files."""
+    bare = book.pages[hook_process.HOOK].get(ops.FLOOR)
+    floor = bare.median if bare and bare.samples else None
+    for operation, limit in ((hook_process.HOOK, 0.045), (hook_process.OVER_BARE, 0.025)):
+        bound = Bound("HK-3", limit, "median") if files == 10_000 else None
+        yield Row(tree, operation, book.pages[operation], floor, bound=bound)
 
 
 def of_memory(tree: str, book: Book) -> Iterator[Row]:

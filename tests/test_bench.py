@@ -13,6 +13,7 @@ from bench import edits, growth, rows, table, trees, verify
 from bench import operations as ops
 from bench.__main__ import main
 from bench.contest import Book
+from bench.hook_process import HookProcess
 from bench.measure import Measurement, Refusal, ratio
 from bench.operations import Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
@@ -218,3 +219,19 @@ def test_a_watched_save_has_a_line_and_a_bound_of_its_own(base: Path) -> None:
     assert watched.own is book.pages[ops.FIVE][WATCHED.title]
     assert watched.own.sound
     assert isinstance(watched.judge(), bool)
+
+
+@pytest.mark.requirement("HK-3")
+def test_the_hook_is_timed_against_the_bare_interpreter_and_its_checkpoint_proven(
+    base: Path,
+) -> None:
+    work = base.with_name("processes")
+    work.mkdir()
+    book = HookProcess(base, work).measure(rounds=2)
+    whole, over = rows.of_hook("60", 10_000, book)
+    for row in (whole, over):
+        assert row.own is not None
+        assert row.own.faults == []
+        assert len(row.own.samples) == 2
+        assert row.judge() in (True, False)
+    assert whole.floor is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.checkpoints import Kind
@@ -68,8 +69,10 @@ def end_session(opened: OpenWorkspace, event: AgentEvent) -> None:
             transaction.set_session_status(session.id, SessionStatus.ENDED)
 
 
-def _candidates(event: AgentEvent) -> list[SessionId]:
+def _candidates(event: AgentEvent) -> Iterator[SessionId]:
     name = session_name(event.agent, event.session)
+    yield name
     prefixed = session_name(event.agent, f"{event.agent}-{name}"[:SESSION_ID_MAX_LENGTH])
-    further = [f"{prefixed[: SESSION_ID_MAX_LENGTH - 6]}-{n}" for n in range(2, 1000)]
-    return [name, prefixed, *map(SessionId, further)]
+    yield prefixed
+    for number in range(2, 1000):
+        yield SessionId(f"{prefixed[: SESSION_ID_MAX_LENGTH - 6]}-{number}")

@@ -1,0 +1,121 @@
+"""Wall time of an agent's hook as the agent waits for it: a process, answered by a running daemon.
+
+Each round changes five files, then runs the bare interpreter and the hook before a command, in
+turn. The hook is started as its installed script starts it. In the end the last checkpoint is
+restored and verified.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from bench import edits, trees, verify
+from bench.contest import Book
+from bench.measure import timed
+from bench.operations import FILES_CHANGED, FLOOR
+from bench.peers import HOLDFAST
+from bench.processes import Failed, run
+
+HOOK = "hook before a command, daemon running, 5 files"
+OVER_BARE = "the same, over the bare interpreter"
+LIMIT_S = 60.0
+SCRIPT = "from holdfast.__main__ import run; raise SystemExit(run())"
+SESSION = "bench"
+
+
+class HookProcess:
+    """A hook on a copy of one tree, with a store and a daemon of its own."""
+
+    def __init__(self, base: Path, work: Path) -> None:
+        self._base = base
+        self._tree = work / "hook-tree"
+        # A socket's path may not be long.
+        self._runtime = Path(tempfile.mkdtemp(prefix="hf-", dir="/tmp"))
+        self._variables = {
+            "HOLDFAST_HOME": str(work / "hook-home"),
+            "HOLDFAST_DAEMON": "on",
+            "XDG_RUNTIME_DIR": str(self._runtime),
+        }
+        trees.copy(base, self._tree)
+        self._expected = verify.fingerprint(base)
+
+    def measure(self, rounds: int) -> Book:
+        """Time the hook; the bare interpreter is booked as its floor."""
+        from holdfast.interfaces.daemon.client import DaemonError, NoDaemon
+
+        book = Book()
+        try:
+            served = self._ask("ping")
+            self._hook(-1)
+            for number in range(rounds):
+                changes = self._change(number)
+                bare_s = timed(lambda: self._run(sys.executable, "-c", "pass"))
+                hook_s = timed(partial(self._hook, number))
+                book.at(HOOK, FLOOR).samples.append(bare_s)
+                book.at(HOOK, HOLDFAST.title).samples.append(hook_s)
+                book.at(OVER_BARE, HOLDFAST.title).samples.append(hook_s - bare_s)
+                if number == rounds - 1:
+                    self._prove(changes, book)
+                self._undo()
+            if self._ask("status")["pid"] != served["pid"]:
+                raise Failed("the daemon did not last")
+        except (Failed, NoDaemon, DaemonError, ValueError, KeyError) as error:
+            for operation in (HOOK, OVER_BARE):
+                book.at(operation, HOLDFAST.title).fault(str(error))
+        finally:
+            self._end()
+        return book
+
+    def _ask(self, request: str) -> dict[str, object]:
+        from holdfast.interfaces.daemon.client import ask
+
+        return ask(request, environment={**os.environ, **self._variables}, start=True)
+
+    def _end(self) -> None:
+        from holdfast.interfaces.daemon.client import NoDaemon, ask
+
+        with contextlib.suppress(NoDaemon):
+            ask("stop", environment={**os.environ, **self._variables})
+        shutil.rmtree(self._runtime)
+
+    def _run(self, *command: str, stdin: bytes = b"") -> bytes:
+        return run(
+            command, cwd=self._tree, environment=self._variables, stdin=stdin, limit_s=LIMIT_S
+        )
+
+    def _hook(self, number: int) -> None:
+        event = {
+            "session_id": SESSION,
+            "cwd": str(self._tree),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": f"make target{number}"},
+            "tool_use_id": f"bench-{number}",
+        }
+        command = (sys.executable, "-c", SCRIPT, "hook", "claude-code")
+        if json.loads(self._run(*command, stdin=json.dumps(event).encode())) != {}:
+            raise Failed("the hook answered with something to say")
+
+    def _change(self, number: int) -> list[edits.FileEdit]:
+        changes = edits.burst(self._base, self._expected, FILES_CHANGED, f"hook {number}")
+        edits.apply(self._tree, changes)
+        return changes
+
+    def _undo(self) -> None:
+        found = verify.fingerprint(self._tree, HOLDFAST.own_names)
+        verify.mend(self._tree, self._base, self._expected, found)
+
+    def _prove(self, changes: list[edits.FileEdit], book: Book) -> None:
+        """Wreck what the last event saved, restore it, compare."""
+        self._undo()
+        place = ("--json", "-C", str(self._tree), "--session", SESSION)
+        self._run(sys.executable, "-m", "holdfast", "restore", "HEAD", "--yes", *place)
+        found = verify.fingerprint(self._tree, HOLDFAST.own_names)
+        wrong = verify.difference(edits.after(self._expected, changes), found)
+        if wrong:
+            book.at(HOOK, HOLDFAST.title).fault(f"saved wrongly: {wrong}")
