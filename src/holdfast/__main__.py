@@ -6,6 +6,7 @@ takes a way of its own, because the agent waits.
 
 from __future__ import annotations
 
+import os
 import sys
 
 _INTERRUPTED = 130
@@ -14,14 +15,26 @@ _FOR_PEOPLE = frozenset(("-h", "--help", "--version"))
 
 def run() -> int:
     if sys.argv[1:2] == ["hook"] and _FOR_PEOPLE.isdisjoint(sys.argv):
-        from holdfast.interfaces.hooks.process import run_hook
-
-        return run_hook(sys.argv[2:])
+        _answer_agent()
     try:
         from holdfast.interfaces.cli.main import main
     except KeyboardInterrupt:
         return _INTERRUPTED
     return main()
+
+
+def _answer_agent() -> None:
+    """Does not return: what Python would tidy up at its end is tidied up, and an agent waits."""
+    try:
+        from holdfast.interfaces.hooks.process import run_hook
+
+        run_hook(sys.argv[2:])
+    except (
+        BaseException
+    ) as error:  # a signal while loading, a broken installation: the agent goes on
+        os.write(2, f"holdfast: not protected: {error!r}\n".encode())
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,10 @@ def test_a_hook_that_the_daemon_answers_loads_the_thin_client_and_nothing_else(
 ) -> None:
     program = (
         "import sys; bare = set(sys.modules); sys.argv = ['holdfast', 'hook', 'claude-code']\n"
+        "import os; os._exit = sys.exit  # just to look at what is loaded by then\n"
         "from holdfast.__main__ import run\n"
-        "run()\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
         "print(*set(sys.modules) - bare, file=sys.stderr)\n"
     )
     with daemon_here():
