@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,16 @@ def test_records_of_restores_can_be_annotated_too(session: SessionCheckpointer) 
     [
         ("nothing", "x", None, None, NotFound, "no checkpoint 'nothing'"),
         ("first", "x", None, 7, NotFound, "no annotation 7"),
-        ("first", "x", None, 1 << 80, NotFound, "no annotation"),
+        ("first", "x", None, 1 << 80, UsageError, "not a number from 1 on"),
         ("first", "  ", None, None, UsageError, "empty"),
         ("first", "ä" * 60_000, None, None, UsageError, "120000 bytes; at most 100000"),
         ("first", "x" * 1_000_000, None, None, UsageError, "1000000 bytes"),
         ("first", "x", "two\nlines", None, UsageError, "author"),
         ("first", "x", "x" * 201, None, UsageError, "201 characters"),
+        ("first", "x", None, 0, UsageError, "annotation 0 is not a number"),
+        ("first", "x", None, "1", UsageError, "annotation '1' is not a number"),
+        ("first", "x", None, True, UsageError, "annotation True is not a number"),
+        ("first", "x", None, 1 << 70, UsageError, "is not a number"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(
@@ -77,6 +82,32 @@ def test_what_cannot_be_kept_is_refused_by_name(
         with pytest.raises(error, match=words):
             session.annotate(reference, text, author, number=number)
         assert session.annotations() == []
+
+
+def test_a_number_of_another_type_leaves_the_story_whole(session: SessionCheckpointer) -> None:
+    with session:
+        session.annotate("first", "tests pass")
+        with pytest.raises(UsageError):
+            session.annotate("first", "edited", number="1")  # type: ignore[arg-type]
+        assert [a.text for a in session.annotations()] == ["tests pass"]
+
+
+class Team(StrEnum):
+    ADA = "ada"
+
+
+@pytest.mark.requirement("SE-2")
+def test_members_of_enumerations_are_taken_as_the_texts_they_are(
+    session: SessionCheckpointer,
+) -> None:
+    with SessionCheckpointer(session.workspace, Team.ADA) as hers:
+        hers.checkpoint("one")
+        hers.add_message("user", "hello")
+        hers.annotate("HEAD", "tests pass", Team.ADA)
+        assert [m.content for m in hers.messages()] == ["hello"]
+        assert [a.author for a in hers.annotations()] == ["ada"]
+    with SessionCheckpointer(session.workspace, "ada") as again:
+        assert [m.content for m in again.messages()] == ["hello"]
 
 
 def test_of_another_session_nothing_can_be_annotated(session: SessionCheckpointer) -> None:

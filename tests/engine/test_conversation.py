@@ -90,7 +90,7 @@ def test_a_time_or_a_place_that_cannot_be_is_refused(workspace: Path) -> None:
         with pytest.raises(UsageError, match="time"):
             session.add_message("user", "x", at="yesterday")  # type: ignore[arg-type]
         for first, limit in ((-1, None), (1 << 70, None), (0, -1), (0, 1 << 70)):
-            with pytest.raises(UsageError, match="counted"):
+            with pytest.raises(UsageError, match="no index of a message"):
                 session.messages(first=first, limit=limit)
         assert session.messages() == []
 
@@ -374,3 +374,24 @@ def test_adding_a_message_costs_one_transaction_however_long_the_conversation(
             "EXPLAIN QUERY PLAN SELECT max(position) FROM messages WHERE session_id='s'"
         )
         assert "message_places" in str(plan.fetchall())
+
+
+@pytest.mark.requirement("SE-2")
+@pytest.mark.parametrize("at", ["0001-01-01T00:00", "0001-01-01T00:00Z", "9999-12-31T00:00Z"])
+def test_a_time_that_no_clock_can_show_is_refused(workspace: Path, at: str) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(UsageError, match="cannot be kept"):
+            session.add_message("user", "hello", at=datetime.fromisoformat(at))
+        assert session.messages() == []
+
+
+@pytest.mark.requirement("SE-2")
+def test_an_index_that_no_message_can_have_is_refused(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.add_message("user", "hello")
+        for wrong in (-1, 1 << 70, True, "0"):
+            with pytest.raises(UsageError, match="no index"):
+                session.messages(first=wrong)  # type: ignore[arg-type]
+            with pytest.raises(UsageError, match="no number"):
+                session.messages(limit=wrong)  # type: ignore[arg-type]
+        assert session.messages(limit=0) == []

@@ -144,6 +144,9 @@ def test_a_limit_or_a_place_that_is_none_is_refused(session: SessionCheckpointer
             session.timeline(limit=wrong)
     with pytest.raises(UsageError, match="no place in a timeline"):
         session.timeline(before="yesterday")
+    with pytest.raises(UsageError, match="no place in a timeline"):
+        session.timeline(before=3)  # type: ignore[arg-type]
+    assert len(session.timeline(limit=10**30).events) == 1
 
 
 @pytest.mark.requirement("CP-8")

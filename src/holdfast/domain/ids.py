@@ -20,7 +20,7 @@ SESSION_ID_MAX_LENGTH = 200
 
 def session_id(text: str) -> SessionId:
     """Validate a session id once, at the border: printable, no surrounding space, bounded."""
-    if not text or not text.strip():
+    if not isinstance(text, str) or not text.strip():
         raise UsageError("the session id is empty", hint="pass a name such as 'refactor-auth'")
     if len(text) > SESSION_ID_MAX_LENGTH:
         raise UsageError(
@@ -31,7 +31,7 @@ def session_id(text: str) -> SessionId:
             f"the session id {text!r} holds control characters or surrounding space",
             hint="use printable characters only",
         )
-    return SessionId(text)
+    return SessionId(str.__str__(text))  # also of an enumeration's member
 
 
 def short(identifier: str) -> str:

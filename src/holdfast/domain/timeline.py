@@ -114,7 +114,7 @@ class Cursor:
             return cls(first, second, third, fourth, fifth, waiting)
         except (ValueError, TypeError, RecursionError):
             raise UsageError(
-                f"{text[:40]!r} is no place in a timeline",
+                f"{text!r:.40} is no place in a timeline",
                 hint="give back what the page before said comes next",
             ) from None
 

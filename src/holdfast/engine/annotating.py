@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.domain.errors import NotFound, UsageError
+from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import storable
 from holdfast.domain.messages import Annotation
@@ -14,7 +14,7 @@ from holdfast.engine.vault import Vault
 
 MOST_BYTES = 100_000
 _LONGEST_AUTHOR = 200
-_MOST = 1 << 31
+_LARGEST_NUMBER = 1_000_000_000
 
 
 def annotate(
@@ -28,9 +28,8 @@ def annotate(
 ) -> Annotation:
     """A new annotation, or with `number` a new revision of that one; durable when it returns."""
     text, author = _text(text), _author(author)
+    _require_number(number)
     checkpoint = resolve(vault, session_id, reference)
-    if number is not None and not 0 < number < _MOST:
-        raise NotFound(f"checkpoint {checkpoint.id} has no annotation {number}")
     require_room(vault)
     return vault.story.annotate(
         session_id,
@@ -63,6 +62,15 @@ def _text(text: str) -> str:
             hint="shorten it; long material belongs into a file of the workspace",
         )
     return text
+
+
+def _require_number(number: int | None) -> None:
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    if number is not None and not (is_number and 0 < number <= _LARGEST_NUMBER):
+        raise UsageError(
+            f"the annotation {number!r:.40} is not a number from 1 on",
+            hint="see the numbers there are: holdfast show REF",
+        )
 
 
 def _author(author: str | None) -> str | None:

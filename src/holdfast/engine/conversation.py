@@ -30,8 +30,8 @@ SHARE_OF_BUDGET = 4
 """The story may take one part in so many of the store's budget: it must not crowd saves out."""
 
 _LONGEST_CALLS = 1_000_000
-_LATEST_NS = (1 << 63) - 1
-_MOST_MESSAGES = 1 << 53
+_NO_TIME_NS = 1 << 63
+_LARGEST_INDEX = 1 << 62
 
 
 def add_message(
@@ -59,8 +59,13 @@ def messages(
     vault: Vault, session_id: SessionId, *, first: int = 0, limit: int | None = None
 ) -> Sequence[Message]:
     """By index, with the marks of every restore so far."""
-    if not 0 <= first <= _MOST_MESSAGES or not (limit is None or 0 <= limit <= _MOST_MESSAGES):
-        raise UsageError("messages are counted from 0 on")
+    for bound in (first, 0 if limit is None else limit):
+        if (
+            isinstance(bound, bool)
+            or not isinstance(bound, int)
+            or not 0 <= bound <= _LARGEST_INDEX
+        ):
+            raise UsageError(f"{bound!r:.40} is no index of a message and no number of them")
     if not vault.access.has_story():
         return ()
     follow(vault, session_id)
@@ -184,8 +189,10 @@ def _nanoseconds(vault: Vault, at: Any) -> int:
         raise UsageError("the time of a message is a datetime")
     try:
         at_ns = int(at.timestamp() * 1_000_000) * 1000
-    except (OverflowError, OSError, ValueError):
-        at_ns = _LATEST_NS + 1
-    if abs(at_ns) > _LATEST_NS:
-        raise UsageError(f"the time of a message cannot be {at}")
+    except (ValueError, OverflowError, OSError):  # as the platform's clock has it
+        at_ns = _NO_TIME_NS
+    if abs(at_ns) >= _NO_TIME_NS:
+        raise UsageError(
+            f"the time {at} cannot be kept", hint="leave it out: then it is the time of now"
+        )
     return at_ns

@@ -20,6 +20,9 @@ from holdfast.engine.approval import rounds_in
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
 
+MOST_EVENTS = 1_000_000
+"""On one page; what is older comes with the next."""
+
 
 def timeline(
     vault: Vault,
@@ -32,6 +35,7 @@ def timeline(
     """The newest events, or those before the place that the page before named as `next`."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(f"the limit {limit!r} is not a number of events from 1 on")
+    limit = min(limit, MOST_EVENTS)
     cursor = Cursor() if before is None else Cursor.decode(before)
     session = vault.catalog.session(session_id)
     if session is None:

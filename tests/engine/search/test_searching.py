@@ -273,6 +273,8 @@ def test_a_limit_that_is_none_is_refused(session: SessionCheckpointer) -> None:
     for wrong in (0, -1, True):
         with pytest.raises(UsageError):
             session.search("a", limit=wrong)
+    with pytest.raises(UsageError, match="is a text"):
+        session.search(3)  # type: ignore[arg-type]
 
 
 def test_a_million_characters_are_found_by_their_beginning(session: SessionCheckpointer) -> None:

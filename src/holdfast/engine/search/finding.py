@@ -41,6 +41,8 @@ def search(
     After `patience_s` of catching up it answers with what it has."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(f"the limit {limit!r} is not a number of hits from 1 on")
+    if not isinstance(text, str):
+        raise UsageError("what to search for is a text", hint="say it in words: 'login timeout'")
     query = parse_query(text, now_ns=vault.clock.now_ns())
     if query.is_empty:
         return SearchResult(())

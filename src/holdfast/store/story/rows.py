@@ -40,7 +40,16 @@ INSERT = {
 
 
 def sealed(table: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (*values, checksum_of(table, values))
+    """A row to be written, of nothing but the types that it is read with: the checksum of a member
+    of an enumeration would never fit the text that comes back."""
+    plain = tuple(map(_plain, values))
+    return (*plain, checksum_of(table, plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) else value
 
 
 def require_sealed(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
