@@ -186,6 +186,38 @@ def test_a_story_that_is_gone_is_an_empty_one_and_check_tells(tmp_path: Path) ->
         assert list(story.check()) == []
 
 
+@pytest.mark.requirement("ST-4", "RL-4")
+@pytest.mark.parametrize("victims", ["story.db", "story.db*"])
+def test_a_repair_makes_a_story_that_is_gone_anew(tmp_path: Path, victims: str) -> None:
+    with contextlib.closing(opened(tmp_path)) as story:
+        say(story, "hello")
+        before = story.generation()
+    for path in tmp_path.glob(victims):
+        path.unlink()
+    mender = StoryMender(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with mender.exclusive():
+        found = mender.examine(scratch)
+        assert found is not None
+        assert found.problem == "the file is missing"
+        mender.mend(found, "occasion")
+        assert mender.examine(scratch) is None
+    with contextlib.closing(opened(tmp_path)) as story:
+        assert list(story.check()) == []
+        assert story.generation() not in ("", before)
+        say(story, "a new beginning")
+        assert texts(story)[-1] == "a new beginning"
+
+
+@pytest.mark.requirement("ST-4")
+def test_a_repair_makes_nothing_of_a_story_that_never_was(tmp_path: Path) -> None:
+    mender = StoryMender(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
+    with mender.exclusive():
+        assert mender.examine(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.requirement("ST-4")
 def test_a_process_that_has_it_open_goes_on_with_the_repaired_one(tmp_path: Path) -> None:
     with (

@@ -74,17 +74,18 @@ class StoryMender:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        if not self._path.exists():
-            yield  # not even a lock is made for a story that is not there
+        if not self._path.exists() and not self._is_lost():
+            yield  # not even a lock is made for a story that never was
             return
         with self._lock.hold(_LOCK_TIMEOUT_S):
             yield
 
     def examine(self, scratch: Path) -> StoryFindings | None:
-        """None for a story that is sound, or not there; the story itself is only read."""
-        if not self._path.exists():
-            return None
-        problem = self._problem(scratch)
+        """None for a story that is sound, or never was; the story itself is only read."""
+        if self._path.exists():
+            problem = self._problem(scratch)
+        else:
+            problem = "the file is missing" if self._is_lost() else None
         if problem is None:
             return None
         saved = self._salvage()
@@ -102,6 +103,13 @@ class StoryMender:
         new.rename(self._path)
         sync(self._directory)
         self._lock.note_afresh(NotedChanges(changes).encode())
+
+    def _is_lost(self) -> bool:
+        """Whether something was acknowledged of which there is no file any more."""
+        if self._path.exists() or rebuilt_beside(self._path).exists():
+            return False
+        noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
+        return noted is not None and noted.count > 0
 
     def _problem(self, scratch: Path) -> str | None:
         path = self._path
@@ -133,6 +141,8 @@ class StoryMender:
     def _salvage(self) -> Salvaged:
         if self._cipher is None:
             return salvage_pages(_read(self._path), _read(self._path.with_name("story.db-wal")))
+        if not self._path.exists():
+            return nothing()
         try:
             db = connect(self._path, synchronous="FULL", cipher=self._cipher)
         except (HoldfastError, apsw.Error):
