@@ -89,6 +89,11 @@ def _branch(seen: Picture) -> str | None:
     return seen.head[5:].strip() if seen.head.startswith("ref: ") else None
 
 
+def _branch_or_rebased(seen: Picture) -> str | None:
+    rebased = seen.operation.get("rebase-merge/head-name")
+    return _branch(seen) if rebased is None else rebased.decode().strip()
+
+
 def _without(refs: dict[str, str], *names: str | None) -> dict[str, str]:
     return {name: oid for name, oid in refs.items() if name not in names}
 
@@ -106,7 +111,7 @@ def _check_exact(place: Path, before: Picture, after: Picture, now: Picture) -> 
     assert now.head == before.head
     assert now.operation == before.operation
     assert now.status.replace("\r", "") == before.status.replace("\r", "")
-    branch = _branch(before)
+    branch = _branch_or_rebased(before)
     if branch is not None:
         assert now.refs.get(branch) == before.refs.get(branch)
     assert _without(now.refs, branch) == _without(after.refs, branch), "other branches stay"

@@ -38,8 +38,9 @@ from holdfast.components.git.operation_files import (
 )
 from holdfast.components.git.plain_files import TooLarge, blocks_of, opened
 from holdfast.components.git.references import BrokenReference, read_reference
+from holdfast.components.git.split_index import shared_name
 from holdfast.components.git.staging import Staged, read_staged
-from holdfast.components.git.states import INDEX, OPERATION, intended_refs
+from holdfast.components.git.states import INDEX, OPERATION, SHARED_INDEX, intended_refs
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import from_text, to_text
@@ -59,6 +60,7 @@ class _Taken:
     facts: dict[str, Any]
     operation: Files
     staged: Staged
+    shared_index: str | None = None
     problems: list[str] = field(default_factory=list)
 
 
@@ -106,6 +108,8 @@ class Capturing:
         try:
             if found.has_index:
                 taken.staged = read_staged(self._git, head.commit)
+            if found.has_index and found.may_be_split:
+                taken.shared_index = shared_name(self._git)
         except GitFailed as error:
             taken.problems.append(str(error))
         if found.has_lock and self._is_old(self._repository.own(b"index.lock")):
@@ -126,6 +130,8 @@ class Capturing:
             "submodules": self._submodules(found, index_fd, taken),
             "shallow": found.shallow,
         }
+        if taken.shared_index is not None:
+            taken.facts["shared_index"] = taken.shared_index
         return taken
 
     def _is_old(self, path: bytes) -> bool:
@@ -153,6 +159,12 @@ class Capturing:
     def _store(
         self, found: Look, taken: _Taken, index_fd: int | None, sink: ContentSink
     ) -> Captured:
+        if taken.shared_index is not None:
+            shared = self._repository.own(os.fsencode(taken.shared_index))
+            with opened(shared) as shared_fd:
+                if shared_fd is None:
+                    raise FileNotFoundError(shared)
+                sink.add(SHARED_INDEX, blocks_of(shared_fd))
         if index_fd is not None:
             sink.add(INDEX, blocks_of(index_fd))
         if taken.operation:

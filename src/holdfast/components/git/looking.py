@@ -23,6 +23,7 @@ from holdfast.components.git.references import (
     OID,
     BrokenReference,
     Head,
+    is_branch_name,
     read_head,
     read_reference,
 )
@@ -41,7 +42,8 @@ _TRAILER_BYTES = 20
 
 @dataclass(slots=True)
 class Look:
-    """What was seen; `refs` are references besides the branch of HEAD that somebody asked for."""
+    """What was seen; `refs` are references besides the branch of HEAD: those that somebody asked
+    for, and the branch that is being rebased."""
 
     repository: Repository
     head: Head
@@ -50,6 +52,7 @@ class Look:
     has_index: bool
     has_lock: bool
     shallow: bool
+    may_be_split: bool = False
     signature: str = ""
     settled: bool = False
 
@@ -61,8 +64,9 @@ def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -
     """`BrokenReference` when HEAD cannot be read, `TooMuch` when an operation left too much."""
     names = _names(repository)
     head = read_head(repository)
-    wanted = {ref: read_reference(repository, ref) for ref in refs}
     paths = list(present_paths(repository, names))
+    wanted = {ref: read_reference(repository, ref) for ref in refs}
+    wanted |= _rebased(repository, paths)
     found = Look(
         repository,
         head,
@@ -71,6 +75,7 @@ def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -
         has_index=b"index" in names,
         has_lock=b"index.lock" in names,
         shallow=os.path.exists(repository.shared(b"shallow")),
+        may_be_split=any(name.startswith(b"sharedindex.") for name in names),
     )
     stats = [
         repository.own(b"HEAD"),
@@ -94,6 +99,20 @@ def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -
     found.signature = digest_of(repr((repository, rows)).encode()).hex()
     found.settled = newest_ns < now_ns - _CLOCK_TICK_NS
     return found
+
+
+def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]:
+    """The branch that a rebase has taken HEAD from: it belongs to the rebase, which ends by moving
+    it, and only from where it stood."""
+    for path in sorted(_REBASED & set(paths)):
+        try:
+            ref = (read_small(repository.own(path), _LINK_BYTES) or b"").rstrip(b"\n")
+        except TooLarge as error:
+            raise BrokenReference(f"{error} is far too large") from None
+        commit = read_reference(repository, ref) if is_branch_name(ref) else None
+        if commit is not None:
+            return {ref: commit}
+    return {}
 
 
 def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
@@ -121,6 +140,7 @@ def stamp(found: Look, submodules: Iterable[bytes], kept: bytes | None) -> str:
     return digest_of(repr((found.signature, rows, kept, there)).encode()).hex()
 
 
+_REBASED = frozenset((b"rebase-merge/head-name", b"rebase-apply/head-name"))
 _SIGNS = frozenset((b"index", b"worktrees", b"modules", b"shallow"))
 
 

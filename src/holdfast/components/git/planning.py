@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from holdfast.components.git import keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.looking import Look, read_worktrees
+from holdfast.components.git.looking import KEPT_PREFIX, Look, read_worktrees
 from holdfast.components.git.operation_files import encode_files, operation_name
 from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import Head, read_head
@@ -220,7 +220,9 @@ def _leaving(git: Git, move: Move) -> list[str]:
         return []
     exclude = [] if move.new is None else [f"^{move.new}"]
     if move.new is None:
-        exclude = ["--not", "--exclude=" + to_text(move.ref), "--all"]
+        # All references but the one that goes, and those of ours; `--all` would count HEAD too.
+        unwanted = [f"--exclude={to_text(ref)}" for ref in (move.ref, KEPT_PREFIX + b"*")]
+        exclude = ["--not", *unwanted, "--glob=refs/*"]
     raw = git.run(
         "rev-list", "--max-count=1000", "--pretty=tformat:%h %s", move.old, *exclude, "--"
     )

@@ -22,6 +22,7 @@ from holdfast.components.git.operation_files import decode_files, put_files
 from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.planning import GitPlan, Move, make_plan, tree_of
 from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.split_index import is_placed, place_shared
 from holdfast.components.git.states import (
     BRANCH,
     INDEX,
@@ -63,6 +64,7 @@ def restore(git: Git, request: RestoreOf) -> None:
         _move(git, [move for move in plan.moves if move.new is not None], message)
         _set_head(git, present.head, plan, message)
         _move(git, [move for move in plan.moves if move.new is None], message)
+        place_shared(git, request)
         place_index()
     files = {}
     if plan.put_operation and request.target.content(OPERATION) is not None:
@@ -172,6 +174,8 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         wrong.append("the index is missing" if target.has_index else "there is an index")
     elif target.has_index and not _is_index(git, b"".join(request.contents.read(INDEX))):
         wrong.append("the index is another")
+    elif not is_placed(git, request):
+        wrong.append("the file that the index shares is missing")
     return wrong
 
 

@@ -20,8 +20,9 @@ from holdfast.ports.component import ComponentProblem, Intended
 BRANCH, REVERT = "branch", "revert"
 HEADS = b"refs/heads/"
 
-INDEX, OPERATION = "index", "operation"
-"""Names of the contents: the index, byte for byte, and the files of an operation under way."""
+INDEX, SHARED_INDEX, OPERATION = "index", "shared-index", "operation"
+"""Names of the contents: the index, byte for byte, the file that it shares with others if it is a
+split one, and the files of an operation under way."""
 
 
 @dataclass(frozen=True, slots=True)
