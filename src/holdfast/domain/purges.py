@@ -42,3 +42,4 @@ class PurgeOutcome:
     proof: PurgeProof
     still_in_workspace: tuple[bytes, ...] = ()
     resumed: bool = False
+    warnings: tuple[str, ...] = ()

@@ -146,6 +146,18 @@ def _template(value: Any) -> str:
     return require_template(value)
 
 
+def _mirror(value: Any) -> str:
+    from holdfast.domain.branch_names import mirror_branch  # late: few set this
+
+    return mirror_branch(value)
+
+
+def _mirror_refs(value: Any) -> str:
+    from holdfast.domain.branch_names import mirror_place  # late: few set this
+
+    return mirror_place(value)
+
+
 def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
     return field(default=default, metadata={"check": check, "help": help_text})
 
@@ -259,6 +271,18 @@ class Settings:
         "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
         "{session}",
     )
+    mirror: str = _setting(
+        "",
+        _mirror,
+        "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
+        "for none; not taken from a project",
+    )
+    mirror_refs: str = _setting(
+        "",
+        _mirror_refs,
+        "where below refs/ the mirror names what is approved and each round; nothing for the name "
+        "of the branch; not taken from a project",
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
@@ -268,8 +292,8 @@ USER_ONLY = frozenset({"key_file", "daemon_idle"})
 """Neither a project nor a store may say which key of the user's is to be used; and of the daemon
 there is one, whatever the workspace."""
 
-NOT_FROM_PROJECT = USER_ONLY | {"agent_state", "postgres"}
-"""Somebody else's project may not say what outside of it is read and written."""
+NOT_FROM_PROJECT = USER_ONLY | {"agent_state", "postgres", "mirror", "mirror_refs"}
+"""Somebody else's project may not say what outside of it, or in its repository, is written."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
@@ -309,6 +333,8 @@ _EXAMPLES = {
     "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
     "accept_template": '"{subject}\\n\\n{reasons}"',
+    "mirror": 'true or "holdfast-checkpoints" or "" for none',
+    "mirror_refs": '"tags" or "holdfast-checkpoints"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

@@ -63,6 +63,7 @@ class ApproveOutcome:
     new_round: str
     count: int
     saved: bool
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

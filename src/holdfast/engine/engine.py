@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
 from holdfast.domain.errors import Busy
@@ -23,6 +23,10 @@ from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
+
+_Outcome = TypeVar(
+    "_Outcome", "SaveOutcome", "ApproveOutcome", "RestoreOutcome", "PurgeOutcome", "CleanupOutcome"
+)
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
@@ -101,7 +105,7 @@ class Engine:
         reuse: bool = False,
     ) -> SaveOutcome:
         with settled(self.vault) as unsettled, self.exclusive():
-            return save(
+            outcome = save(
                 self.vault,
                 self._scanner,
                 session_id,
@@ -112,6 +116,7 @@ class Engine:
                 unsettled=unsettled,
                 file_filter=self._file_filter,
             )
+        return self._mirrored(outcome)
 
     def resolve(self, session_id: SessionId, reference: str | None) -> Checkpoint:
         """The checkpoint a reference means; without one, the checkpoint before HEAD."""
@@ -164,9 +169,10 @@ class Engine:
         from holdfast.engine.approval import approve
 
         with self.exclusive():
-            return approve(
+            outcome = approve(
                 self.vault, self._scanner, session_id, message, file_filter=self._file_filter
             )
+        return self._mirrored(outcome)
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to what was approved last, or to how the session began."""
@@ -193,7 +199,8 @@ class Engine:
                 from holdfast.engine.approval import require_same_base
 
                 require_same_base(self.vault, request)
-            return restore(self.vault, self._scanner, request)
+            outcome = restore(self.vault, self._scanner, request)
+        return self._mirrored(outcome)
 
     def changes(
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
@@ -264,14 +271,16 @@ class Engine:
         from holdfast.engine.purge.purge import purge
 
         with self.exclusive():
-            return purge(self.vault, request)
+            outcome = purge(self.vault, request)
+        return self._mirrored(outcome, "afresh")
 
     def finish_purge(self) -> PurgeOutcome | None:
         """Finish a removal that was interrupted, if there is one."""
         from holdfast.engine.purge.purge import finish_purge
 
         with self.exclusive():
-            return finish_purge(self.vault)
+            outcome = finish_purge(self.vault)
+        return outcome and self._mirrored(outcome, "afresh")
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now; nothing is changed."""
@@ -284,7 +293,7 @@ class Engine:
         """Drop what the rules let go, free its space step by step, and clear debris away."""
         from holdfast.engine.prune import cleanup
 
-        return cleanup(self.vault, self.exclusive, progress)
+        return self._mirrored(cleanup(self.vault, self.exclusive, progress), "everything")
 
     def search(
         self,
@@ -356,6 +365,15 @@ class Engine:
         if session is None or session.status is SessionStatus.ARCHIVED:
             return None
         return session.id
+
+    def _mirrored(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
+        """What was done, with what there is to say about the mirror of it, if there is one."""
+        if not self.vault.settings.mirror:
+            return outcome
+        from holdfast.engine.mirror import mirror_work
+
+        said: tuple[str, ...] = mirror_work(self.vault, how)
+        return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
     def _look(self, wanted: tuple[Digest, ...]) -> Scan:
         from holdfast.engine.discarding_writer import DiscardingWriter

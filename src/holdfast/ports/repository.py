@@ -6,7 +6,7 @@ ever changes a file of the workspace, talks to a remote, or moves a branch that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 
 if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.commits import AcceptOutcome, AcceptPlan
+    from holdfast.domain.ids import CheckpointId, Digest
+    from holdfast.domain.trees import Tree
 
 Content: TypeAlias = FileEntry | SymlinkEntry
 """What git can hold: it knows no directories."""
@@ -57,6 +60,56 @@ class CommitWish:
     expected_head: str | None = None
 
 
+class MirroredHistory(Protocol):
+    """What a mirror shows: checkpoints in their order, and names for some of them."""
+
+    @property
+    def owner(self) -> str:
+        """Tells one store's mirror from another's."""
+        ...
+
+    def after(self, sequence: int) -> Sequence[Checkpoint]:
+        """Some of the next checkpoints in order; none when there are no more."""
+        ...
+
+    def tree(self, digest: Digest) -> Tree:
+        """`StoreDamaged` when it is not there, or not what it was."""
+        ...
+
+    def content(self, entry: FileEntry) -> Iterator[bytes]: ...
+
+    def names(self) -> Mapping[bytes, CheckpointId]:
+        """Names of refs, without the place where they lie."""
+        ...
+
+    def leaves_out(self, path: bytes) -> bool:
+        """Whether a path is not for git."""
+        ...
+
+    def has_time(self) -> bool:
+        """Whether another checkpoint may be begun; the first one always may."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlace:
+    """A branch, and where the names lie: both whole, such as `refs/heads/holdfast-checkpoints` and
+    `refs/holdfast-checkpoints/`."""
+
+    branch: bytes
+    names: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOutcome:
+    """How many commits were added; not `complete` when time ran out. What could not be done is in
+    `warnings`, each with the way out."""
+
+    commits: int = 0
+    complete: bool = True
+    warnings: tuple[str, ...] = ()
+
+
 class WorkRepository(Protocol):
     """The repository that a workspace belongs to."""
 
@@ -72,4 +125,21 @@ class WorkRepository(Protocol):
     def commit(self, work: HandOver, wish: CommitWish) -> AcceptOutcome:
         """Make the commit on the present branch, with the user's hooks, identity and signature;
         `Refused` when something is in its way. The index then agrees with it in those paths."""
+        ...
+
+    def mirror(
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory
+    ) -> MirrorOutcome:
+        """Add what is missing to the mirror. Never raises for trouble with git or the store, and
+        never touches HEAD, the index, files or any other branch."""
+        ...
+
+    def remake_mirror(
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory
+    ) -> MirrorOutcome:
+        """Take the mirror away and make it again from what there is now."""
+        ...
+
+    def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
+        """Write a git bundle that holds what a mirror would, and can be cloned."""
         ...

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.commits import AcceptOutcome
     from holdfast.domain.ids import SessionId
+    from holdfast.ports.repository import MirrorOutcome
 
 
 class HandingOver:
@@ -42,3 +44,14 @@ class HandingOver:
         if dry_run:
             return previewed(self._open, acceptance)
         return carry_out(self._open, acceptance, CommitWish(acceptance.message, edit=edit))
+
+    def export_git_bundle(
+        self, path: Path, *, everything: bool = False, replace: bool = False
+    ) -> MirrorOutcome:
+        """Write the session, or all of them, into a git bundle that `git clone` takes."""
+        from holdfast.engine.mirror import export_git_bundle
+
+        sessions = None if everything else [self._id]
+        return export_git_bundle(
+            self._open.engine.vault, Path(path), sessions=sessions, replace=replace
+        )

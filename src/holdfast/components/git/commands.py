@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.components.git.finding import Repository
 from holdfast.ports.component import ComponentProblem
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 _CONFIG = (
     "core.hooksPath=/dev/null",
@@ -100,10 +104,29 @@ class Git:
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from None
         if done.returncode != 0:
-            raise self._failure(arguments, done.stderr)
+            raise self.failure(arguments, done.stderr)
         return done.stdout
 
-    def _failure(self, arguments: Sequence[str | bytes], errors: bytes) -> GitFailed:
+    def start(self, *arguments: str, config: Sequence[str] = (), errors: int) -> Popen[bytes]:
+        """The same as a process of its own, for what is too large to be given at once; `errors` is
+        a file for what it says."""
+        import subprocess
+
+        program = find_git(self._variables)
+        settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
+        try:
+            return subprocess.Popen(
+                [program, "--no-pager", *settings, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=self.repository.top,
+                env=self._environment,
+            )
+        except OSError as error:
+            raise GitFailed(f"git cannot be run: {error.strerror}") from None
+
+    def failure(self, arguments: Sequence[str | bytes], errors: bytes) -> GitFailed:
         said = errors.decode("utf-8", "replace")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         chosen = next((x for x in lines if x.startswith(("fatal:", "error:"))), "")

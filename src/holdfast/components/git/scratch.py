@@ -39,8 +39,8 @@ class TreeRow:
     status: str
 
 
-class _ScratchGit(Git):
-    """Git in the user's repository with another index, and another working tree if given."""
+class GitWith(Git):
+    """Git with variables that lead it to another index, working tree or repository."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class Scratch:
             variables["GIT_OBJECT_DIRECTORY"] = objects
             variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = repository.shared(b"objects")
         os.mkdir(self._tree)
-        self.git = _ScratchGit(repository, environment, timeout_s, variables)
+        self.git = GitWith(repository, environment, timeout_s, variables)
         variables = {**variables, "GIT_DIR": repository.git_dir, "GIT_WORK_TREE": self._tree}
-        self._on_tree = _ScratchGit(
+        self._on_tree = GitWith(
             Repository(self._tree, repository.git_dir, repository.common_dir),
             environment,
             timeout_s,

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.domain.errors import HoldfastError
+
 if TYPE_CHECKING:
     from holdfast.domain.commits import AcceptOutcome, AcceptPlan
-    from holdfast.ports.repository import CommitWish, HandOver
+    from holdfast.ports.repository import (
+        CommitWish,
+        HandOver,
+        MirroredHistory,
+        MirrorOutcome,
+        MirrorPlace,
+    )
+
+_TIMEOUT_S = 120.0
 
 
 class GitWork:
@@ -36,3 +46,39 @@ class GitWork:
         from holdfast.components.git.accepting import Accepting
 
         return Accepting(self._environment, work).commit(wish)
+
+    def mirror(
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory
+    ) -> MirrorOutcome:
+        return self._mirrored(workspace, place, history, afresh=False)
+
+    def remake_mirror(
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory
+    ) -> MirrorOutcome:
+        return self._mirrored(workspace, place, history, afresh=True)
+
+    def _mirrored(
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory, *, afresh: bool
+    ) -> MirrorOutcome:
+        from holdfast.components.git.commands import Git, GitFailed
+        from holdfast.components.git.finding import find_repository
+        from holdfast.components.git.mirror.mirroring import Mirror
+        from holdfast.ports.repository import MirrorOutcome
+
+        repository = find_repository(workspace)
+        if repository is None:
+            return MirrorOutcome(0, False, ("the workspace is in no git repository",))
+        mirror = Mirror(Git(repository, self._environment, _TIMEOUT_S), place, history)
+        try:
+            if afresh:
+                mirror.remove()
+            return mirror.catch_up()
+        except (GitFailed, HoldfastError, OSError, ValueError) as error:
+            return MirrorOutcome(0, False, (str(error),))
+
+    def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
+        from holdfast.components.git.accepting import named_trouble
+        from holdfast.components.git.mirror.bundling import write_bundle
+
+        with named_trouble():
+            return write_bundle(self._environment, place, history, fd)

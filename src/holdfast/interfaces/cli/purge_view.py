@@ -77,6 +77,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
                 "still_in_workspace": [to_text(path) for path in outcome.still_in_workspace],
                 "proof": _proof(outcome.proof),
                 "resumed": outcome.resumed,
+                "warnings": list(outcome.warnings),
                 "dry_run": False,
                 "elapsed_ms": invocation.elapsed_ms,
             }
@@ -98,6 +99,8 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
             f"{to_text(path)} is still in the workspace, and the next checkpoint saves it again "
             "unless an ignore rule leaves it out"
         )
+    for warning in outcome.warnings:
+        terminal.warn(warning)
     return status
 
 

@@ -49,11 +49,14 @@ def run(invocation: Invocation) -> int:
                 "approved_session": outcome.merged,
                 "saved": outcome.saved,
                 "skipped": json_output.skipped(unread),
+                "warnings": list(outcome.warnings),
                 "elapsed_ms": invocation.elapsed_ms,
             }
         )
     else:
         _show(invocation, outcome)
+        for warning in outcome.warnings:
+            invocation.terminal.warn(warning)
         if unread:
             from holdfast.interfaces.cli.checkpoint_view import list_skipped
 

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.selection import Selection
 
 _STANDARD_OUTPUT = "-"
+_PARTIAL = 3
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast export FILE [REF ...] [--all] [--force]"
+    parser.usage = (
+        "holdfast export FILE [REF ...] [--all] [--force]\n"
+        "       holdfast export --git-bundle FILE [--all] [--force]"
+    )
     parser.description = """\
 Write the current session, or the one that --session names, into one file: every checkpoint with
 its reason, name, tags, parents and files. With REFs only those checkpoints, with --all every
@@ -28,16 +32,22 @@ session of the workspace. holdfast import takes the file into another store.
 The file is written beside its name and appears when it is whole; it is private to you. An existing
 file is replaced only with --force. FILE - writes to standard output.
 
+With --git-bundle the file is one that git clone takes: a branch with a commit for each checkpoint,
+and tags for what is approved and for each round. It is for looking at; import does not take it, and
+paths that only the setting include protects are not in it.
+
 The file is not encrypted: it holds what the workspace held, secrets included."""
     parser.epilog = """\
 examples:
   $ holdfast export work.holdfast
   $ holdfast export before.holdfast before-refactor
+  $ holdfast export --git-bundle work.bundle && git clone work.bundle
   $ holdfast export - --all | ssh elsewhere 'cat > work.holdfast'"""
     parser.add_argument(
         "words", nargs="*", metavar="FILE REF", help="the file, and the checkpoints if not all"
     )
     parser.add_argument("--all", action="store_true", help="every session of the workspace")
+    parser.add_argument("--git-bundle", action="store_true", help="write a bundle for git clone")
 
 
 def run(invocation: Invocation) -> int:
@@ -46,6 +56,8 @@ def run(invocation: Invocation) -> int:
         raise UsageError("the file is missing", hint="see: holdfast export --help")
     if words[0] == _STANDARD_OUTPUT and invocation.json:
         raise UsageError("the bundle and the JSON would both go to standard output")
+    if invocation.options.git_bundle:
+        return _git_bundle(invocation, words)
     with invocation.open() as opened:
         selection = _selection(invocation, opened, words[1:])
         with invocation.busy("exporting") as progress:
@@ -61,6 +73,44 @@ def run(invocation: Invocation) -> int:
             )
     _report(invocation, path, outcome)
     return 0
+
+
+def _git_bundle(invocation: Invocation, words: list[str]) -> int:
+    from holdfast.engine.mirror import export_git_bundle
+    from holdfast.interfaces.cli.terminal import GREEN, visible
+    from holdfast.interfaces.cli.wording import count, duration, size
+
+    if len(words) > 1:
+        raise UsageError("a git bundle holds whole sessions", hint="leave the checkpoints out")
+    if words[0] == _STANDARD_OUTPUT:
+        raise UsageError("a git bundle needs a file", hint="name one")
+    path = _target(invocation, words[0])
+    with invocation.open() as opened:
+        sessions = None if invocation.options.all else [invocation.session(opened)]
+        with invocation.busy("exporting", opened):
+            outcome = export_git_bundle(
+                opened.engine.vault, path, sessions=sessions, replace=invocation.options.force
+            )
+    file_bytes = path.stat().st_size
+    if invocation.json:
+        invocation.emit(
+            {
+                "file": str(path),
+                "commits": outcome.commits,
+                "file_bytes": file_bytes,
+                "warnings": list(outcome.warnings),
+                "elapsed_ms": invocation.elapsed_ms,
+            }
+        )
+        return _PARTIAL if outcome.warnings else 0
+    terminal = invocation.terminal
+    terminal.line(
+        f"{terminal.paint('✓', GREEN)} Exported {count(outcome.commits, 'checkpoint')} to "
+        f"{visible(str(path))}: {size(file_bytes)}, {duration(invocation.elapsed_ms)}"
+    )
+    for warning in outcome.warnings:
+        terminal.warn(warning)
+    return _PARTIAL if outcome.warnings else 0
 
 
 def _selection(invocation: Invocation, opened: OpenWorkspace, references: list[str]) -> Selection:

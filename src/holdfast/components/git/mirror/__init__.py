@@ -1,0 +1,1 @@
+"""The mirror of checkpoints: a branch on which each of them is a commit."""

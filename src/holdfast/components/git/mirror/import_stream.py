@@ -1,0 +1,127 @@
+"""Giving commits to `git fast-import`, one after the other, while they are read from the store.
+
+    commit REF, mark, who and when, message, parent → D path … → M mode inline path, bytes …
+
+Guarantee: the branch moves when the stream has ended well, to the last commit of it, and only ahead
+of where it stands then; otherwise nothing is seen of it. Not more than one block is in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+from holdfast.components.git.commands import Git, GitFailed
+
+_NO_LOG = ("core.logAllRefUpdates=false",)
+_WHO = b"Holdfast <holdfast@localhost>"
+_END_S = 300.0
+_ERROR_BYTES = 64 << 10
+
+
+class ImportStream:
+    """Used as a context; `finish` ends it well, everything else leaves no trace."""
+
+    def __init__(self, git: Git, branch: bytes) -> None:
+        self._git = git
+        self._branch = branch
+        with contextlib.ExitStack() as stack:
+            self._errors = stack.enter_context(tempfile.TemporaryFile())
+            self._process = git.start(
+                "fast-import", "--quiet", "--done", config=_NO_LOG, errors=self._errors.fileno()
+            )
+            stack.pop_all()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+
+    def __enter__(self) -> ImportStream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        with contextlib.suppress(OSError):
+            self._in.close()
+        self._out.close()
+        self._process.wait()
+        self._errors.close()
+        # It leaves a report in the repository when it fails; we report ourselves.
+        with contextlib.suppress(OSError):
+            report = b"fast_import_crash_%d" % self._process.pid
+            os.unlink(self._git.repository.own(report))
+
+    def commit(self, mark: int, time_s: int, message: bytes, parent: bytes | None) -> None:
+        """`parent` is a commit or `:MARK`; without one the branch begins here."""
+        when = b"%b %d +0000\n" % (_WHO, max(time_s, 0))
+        self._write(b"commit %b\nmark :%d\n" % (self._branch, mark))
+        self._write(b"author %bcommitter %b" % (when, when))
+        self._write(b"data %d\n%b\n" % (len(message), message))
+        if parent is not None:
+            self._write(b"from %b\n" % parent)
+
+    def clear(self) -> None:
+        """The commit begins with nothing instead of with what its parent holds."""
+        self._write(b"deleteall\n")
+
+    def remove(self, path: bytes) -> None:
+        self._write(b"D %b\n" % quoted(path))
+
+    def put(self, path: bytes, mode: bytes, size: int, pieces: Iterable[bytes]) -> None:
+        """Exactly `size` bytes; `ValueError` when there are others."""
+        self._write(b"M %b inline %b\ndata %d\n" % (mode, quoted(path), size))
+        for piece in pieces:
+            size -= len(piece)
+            self._write(piece)
+        if size != 0:
+            raise ValueError("a file has another size than its entry says")
+        self._write(b"\n")
+
+    def finish(self, marks: Iterable[int]) -> dict[int, bytes]:
+        """The commits of these marks; `GitFailed` when the branch could not be moved."""
+        asked = sorted(set(marks))
+        self._write(b"".join(b"get-mark :%d\n" % mark for mark in asked) + b"done\n")
+        with self._speaking():
+            self._in.close()
+            told = self._out.read().split()
+            status = self._process.wait(_END_S)
+        if status != 0 or len(told) != len(asked):
+            raise self._failed()
+        return dict(zip(asked, told, strict=True))
+
+    def _write(self, data: bytes) -> None:
+        with self._speaking():
+            self._in.write(data)
+
+    @contextlib.contextmanager
+    def _speaking(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            self._process.wait()
+            raise self._failed() from None
+        except subprocess.TimeoutExpired:
+            raise GitFailed("git fast-import took too long and was ended") from None
+
+    def _failed(self) -> GitFailed:
+        self._errors.seek(0)
+        return self._git.failure(("fast-import",), self._errors.read(_ERROR_BYTES))
+
+
+def quoted(path: bytes) -> bytes:
+    """A path as `fast-import` reads it, whatever bytes it holds."""
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,= @%~"
+    return (
+        b'"'
+        + b"".join(bytes((byte,)) if byte in plain else b"\\%03o" % byte for byte in path)
+        + b'"'
+    )
