@@ -12,12 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace, gather_settings, open_workspace
-from holdfast.component_makers import components_of
+from holdfast.component_makers import with_parts
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
@@ -131,8 +130,7 @@ class WatchedWorkspace:
         """For somebody who uses the engine itself, in this environment; it counts as a save."""
         with self._lock:
             engine, store = self.opened.engine, self.opened.store
-            components = components_of(engine.vault.settings, environment, store)
-            engine.vault = replace(engine.vault, components=components)
+            engine.vault = with_parts(engine.vault, environment, store)
             try:
                 yield self.opened
             finally:

@@ -111,6 +111,17 @@ def _file(value: Any) -> str:
     return value
 
 
+def _command(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a program and its arguments, e.g. ["make", "test"]')
+    for word in value:
+        if not isinstance(word, str) or "\0" in word:
+            raise ValueError(f"{word!r} is not a word of a command")
+    if value and not value[0].strip():
+        raise ValueError("the first word has to name a program")
+    return tuple(value)
+
+
 def _agent_state(value: Any) -> tuple[str, ...]:
     from holdfast.domain.agent_patterns import parse_agent_state  # late: few settings are patterns
 
@@ -228,6 +239,15 @@ class Settings:
     restore_on_failure: str = _setting(
         "off", _choice("on", "off"), "whether a tool call that failed is taken back"
     )
+    check_command: tuple[str, ...] = _setting(
+        (),
+        _command,
+        "a program and its arguments that is run after a tool call of an agent changed files; "
+        "its failure is told, and taken back with restore_on_failure; not taken from a project",
+    )
+    check_timeout: float = _setting(
+        60.0, _seconds, "seconds that check_command may take; one that takes longer says nothing"
+    )
     defaults: str = _setting(
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
@@ -292,8 +312,15 @@ USER_ONLY = frozenset({"key_file", "daemon_idle"})
 """Neither a project nor a store may say which key of the user's is to be used; and of the daemon
 there is one, whatever the workspace."""
 
-NOT_FROM_PROJECT = USER_ONLY | {"agent_state", "postgres", "mirror", "mirror_refs"}
-"""Somebody else's project may not say what outside of it, or in its repository, is written."""
+NOT_FROM_PROJECT = USER_ONLY | {
+    "agent_state",
+    "check_command",
+    "mirror",
+    "mirror_refs",
+    "postgres",
+}
+"""Somebody else's project may not say what is run, nor what outside of it, or in its repository, is
+read and written."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
@@ -322,6 +349,8 @@ _EXAMPLES = {
     "auto_message": '"on" or "off"',
     "auto_turn_end": '"on" or "off"',
     "restore_on_failure": '"on" or "off"',
+    "check_command": '["make", "test"] or [] for none',
+    "check_timeout": "60",
     "defaults": '"on" or "off"',
     "key_file": '"~/keys/shop.key"',
     "auto_files": "5 or 0 for never",

@@ -141,13 +141,15 @@ class _Event:
         """What is to be told, unless that would take waiting for somebody; `NotHere` unless the
         workspace is open, and may be worked on here, as far as can be told without waiting."""
         from holdfast.interfaces.hooks.events import Reply
-        from holdfast.interfaces.hooks.handling import notices_in
+        from holdfast.interfaces.hooks.handling import is_checked, notices_in
 
         workspaces = self._daemon.workspaces
         known = next((w for w in workspaces.all() if w.workspace == self._path), None)
         if known is None:
             raise NotHere("the workspace is not open here")
         require_allowed(known)
+        if is_checked(known.opened, self._event):
+            raise NotHere("a check has to run, beside the agent")
         if self._event.carries:
             with workspaces.if_free(known) as free:
                 if free:

@@ -4,7 +4,7 @@
 
 Guarantees: whatever happens, the agent gets an answer it takes for a yes, and status 0. What went
 wrong is in the log. An event after the fact is answered at once and dealt with in a process of its
-own.
+own, unless a check of the user's may have to run on what a tool left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def answer(
         agent = event.agent
         if not event.is_known:
             reply = Reply()
-        elif event.must_wait or not own_process:
+        elif not own_process or _must_wait(event):
             reply = _deliver(event, begin_daemon)
         else:
             reply = _deliver(event.only_asking()) if event.carries else Reply()
@@ -58,6 +58,14 @@ def answer(
         if not answered:
             _say(plain_answer(dialect, agent, event), own_process)
     return 0
+
+
+def _must_wait(event: AgentEvent) -> bool:
+    if event.must_wait:
+        return True
+    from holdfast.interfaces.hooks.checks import may_be_checked
+
+    return may_be_checked(event, os.environ)
 
 
 def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseException) -> None:

@@ -8,6 +8,7 @@ the trigger is turned off in the settings.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,11 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         return notices_in(opened, event)
     read_what_is_new(opened, event)
     with opened.engine.vault.access.exclusive():
+        first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
+        before = _to_be_checked(opened, event) if first else None
     note_message(opened, event)
-    return reply
+    return reply if before is None else _checked(opened, event, reply, before)
 
 
 def notices_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
@@ -77,7 +80,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind is EventKind.SESSION_END:
         end_session(opened, event)
         return Reply()
-    deliveries = Deliveries(opened.store.directory, vault.clock.now_ns())
+    deliveries = _deliveries(opened)
     seen = deliveries.seen(event)
     if seen is not None:
         return Reply(seen or None, deduplicated=True)
@@ -90,10 +93,16 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         return Reply(vault.catalog.session(session.id).head)  # type: ignore[union-attr]
     outcome = _save_before(opened, event, session)
     # Only now: what was seen before the save began may not count as later than it.
-    Deliveries(opened.store.directory, vault.clock.now_ns()).note(
-        event, outcome.checkpoint.id, before=True
-    )
+    _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
+    if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
+        from holdfast.interfaces.hooks.checks import remember_checks
+
+        remember_checks(os.environ)
     return Reply(outcome.checkpoint.id, outcome.deduplicated)
+
+
+def _deliveries(opened: OpenWorkspace) -> Deliveries:
+    return Deliveries(opened.store.directory, opened.engine.vault.clock.now_ns())
 
 
 def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
@@ -197,17 +206,74 @@ def _take_back(
     target = deliveries.checkpoint_before(event) or _newest_before(opened, event, session)
     if target is None:
         return Reply()
+    why = f"to before {event.tool} failed ({event.failure})"
+    reply = _restored(opened, session, target, why)
+    deliveries.note(event, target, before=False)
+    return reply
+
+
+def _restored(opened: OpenWorkspace, session: Session, target: str, why: str) -> Reply:
     request = opened.engine.restore_request(session.id, target)
     outcome = opened.engine.restore(request)
-    deliveries.note(event, target, before=False)
     if not outcome.steps:
         return Reply(target)
     told = (
-        f"Holdfast took the workspace back to before {event.tool} failed ({event.failure}): "
+        f"Holdfast took the workspace back {why}: "
         f"{outcome.files_changed} files were put back to checkpoint {target[:10]}. "
         "Read files again before you edit them. To have the failed state: holdfast undo"
     )
     return Reply(target, context=(told,))
+
+
+def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
+    """Whether the user wants what this tool call left to be checked."""
+    after = event.kind is EventKind.AFTER_TOOL and event.failure is None
+    return after and bool(opened.engine.vault.settings.check_command)
+
+
+def _to_be_checked(opened: OpenWorkspace, event: AgentEvent) -> str | None:
+    """The checkpoint before the tool call, if that changed anything; the event is then noted, so
+    that it is checked once."""
+    session = find_session(opened, event)
+    deliveries = _deliveries(opened)
+    if session is None or deliveries.overtaken(event):
+        return None
+    target = deliveries.checkpoint_before(event) or _newest_before(opened, event, session)
+    if target is None:
+        return None
+    before = opened.engine.vault.catalog.checkpoint(session.id, target)
+    if before is None or opened.engine.look().tree == before.tree:
+        return None
+    deliveries.note(event, session.head, before=False)
+    return target
+
+
+def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str) -> Reply:
+    """Run the user's check, without the lock; a failure is told, or taken back (AU-5)."""
+    from holdfast.interfaces.hooks.checks import CheckNotRun, run_check, shown
+    from holdfast.interfaces.hooks.problems import note_problem
+
+    settings = opened.engine.vault.settings
+    command = settings.check_command
+    try:
+        result = run_check(command, opened.engine.vault.workspace, settings.check_timeout)
+    except CheckNotRun as error:
+        note_problem(event.agent, event, error)
+        return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, f"{error}."))
+    if result.status == 0:
+        return reply
+    failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
+    told = f"{failed[0].upper()}{failed[1:]}."
+    if settings.restore_on_failure == "on":
+        with opened.engine.vault.access.exclusive():
+            session = find_session(opened, event)
+            if session is None or _deliveries(opened).overtaken(event):
+                told += " Nothing was taken back, because work has gone on meanwhile."
+            else:
+                why = f"to before {event.tool}, because {failed}"
+                told = _restored(opened, session, before, why).text or told
+    ended = (f"What it printed last:\n{result.tail}",) if result.tail else ()
+    return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, told, *ended))
 
 
 def _newest_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
