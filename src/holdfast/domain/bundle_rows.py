@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -94,7 +95,7 @@ def decode_origin(data: bytes) -> Origin:
     )
 
 
-def encode_session(session: Session) -> bytes:
+def encode_session(session: Session, rounds: Sequence[dict[str, Any]] = ()) -> bytes:
     return _encode(
         {
             "id": session.id,
@@ -105,6 +106,7 @@ def encode_session(session: Session) -> bytes:
             "head": session.head,
             "approved": session.approved,
             "round": session.round,
+            "rounds": list(rounds),
         }
     )
 

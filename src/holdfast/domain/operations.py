@@ -21,6 +21,8 @@ class OperationKind(StrEnum):
     REDO = "redo"
     APPROVE = "approve"
     RESET = "reset"
+    ABANDON = "abandon"
+    """A reset that was made in the store that a session came from."""
     DELETE = "delete"
     ARCHIVE = "archive"
     PRUNE = "prune"

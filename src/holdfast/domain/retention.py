@@ -152,9 +152,9 @@ def protections(
     newest = (*lists.undoable[-1:], *lists.redoable[-1:])
     named = [(op.safety, "undo or redo needs it") for op in newest]
     named += [
-        (op.safety, "an abandoned round ended there")
+        (op.safety or op.head_before, "an abandoned round ended there")
         for op in operations
-        if op.kind is OperationKind.RESET
+        if op.kind in (OperationKind.RESET, OperationKind.ABANDON)
     ]
     named += [
         (first, "it is the initial checkpoint of its session"),

@@ -4,7 +4,8 @@
 
 Each ending starts the next round, so a session has exactly one that is active, and it is the last.
 Rounds are read off the operation log: nothing about them is stored twice, and none can be lost
-while the log is whole.
+while the log is whole. The session knows the number of the active one, so that the others keep
+theirs when the beginning of the log is not there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ ENDINGS: dict[OperationKind, RoundStatus] = {
 }
 """The whole state machine: what ends an active round, and as what."""
 
+ENDED_BY: dict[OperationKind, RoundStatus] = {
+    **ENDINGS,
+    OperationKind.ABANDON: RoundStatus.ABANDONED,
+}
+"""What the log may say that a round ended by: also one that ended in another store."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -52,18 +59,18 @@ def round_name(number: int) -> str:
     return f"session_{number}"
 
 
-def rounds_of(started_at_ns: int, operations: Iterable[Operation]) -> list[Round]:
-    """Oldest first; the last one is active."""
+def rounds_of(started_at_ns: int, active: int, operations: Iterable[Operation]) -> list[Round]:
+    """Oldest first; the last one is active, and has the number `active`."""
+    ended = [operation for operation in operations if operation.kind in ENDED_BY]
+    first = max(active - len(ended), 1)
     rounds: list[Round] = []
     since_ns = started_at_ns
-    for operation in operations:
-        status = ENDINGS.get(operation.kind)
-        if status is None:
-            continue
+    for number, operation in enumerate(ended, first):
+        status = ENDED_BY[operation.kind]
         merged = status is RoundStatus.MERGED
         rounds.append(
             Round(
-                len(rounds) + 1,
+                number,
                 status,
                 since_ns,
                 operation.at_ns,
@@ -74,5 +81,5 @@ def rounds_of(started_at_ns: int, operations: Iterable[Operation]) -> list[Round
             )
         )
         since_ns = operation.at_ns
-    rounds.append(Round(len(rounds) + 1, RoundStatus.ACTIVE, since_ns))
+    rounds.append(Round(first + len(ended), RoundStatus.ACTIVE, since_ns))
     return rounds

@@ -20,7 +20,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.rounds import ENDINGS, Round, round_name, rounds_of
+from holdfast.domain.rounds import ENDED_BY, Round, round_name, rounds_of
 from holdfast.domain.sessions import Session
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.place_in_conversation import placed
@@ -102,7 +102,9 @@ def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
 
 def _rounds(vault: Vault, session: Session) -> list[Round]:
     return rounds_of(
-        session.created_at_ns, vault.catalog.operations(session.id, kinds=tuple(ENDINGS))
+        session.created_at_ns,
+        session.round,
+        vault.catalog.operations(session.id, kinds=tuple(ENDED_BY)),
     )
 
 

@@ -30,6 +30,14 @@ from tests.support.tree_hash import describe
 
 TB = 10**12
 SMALL = b"small"
+_ROUND = {
+    "number": 1,
+    "status": "merged",
+    "started_at_ns": 1,
+    "ended_at_ns": 2,
+    "head": None,
+    "message": None,
+}
 
 
 @pytest.fixture
@@ -124,6 +132,32 @@ def test_a_report_that_no_save_would_write_is_refused(
     tree = encode_tree(Tree())
     bundle = crafted(tmp_path / "crafted", [tree], report=report)
     assert isinstance(_refuse(target, bundle), BundleRefused)
+
+
+@pytest.mark.requirement("ST-7", "SE-5")
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        {},
+        [None],
+        [{}],
+        [{**_ROUND, "status": "active"}],
+        [{**_ROUND, "status": "won"}],
+        [{**_ROUND, "head": "0" * 20}],
+        [{**_ROUND, "head": "../x"}],
+        [{**_ROUND, "number": -1}],
+        [{**_ROUND, "ended_at_ns": None}],
+        [{**_ROUND, "message": ["x"]}],
+        [{**_ROUND, "message": "\ud800"}],
+        [{**_ROUND, "message": "x" * 100_001}],
+    ],
+)
+def test_rounds_that_no_session_has_are_refused(
+    rounds: object, target: Composed, tmp_path: Path
+) -> None:
+    bundle = crafted(tmp_path / "crafted", [encode_tree(Tree())])
+    frames = edited(take_apart(bundle), b"SESS", lambda f: f.update({"rounds": rounds}))
+    assert isinstance(_refuse(target, put_together(bundle, frames)), BundleRefused)
 
 
 @pytest.mark.requirement("ST-7", "ST-3")

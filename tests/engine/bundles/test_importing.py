@@ -14,11 +14,13 @@ from holdfast.domain.errors import (
     ForeignBundle,
     InvalidIntent,
     NotFound,
+    NothingToUndo,
     Refused,
     UsageError,
 )
 from holdfast.engine.bundles.importing import ImportRequest
 from holdfast.engine.bundles.selection import select_all
+from holdfast.engine.prune import protection_reasons
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
 
@@ -287,3 +289,52 @@ def test_a_session_without_checkpoints_has_nothing_to_export(tmp_path: Path) -> 
     with SessionCheckpointer(workspace, "empty") as session, pytest.raises(NotFound):
         session.export(tmp_path / "file")
     assert json.dumps(_sessions(workspace)) == "{}"
+
+
+@pytest.mark.requirement("SE-5", "ST-2")
+def test_rounds_come_along_and_go_on_where_they_were(workspace: Path, tmp_path: Path) -> None:
+    with SessionCheckpointer(workspace, "work") as session:
+        session.checkpoint("how it began")
+        fill(workspace / "file", b"good")
+        approved = session.approve("it works").approved.id
+        fill(workspace / "file", b"bad")
+        end = session.reset().restored.safety
+        fill(workspace / "file", b"better")
+        session.approve()
+        before = session.rounds()
+        session.export(tmp_path / "rounds.holdfast")
+    there = _elsewhere(tmp_path)
+    SessionCheckpointer.import_bundle(there, tmp_path / "rounds.holdfast", foreign=True)
+    with SessionCheckpointer(there, "work") as session:
+        assert session.rounds() == before
+        assert [one.status.value for one in before] == ["merged", "abandoned", "merged", "active"]
+        assert session.approval().active.name == "session_4"
+        assert session.approval().last_approved_at_ns == before[2].ended_at_ns
+        protected = protection_reasons(session._engine.vault)
+        assert protected[approved] == "it belongs to an approved round"
+        assert protected[end] == "an abandoned round ended there"
+        with pytest.raises(NothingToUndo):
+            session.undo()
+        session.restore(end)
+        assert (there / "file").read_bytes() == b"bad"
+        assert session.approve().merged == "session_4"
+        assert [one.name for one in session.rounds()] == [f"session_{n}" for n in range(1, 6)]
+
+
+@pytest.mark.requirement("SE-5")
+def test_of_rounds_whose_checkpoints_stay_behind_nothing_is_told(
+    workspace: Path, tmp_path: Path
+) -> None:
+    with SessionCheckpointer(workspace, "work") as session:
+        session.checkpoint("one", name="first")
+        session.approve("a secret success")
+        fill(workspace / "file", b"two")
+        session.checkpoint("two", name="second")
+        session.export(tmp_path / "some.holdfast", "second")
+    there = _elsewhere(tmp_path)
+    SessionCheckpointer.import_bundle(there, tmp_path / "some.holdfast", foreign=True)
+    with SessionCheckpointer(there, "work") as session:
+        merged, active = session.rounds()
+        assert (merged.name, merged.approved, merged.message) == ("session_1", None, None)
+        assert active.name == "session_2"
+        assert session.reset().abandoned == "session_2"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.domain.bundle_inventory import Inventory, Role
+from holdfast.domain.bundle_rounds import encode_rounds
 from holdfast.domain.bundle_rows import (
     Origin,
     encode_checkpoint,
@@ -203,7 +204,7 @@ def _write(
     )
     writer.frame(ORIGIN, encode_origin(origin))
     for session in selection.sessions:
-        writer.frame(SESSION, encode_session(session))
+        writer.frame(SESSION, encode_session(session, encode_rounds(selection.rounds[session.id])))
     for encoded in _rows(selection):
         writer.frame(CHECKPOINT, encoded)
     inventory = _write_objects(vault, objects, writer, progress)

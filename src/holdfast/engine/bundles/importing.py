@@ -24,6 +24,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.rounds import Round, RoundStatus
 from holdfast.engine.bundles.placed_story import take_in_story
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
 from holdfast.engine.bundles.verifying import (
@@ -196,6 +197,8 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
     with vault.catalog.transaction() as transaction:
         for session in plan.new_sessions:
             transaction.add_session(session)
+            for one in plan.rounds[session.id]:
+                transaction.add_operation(_ending(session.id, one, now_ns))
         for row in plan.rows:
             fields = {name: getattr(row, name) for name in BundledCheckpoint.__dataclass_fields__}
             transaction.add_checkpoint(NewCheckpoint(**fields))
@@ -204,3 +207,17 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
             )
         if vault.catalog.current_session() is None:
             transaction.set_current_session(plan.latest_session)
+
+
+def _ending(session_id: SessionId, ended: Round, now_ns: int) -> NewOperation:
+    """What says here that a round ended before its session came here."""
+    at_ns = now_ns if ended.ended_at_ns is None else ended.ended_at_ns
+    if ended.status is RoundStatus.MERGED:
+        return NewOperation(
+            OperationKind.APPROVE,
+            session_id,
+            at_ns,
+            checkpoint=ended.approved,
+            note=ended.message,
+        )
+    return NewOperation(OperationKind.ABANDON, session_id, at_ns, safety=ended.head)

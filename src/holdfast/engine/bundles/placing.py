@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from holdfast.domain.bundle_rounds import placed
 from holdfast.domain.bundle_rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import InvalidIntent, Refused
 from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, SessionId
+from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
 from holdfast.engine.bundles.verifying import VerifiedBundle
 from holdfast.engine.vault import Vault
@@ -32,6 +34,7 @@ class ImportPlan:
     latest: CheckpointId
     latest_session: SessionId
     homes: dict[SessionId, SessionId]
+    rounds: dict[SessionId, tuple[Round, ...]]
 
 
 def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[SessionId, SessionId]:
@@ -52,17 +55,17 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
     shared: set[SessionId] = set()
     latest_session = as_session or bundle.sessions[-1].id
     for row in bundle.checkpoints():
-        placed = _placed(row, homes[row.session_id], ids)
+        there = _placed(row, homes[row.session_id], ids)
         if row.id == bundle.origin.latest:
-            latest_session = placed.session_id
-        here = known.get(placed.id)
+            latest_session = there.session_id
+        here = known.get(there.id)
         if here is None:
-            rows.append(placed)
-        elif _is_same(here, placed):
-            shared.add(placed.session_id)
+            rows.append(there)
+        elif _is_same(here, there):
+            shared.add(there.session_id)
         else:
             raise Refused(
-                f"checkpoint {placed.id} is in this store already, in session "
+                f"checkpoint {there.id} is in this store already, in session "
                 f"{here.session_id!r}, and is not the same",
                 hint="take the bundle in beside it: --as-session NAME",
             )
@@ -88,6 +91,7 @@ def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) ->
         latest,
         latest_session,
         homes,
+        {homes[s.id]: placed(bundle.rounds[s.id], ids) for s in bundle.sessions},
     )
 
 

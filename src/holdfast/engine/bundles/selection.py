@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.domain.bundle_rounds import travelling
 from holdfast.domain.bundle_rows import BundledCheckpoint
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
+from holdfast.engine.approval import rounds_in
 from holdfast.engine.vault import Vault
 
 
@@ -24,6 +27,7 @@ class Selection:
     sessions: tuple[Session, ...]
     checkpoints: tuple[BundledCheckpoint, ...]
     latest: CheckpointId
+    rounds: Mapping[SessionId, tuple[Round, ...]]
     whole: bool = False
 
 
@@ -58,7 +62,8 @@ def _selection(vault: Vault, chosen: list[Checkpoint], main: SessionId | None) -
     wanted = {checkpoint.session_id for checkpoint in chosen}
     sessions = tuple(_session(vault, s, ids) for s in vault.catalog.sessions() if s.id in wanted)
     latest = next((s.head for s in sessions if s.id == main), None)
-    return Selection(sessions, rows, latest or chosen[-1].id)
+    rounds = {session.id: travelling(rounds_in(vault, session.id), ids) for session in sessions}
+    return Selection(sessions, rows, latest or chosen[-1].id, rounds)
 
 
 def _session(vault: Vault, session: Session, chosen: Mapping[CheckpointId, Checkpoint]) -> Session:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +22,20 @@ from typing import TypeVar
 from blake3 import blake3
 
 from holdfast.domain.bundle_inventory import Inventory, Role
+from holdfast.domain.bundle_rounds import decode_rounds
 from holdfast.domain.bundle_rows import (
     BundledCheckpoint,
     Origin,
     decode_checkpoint,
     decode_origin,
     decode_session,
+    decoded_object,
 )
 from holdfast.domain.bundle_story import BundledStory, decode_story
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.errors import BudgetReached, BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
@@ -68,7 +71,8 @@ class VerifiedBundle:
         sessions: tuple[Session, ...],
         rows: tuple[bytes, ...],
         inventory: Inventory,
-        told_bytes: int = 0,
+        told_bytes: int,
+        rounds: Mapping[SessionId, tuple[Round, ...]],
     ) -> None:
         self._reader = reader
         self._rows = rows
@@ -76,6 +80,7 @@ class VerifiedBundle:
         self.origin = origin
         self.sessions = sessions
         self.told_bytes = told_bytes
+        self.rounds = rounds
 
     @property
     def file_bytes(self) -> int:
@@ -154,7 +159,8 @@ def _verify(
     content_bytes = told_bytes = 0
     for frame in frames:
         if frame.tag == SESSION:
-            manifest.add_session(_decoded(decode_session, frame.body))
+            session = _decoded(decode_session, frame.body)
+            manifest.add_session(session, _decoded(_rounds, frame.body))
         elif frame.tag == CHECKPOINT:
             manifest.add_row(frame.body)
         elif frame.tag == OBJECT:
@@ -186,6 +192,7 @@ def _verify(
         tuple(manifest.rows),
         inventory,
         told_bytes,
+        manifest.rounds,
     )
 
 
@@ -195,16 +202,18 @@ class _Manifest:
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
         self.sessions: dict[SessionId, Session] = {}
+        self.rounds: dict[SessionId, tuple[Round, ...]] = {}
         self.rows: list[bytes] = []
         self.trees: dict[tuple[Digest, Digest | None, Digest | None], None] = {}
         self._session_of: dict[CheckpointId, SessionId] = {}
         self._names: set[tuple[SessionId, str]] = set()
         self._said: dict[SessionId, int] = {}
 
-    def add_session(self, session: Session) -> None:
+    def add_session(self, session: Session, rounds: tuple[Round, ...]) -> None:
         if session.id in self.sessions:
             raise refused(f"session {session.id!r} is there twice")
         self.sessions[session.id] = session
+        self.rounds[session.id] = rounds
         if len(self.sessions) > self._origin.sessions:
             raise refused("it holds more than it says")
 
@@ -242,7 +251,8 @@ class _Manifest:
         if counts != (self._origin.sessions, self._origin.checkpoints) or not self.rows:
             raise refused("it holds less than it says")
         for session in self.sessions.values():
-            for named in (session.head, session.approved):
+            ends = (one.head for one in self.rounds[session.id])
+            for named in (session.head, session.approved, *ends):
                 if named is not None and self._session_of.get(named) != session.id:
                     raise refused(f"session {session.id!r} stands on a checkpoint it does not have")
             if session.id not in self._session_of.values():
@@ -267,6 +277,10 @@ def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None
         digest.update(decoder.read(Role.BLOB, piece.digest))
     if digest.digest() != whole:
         raise refused("the pieces of a large file do not make up its content")
+
+
+def _rounds(body: bytes) -> tuple[Round, ...]:
+    return decode_rounds(decoded_object(body))
 
 
 def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
