@@ -68,7 +68,18 @@ def test_an_intent_cannot_be_changed_from_outside() -> None:
 
 
 @pytest.mark.requirement("CP-2")
-@pytest.mark.parametrize("reasoning", ["", " ", "\n\t", "x" * (REASONING_MAX_LENGTH + 1), None, 5])
+@pytest.mark.parametrize(
+    "reasoning",
+    [
+        "",
+        " ",
+        "\n\t",
+        "x" * (REASONING_MAX_LENGTH + 1),
+        "\ud800" * (REASONING_MAX_LENGTH // 2),
+        None,
+        5,
+    ],
+)
 def test_a_reasoning_that_says_nothing_or_too_much_is_refused(reasoning: Any) -> None:
     with pytest.raises(InvalidIntent):
         make_intent(reasoning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -72,6 +73,7 @@ def make_intent(
         raise InvalidIntent(
             "the reasoning is empty", hint='say why, e.g. holdfast checkpoint "before the refactor"'
         )
+    reasoning = storable(reasoning)
     if len(reasoning) > REASONING_MAX_LENGTH:
         raise InvalidIntent(
             f"the reasoning has {len(reasoning)} characters; at most {REASONING_MAX_LENGTH} fit",
@@ -86,7 +88,7 @@ def make_intent(
     if isinstance(tags, str):
         raise InvalidIntent("tags is one text, not a list of them", hint=f"use ({tags!r},)")
     return SnapshotIntent(
-        reasoning=storable(reasoning),
+        reasoning=reasoning,
         goal_id=None if goal_id is None else storable(str(goal_id)),
         task_id=None if task_id is None else storable(str(task_id)),
         tool_calls=tuple(storable_call(call) for call in tool_calls),
@@ -152,4 +154,6 @@ def _storable_json(value: Any) -> Any:
         return [_storable_json(item) for item in value]
     if isinstance(value, dict):
         return {storable(key): _storable_json(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it, and others could not read it
     return value

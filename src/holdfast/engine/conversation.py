@@ -162,12 +162,13 @@ def _role(role: str) -> Role:
 def _content(content: str) -> str:
     if not isinstance(content, str):
         raise UsageError("the content of a message is a text")
+    content = storable(content)
     if len(content) > MOST_CHARACTERS:
         raise UsageError(
             f"the message has {len(content)} characters; at most {MOST_CHARACTERS} fit",
             hint="shorten it; long material belongs into a file of the workspace",
         )
-    return storable(content)
+    return content
 
 
 def _calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:

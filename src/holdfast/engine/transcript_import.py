@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.engine.conversation import require_room
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _LONGEST_ANSWER = 4_000
 _LONGEST_TEXT = 100_000
 _LONGEST_ARGUMENT = 4_000
+_LONGEST_CALL = 40_000
+_LONGEST_CALLS = 400_000
 _BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 
@@ -57,7 +61,7 @@ def import_transcript(
     ) as reading:
         for message in reading:
             batch.append(_shortened(message, vault.clock.now_ns()))
-            size += len(batch[-1].content)
+            size += _size(batch[-1])
             if len(batch) >= _BATCH or size >= _BATCH_CHARACTERS:
                 require_room(vault)
                 fact = (name, json.dumps(reading.position.to_dict()))
@@ -77,6 +81,8 @@ def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: Transcr
 
 
 def _cursor_name(path: Path, agent: TranscriptFormat) -> str:
+    if "\0" in str(path):
+        raise NotFound(f"there is no transcript {str(path)!r}", hint="no file has such a name")
     name = f"transcript {agent} {os.path.realpath(path)}"
     return name.encode("utf-8", "backslashreplace").decode()
 
@@ -91,9 +97,28 @@ def _shortened(message: TranscriptMessage, now_ns: int) -> NewMessage:
         Role(message.role),
         _cut(message.content, most),
         message.at_ns if message.at_ns is not None else now_ns,
-        tuple(_cut_call(call) for call in message.tool_calls),
+        tuple(_shortened_calls(message.tool_calls)),
         message.source_key,
     )
+
+
+def _shortened_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    left = _LONGEST_CALLS
+    for number, call in enumerate(calls):
+        shortened: dict[str, Any] = _cut_call(call)
+        told = json.dumps(shortened)
+        if len(told) > _LONGEST_CALL:  # many short values are long too
+            shortened |= {"input": _cut(json.dumps(shortened["input"]), _LONGEST_ARGUMENT)}
+            told = json.dumps(shortened)
+        left -= len(told)
+        if left < 0:
+            yield {"id": None, "name": f"{len(calls) - number} more calls", "input": {}}
+            return
+        yield shortened
+
+
+def _size(message: NewMessage) -> int:
+    return len(message.content) + sum(len(str(call)) for call in message.tool_calls)
 
 
 def _cut_call(value: Any) -> Any:

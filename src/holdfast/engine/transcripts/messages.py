@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -86,4 +87,6 @@ def _storable(value: Any) -> Any:
         return [_storable(item) for item in value]
     if isinstance(value, dict):
         return {text_of(key): _storable(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it, and others could not read it
     return value
