@@ -17,7 +17,11 @@ _SPACE = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _DEEPEST = 200
-_BEHIND = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n]*?\*/[ \t]*)?(?=\r?\n)")
+_NOTEWORTHY = re.compile(_STRING.pattern + r"|//|/\*")
+_OWN_LINE = re.compile(r"\r?\n[ \t]*\Z")
+_LINE_ENDS = re.compile(r"[ \t]*\r?\n")
+_BEHIND = re.compile(r"[ \t]*(?://[^\n\r]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?=\r?\n)")
+_LINE_NOTE = re.compile(r"//[^\n]*\Z")
 
 
 class NotJson(Exception):
@@ -100,30 +104,36 @@ def append(text: str, container: Node, value: Any, key: str | None = None) -> st
 
 
 def remove(text: str, container: Node, child: Child) -> str:
-    """The text without one child of the container."""
+    """The text without one child of the container: its own bytes, one comma and the space that it
+    stood in. A comment before or behind it is somebody's, and stays on a line of its own."""
     position = container.children.index(child)
     comma = _comma_behind(text, child.value.end)
-    is_last = position == len(container.children) - 1
-    if len(container.children) == 1:
-        inner = text[container.start + 1 : child.start].rstrip()
-        rest = text[(child.value.end if comma is None else comma + 1) : container.end - 1]
-        if not inner.strip() and not rest.strip():
-            return text[: container.start + 1] + text[container.end - 1 :]
-        return text[: container.start + 1] + inner + rest + text[container.end - 1 :]
-    on_its_own_line = re.search(r"\r?\n[ \t]*\Z", text[: child.start])
-    end = child.value.end if comma is None else comma + 1
-    if on_its_own_line is None:
-        if not is_last:
-            return text[: child.start] + text[container.children[position + 1].start :]
-        before = container.children[position - 1].value.end
-        return text[:before] + text[child.value.end :]
-    start = on_its_own_line.start()
-    without = text[:start] + text[end:]
-    if is_last and comma is None:
+    start, behind = child.start, text[child.value.end :]
+    if comma is not None:
+        behind = text[child.value.end : comma] + text[comma + 1 :]
+    elif position > 0:
         between = _comma_behind(text, container.children[position - 1].value.end)
-        if between is not None:
-            without = without[:between] + without[between + 1 :]
-    return without
+        assert between is not None  # there is one between two children
+        text, start = text[:between] + text[between + 1 :], start - 1
+    own_line = _OWN_LINE.search(text, container.start, start)
+    if own_line is not None and (
+        _LINE_ENDS.match(behind)
+        or (child is container.children[-1] and not _LINE_NOTE.search(text, 0, own_line.start()))
+    ):
+        start = own_line.start()
+        if len(container.children) == 1 and own_line.start() == container.start + 1:
+            behind = behind.lstrip()  # nothing is left between the brackets
+            behind = behind if behind[:1] in ("}", "]") else own_line[0] + behind
+    elif own_line is None and comma is None:
+        start = len(text[:start].rstrip(" \t"))
+    else:
+        behind = behind.lstrip(" \t")
+    return text[:start] + behind
+
+
+def has_comments(text: str, start: int, end: int) -> bool:
+    """Whether anything between two places is a comment; what is in quotes is none."""
+    return any(match[0][0] == "/" for match in _NOTEWORTHY.finditer(text, start, end))
 
 
 def _shown(text: str, value: Any, indent: str, newline: str) -> str:

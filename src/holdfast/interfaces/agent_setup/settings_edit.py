@@ -16,6 +16,7 @@ from holdfast.interfaces.agent_setup.json_text import (
     Node,
     NotJson,
     append,
+    has_comments,
     plain,
     remove,
     scan,
@@ -67,9 +68,11 @@ def without_hooks(text: str, agent: str) -> str | None:
         trail = next(_trails(root, agent), None)
         if trail is None:
             break
-        step = _highest_of_ours_alone(trail)
+        step = _highest_of_ours_alone(text, trail)
         text = remove(text, step.container, step.child)
-    if text != before and plain(scan(text)) in ({}, {"version": 1}):
+    if text == before or has_comments(text, 0, len(text)):
+        return text
+    if plain(scan(text)) in ({}, {"version": 1}):
         return None
     return text
 
@@ -131,11 +134,13 @@ def _is_handler(value: Any, agent: str) -> bool:
     return isinstance(value, dict) and any(is_ours(value.get(name), agent) for name in _COMMANDS)
 
 
-def _highest_of_ours_alone(trail: list[_Step]) -> _Step:
-    """What can go as a whole because nothing of anybody else is in it."""
+def _highest_of_ours_alone(text: str, trail: list[_Step]) -> _Step:
+    """What can go as a whole because nothing of anybody else is in it, not even a comment."""
     highest = trail[-1]
     for above, below in zip(reversed(trail[:-1]), reversed(trail[1:]), strict=True):
         if len(below.container.children) > 1:
+            break
+        if has_comments(text, above.child.start, above.child.value.end):
             break
         highest = above
     return highest
