@@ -364,8 +364,10 @@ def test_of_calls_with_very_many_values_the_beginning_is_kept(
 
 @pytest.mark.requirement("SE-2")
 def test_a_transcript_that_no_file_can_be_called_is_not_found(workspace: Path) -> None:
-    missing = pytest.raises(NotFound, match="no transcript")
-    with SessionCheckpointer(workspace, "s") as session, missing:
+    with (
+        SessionCheckpointer(workspace, "s") as session,
+        pytest.raises(NotFound, match="no transcript"),
+    ):
         session.import_transcript(Path("a\0b"))
 
 

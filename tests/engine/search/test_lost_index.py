@@ -250,6 +250,24 @@ def test_a_damaged_story_costs_the_messages_and_not_the_checkpoints(workspace: P
         assert "messages could not be searched" in result.warnings[0]
 
 
+def _texts(session: SessionCheckpointer, query: str) -> list[str]:
+    return [match.excerpt.text for hit in session.search(query) for match in hit.matches]
+
+
+@pytest.mark.requirement("RL-4", "SE-8")
+def test_what_is_said_after_a_story_was_lost_is_found(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("one")
+        for number in range(5):
+            session.add_message("user", f"haystack {number}")
+        assert len(_texts(session, "haystack")) == 5
+        for path in session.save().glob("story.db*"):
+            path.unlink()
+        session.add_message("user", "needle")
+        assert _texts(session, "needle") == ["needle"]
+        assert _texts(session, "haystack") == []
+
+
 @pytest.mark.requirement("RL-4")
 def test_a_checkpoint_whose_tree_is_damaged_is_still_found_by_what_was_said(
     workspace: Path,

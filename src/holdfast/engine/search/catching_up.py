@@ -1,6 +1,6 @@
 """Bringing the search index up to date with catalog and story, a little at a time.
 
-    nothing new since the last time → done (three small reads)
+    nothing new since the last time → done (a few small reads)
     else, batch by batch: what was removed or approved, new checkpoints, messages, annotations
 
 Each batch is one transaction together with how far it has read, so that it can be cut off anywhere.
@@ -93,7 +93,14 @@ class _Indexer:
             return False
         if self._vault.catalog.checkpoints_after(cursors.checkpoint, 1):
             return False
-        return not self._new_messages(cursors, 1) and not self._new_annotations(cursors, 1)
+        if self._new_messages(cursors, 1) or self._new_annotations(cursors, 1):
+            return False
+        return self._same_story(cursors)
+
+    def _same_story(self, cursors: Cursors) -> bool:
+        """Whether numbers still mean what was read: a story made anew counts from one again."""
+        untold = (cursors.message, cursors.annotation) == (0, 0)
+        return untold or self._generation() == cursors.story or self._told.trouble is not None
 
     def _valid(self, cursors: Cursors) -> Cursors:
         """Where to read on; from the beginning if what was read is not what there is now."""
