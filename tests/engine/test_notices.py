@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.messages import Message
+from holdfast.store.story.sqlite import SqliteStory
 
 pytestmark = pytest.mark.requirement("RB-10")
 
@@ -131,3 +135,26 @@ def test_a_notice_about_what_is_gone_by_now_says_so(workspace: Path) -> None:
         session.purge(outcome.safety, force=True)
         (notice,) = session.take_notices()
         assert "not known any more" in notice
+
+
+def test_telling_reads_one_message_however_long_the_conversation_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    messages = SqliteStory.messages
+
+    def counted(story: SqliteStory, *given: Any, **more: Any) -> Sequence[Message]:
+        found = messages(story, *given, **more)
+        read.append(len(found))
+        return found
+
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        for number in range(30):
+            session.add_message("user", f"message {number}")
+        (workspace / "a.txt").write_text("1")
+        session.restore(first)
+        monkeypatch.setattr(SqliteStory, "messages", counted)
+        (notice,) = session.take_notices()
+    assert "messages 0 to 29 (from 'message 0' on)" in notice
+    assert sum(read) == 1

@@ -15,9 +15,9 @@ from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_ch
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId, short
-from holdfast.domain.messages import Message
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
+from holdfast.domain.rollbacks import Marks
 from holdfast.engine.conversation import follow
 from holdfast.engine.vault import Vault
 
@@ -67,15 +67,16 @@ def take_notices(vault: Vault, session_id: SessionId) -> list[str]:
 
 def _notices(vault: Vault, session_id: SessionId, done: Sequence[Operation]) -> list[str]:
     follow(vault, session_id)
-    said = vault.story.messages(session_id)
-    notices = [_notice(vault, operation, said) for operation in done[-_MOST_NOTICES:]]
+    history = vault.story.rollbacks(session_id)
+    marks = history[-1].after if history else ()
+    notices = [_notice(vault, operation, marks) for operation in done[-_MOST_NOTICES:]]
     earlier = len(done) - len(notices)
     if earlier:
         notices.insert(0, f"{earlier} more restores came before: see holdfast log --records.")
     return notices
 
 
-def _notice(vault: Vault, operation: Operation, said: Sequence[Message]) -> str:
+def _notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     record = _checkpoint(vault, operation, operation.checkpoint)
     safety = _checkpoint(vault, operation, operation.safety)
     target = None
@@ -85,7 +86,7 @@ def _notice(vault: Vault, operation: Operation, said: Sequence[Message]) -> str:
     if operation.note:
         parts.append(f"Why: {operation.note}.")
     parts.append(_files(vault, safety, record))
-    parts.append(_messages(operation, said))
+    parts.append(_messages(vault, operation, marks))
     parts += [OUTSIDE, BEFORE_EDITING]
     if operation.kind is not OperationKind.UNDO:
         parts.append("To take this back: holdfast undo.")
@@ -133,13 +134,14 @@ def _names(changes: list[Change]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _messages(operation: Operation, said: Sequence[Message]) -> str:
-    gone = [m.index for m in said if m.rolled_back_by == operation.sequence]
+def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
+    gone = [stretch for stretch in marks if stretch.operation == operation.sequence]
     if not gone:
         return ""
-    first = next(m for m in said if m.index == gone[0])
-    preview = " ".join(first.content.split())[:_PREVIEW]
-    where = f"message {gone[0]}" if len(gone) == 1 else f"messages {gone[0]} to {gone[-1]}"
+    first, last = gone[0].first, gone[-1].last
+    found = vault.story.messages(operation.session_id, first=first, limit=1)
+    preview = " ".join(found[0].content.split())[:_PREVIEW] if found else ""
+    where = f"message {first}" if first == last else f"messages {first} to {last}"
     about = f" (from {preview!r} on)" if preview else ""
     return (
         f"In the conversation, {where}{about} no longer hold: what was done in them is undone, "
