@@ -46,6 +46,17 @@ def test_an_event_that_makes_no_sense_is_a_yes(
     assert _is_a_yes(agent, HookAnswer(answer.status, answer.out, answer.err))
 
 
+def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ran(
+    project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.interfaces.cli.command_line import run
+
+    cli("checkpoint", "begin")
+    monkeypatch.chdir(project / "src")
+    run("hook", "claude-code", stdin="{ not JSON")
+    assert "the event is not JSON" in cli("status").out
+
+
 @pytest.mark.parametrize("agent", ["", "nobody", "claude-code --json", "--version=1"])
 def test_an_agent_that_nobody_knows_is_answered(
     agent: str, project: Path, holdfast_home: Path

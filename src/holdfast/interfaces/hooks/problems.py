@@ -48,7 +48,7 @@ def note_problem(agent: str, event: AgentEvent | None, error: BaseException) -> 
         "tool": event.tool if event else "",
         "session": event.session if event else "",
         "workspace": (event.project or event.cwd or "") if event else "",
-        "cwd": (event.cwd or "") if event else "",
+        "cwd": (event.cwd if event else None) or _here(),
         "code": code,
         "message": message,
     }
@@ -57,6 +57,14 @@ def note_problem(agent: str, event: AgentEvent | None, error: BaseException) -> 
         _append(line.encode())
     except Exception as failed:  # whatever it is, the agent goes on
         _complain(f"holdfast: not protected: {message} (and no log: {failed})")
+
+
+def _here() -> str:
+    """Where the hook runs: of an event that nobody could read that is all there is to know."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def problems_of(workspace: Path, since: datetime) -> list[Problem]:
