@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.store.local_store import LocalStore
 
 
-BUILT_IN = frozenset(("git", "agents", "postgres"))
+BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees"))
 """The components that Holdfast has itself; every other name is a plug-in."""
 
 
@@ -58,9 +58,15 @@ def components_of(
 
         return PostgresComponent(settings.postgres, environment)
 
-    makers = {"agents": agents, "postgres": postgres}
+    def worktrees() -> Component:
+        from holdfast.components.worktrees.component import WorktreesComponent
+
+        return WorktreesComponent(environment, with_files=settings.worktree_files == "on")
+
+    makers = {"agents": agents, "postgres": postgres, "worktrees": worktrees}
     signs = {
         "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
+        "worktrees": lambda: False,  # where there is git; what git says is sign enough
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }
     return InstalledComponents(settings.components, environment, makers, signs)

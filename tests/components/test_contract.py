@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 
 from holdfast.components.git.component import GitComponent
+from holdfast.components.worktrees.component import WorktreesComponent
 from holdfast.ports.component import Component
 from holdfast.testing.component_contract import ComponentContract
-from tests.components.git.repositories import commit, git, picture, staged, with_history
+from tests.components.git.repositories import (
+    commit,
+    git,
+    picture,
+    staged,
+    with_history,
+    write,
+)
+from tests.components.worktrees.scenes import with_worktrees, worktrees_picture
 from tests.project.repository import ROOT
 
 GUIDE = ROOT / "docs/guides/component-plug-ins.md"
@@ -42,6 +51,37 @@ class TestGitOnOneBranch(TestGit):
 
     def change_state(self, place: Path) -> None:
         commit(place, "code.txt", "something else\n")
+
+
+@pytest.mark.requirement("DB-3", "GT-5")
+class TestWorktrees(ComponentContract):
+    def make_component(self) -> Component:
+        return WorktreesComponent(os.environ, with_files=True)
+
+    def make_state(self, place: Path) -> None:
+        with_worktrees(place)
+
+    def change_state(self, place: Path) -> None:
+        git(place, "worktree", "remove", "--force", str(place.parent / "side-work"))
+        git(place, "branch", "-q", "-D", "side")
+        write(place.parent / "loose-work/code.txt", "changed again\n")
+        write(place.parent / "loose-work/more.txt", "more\n")
+
+    def look_at_state(self, place: Path) -> object:
+        return worktrees_picture(place)
+
+
+@pytest.mark.requirement("DB-3", "GT-5")
+class TestWorktreesWithoutTheirFiles(TestWorktrees):
+    def make_component(self) -> Component:
+        return WorktreesComponent(os.environ, with_files=False)
+
+    def make_state(self, place: Path) -> None:
+        with_history(place)
+        git(place, "worktree", "add", "-q", str(place.parent / "side-work"), "side")
+
+    def change_state(self, place: Path) -> None:
+        git(place, "worktree", "remove", "--force", str(place.parent / "side-work"))
 
 
 def example() -> dict[str, Any]:

@@ -211,7 +211,7 @@ class Settings:
         "the place of the one before it",
     )
     components: tuple[str, ...] = _setting(
-        ("git", "agents", "postgres"),
+        ("git", "agents", "postgres", "worktrees"),
         _component_names,
         "parts of state that are saved besides files; a name that is not built in is a plug-in",
     )
@@ -303,6 +303,9 @@ class Settings:
         "where below refs/ the mirror names what is approved and each round; nothing for the name "
         "of the branch; not taken from a project",
     )
+    worktree_files: str = _setting(
+        "off", _choice("on", "off"), "whether the files of other worktrees are saved too"
+    )
     retention: tuple[Any, ...] = _setting(
         (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
     )
@@ -364,6 +367,7 @@ _EXAMPLES = {
     "accept_template": '"{subject}\\n\\n{reasons}"',
     "mirror": 'true or "holdfast-checkpoints" or "" for none',
     "mirror_refs": '"tags" or "holdfast-checkpoints"',
+    "worktree_files": '"on" or "off"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

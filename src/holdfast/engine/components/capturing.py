@@ -42,7 +42,9 @@ def capture(
     beyond_budget: bool,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
-    chosen = [c for c in vault.components.all() if _applies(c, vault)]
+    # What a restore is about to bring about has to be captured even where nothing is there now.
+    due = intended or {}
+    chosen = [c for c in vault.components.all() if c.name in due or _applies(c, vault)]
     missing = vault.components.missing()
     if not chosen and not missing:
         return NOTHING

@@ -1,0 +1,117 @@
+"""The worktrees component: what a checkpoint knows of the other worktrees of the repository.
+
+What a save does not need is imported by what does: hardly any repository has other worktrees.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.components.git.finding import Repository, find_repository
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    ComponentPreview,
+    ComponentProblem,
+    ContentSink,
+    RestoreOf,
+)
+
+if TYPE_CHECKING:
+    from holdfast.components.worktrees.restoring import Restoring
+
+NAME = "worktrees"
+_ORDER = 20
+_SHOWN = 5
+
+
+class WorktreesComponent:
+    """Linked worktrees besides the one that the workspace is in. Place and HEAD of each are always
+    saved, `with_files` what they hold besides their commits too."""
+
+    name = NAME
+    order = _ORDER
+    restored_by_default = False
+    modes = (EXACT,)
+
+    def __init__(self, environment: Mapping[str, str], *, with_files: bool) -> None:
+        self._environment = environment
+        self._with_files = with_files
+
+    def applies(self, workspace: Path) -> bool:
+        repository = find_repository(workspace)
+        return repository is not None and os.path.isdir(repository.shared(b"worktrees"))
+
+    def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        from holdfast.components.worktrees.capturing import Capturing
+
+        repository = _required(request.workspace)
+        capturing = Capturing(repository, request, self._environment, with_files=self._with_files)
+        return capturing.run(sink)
+
+    def describe(self, state: ComponentState) -> Sequence[str]:
+        rows: list[dict[str, Any]] = list(state.facts["worktrees"])
+        lines = [_described(row) for row in rows[:_SHOWN]]
+        if len(rows) > _SHOWN:
+            lines.append(f"and {len(rows) - _SHOWN:,} more")
+        return lines or ["no other worktree"]
+
+    def plan(self, request: RestoreOf) -> ComponentPreview:
+        steps = self._restoring(request).steps()
+        return ComponentPreview(tuple(steps.actions()), tuple(steps.warnings), tuple(steps.blocked))
+
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        return ()
+
+    def restore(self, request: RestoreOf) -> None:
+        from holdfast.components.git.references import BrokenReference
+
+        try:
+            self._restoring(request).run()
+        except (BrokenReference, OSError) as error:
+            raise ComponentProblem(f"worktrees could not be changed: {error}") from error
+
+    def verify(self, request: RestoreOf) -> Sequence[str]:
+        return list(self._restoring(request).differences())
+
+    def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
+        from holdfast.components.git import keeping
+        from holdfast.components.git.commands import Git
+        from holdfast.components.worktrees.capturing import owner_of
+        from holdfast.domain.paths import from_text
+
+        repository = find_repository(workspace)
+        kept = [] if repository is None else keeping.owned_references(repository, owner_of(owner))
+        if repository is None or not kept:
+            return
+        wanted = {from_text(state.notes["ref"]) for state in needed if "ref" in state.notes}
+        gone = [ref for ref in kept if ref not in wanted]
+        if gone:
+            keeping.drop(Git(repository, self._environment, 30.0), gone)
+
+    def _restoring(self, request: RestoreOf) -> Restoring:
+        from holdfast.components.worktrees.restoring import Restoring
+
+        return Restoring(_required(request.workspace), request, self._environment)
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    ref, commit = row["ref"], row["commit"]
+    where = f"on {ref.removeprefix('refs/heads/')}" if ref is not None else "detached"
+    stands = "no commit yet" if commit is None else f"at {commit[:10]}"
+    files = ", with its files" if row["files"] else ""
+    text = f"{row['path']}: {where} {stands}{files}"
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _required(workspace: Path) -> Repository:
+    repository = find_repository(workspace)
+    if repository is None:
+        raise ComponentProblem("the workspace is in no git repository any more")
+    return repository

@@ -1,0 +1,208 @@
+"""Worktrees of a repository are listed, saved, and made again when they are gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from tests.components.git.repositories import commit, git, with_history, write
+from tests.components.worktrees.scenes import with_worktrees, worktree_files, worktrees_picture
+from tests.interfaces.cli.command_line import CommandLine
+from tests.support.composition import configure
+
+WITH = {"worktrees": "exact"}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return with_worktrees(tmp_path / "project")
+
+
+@pytest.mark.requirement("GT-5")
+@pytest.mark.parametrize("accident", ["removed", "rm -rf", "removed and collected"])
+def test_a_worktree_that_is_gone_comes_back_with_its_files_and_undo_takes_it_back(
+    place: Path, accident: str
+) -> None:
+    configure(place, worktree_files="on")
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.save_checkpoint("before the accident")
+        assert saved.degraded == ()
+        before = worktrees_picture(place)
+        if accident == "rm -rf":
+            shutil.rmtree(side)
+        else:
+            git(place, "worktree", "remove", "--force", str(side))
+            git(place, "branch", "-q", "-D", "side")
+        if accident == "removed and collected":
+            git(place, "reflog", "expire", "--expire=now", "--all")
+            git(place, "gc", "-q", "--prune=now")
+        after = None if accident == "rm -rf" else worktrees_picture(place)
+        plan = session.plan_restore(saved.checkpoint.id, components=WITH)
+        assert not side.exists()
+        assert any(str(side) in line for step in plan.components for line in step.actions)
+        session.restore_checkpoint(saved.checkpoint.id, components=WITH)
+        assert worktrees_picture(place) == before
+        assert git(place, "fsck", "--connectivity-only") == ""
+        session.undo()
+        if after is not None:
+            assert worktrees_picture(place) == after
+            session.redo()
+            assert worktrees_picture(place) == before
+
+
+@pytest.mark.requirement("GT-5")
+def test_without_their_files_place_and_head_come_back(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("a worktree")
+        git(place, "worktree", "remove", str(there))
+        assert session.restore_checkpoint(saved).components == ()
+        assert not there.exists(), "only when it is asked for"
+        session.restore_checkpoint(saved, components=WITH)
+    assert git(there, "branch", "--show-current").strip() == "side"
+    assert git(there, "status", "--porcelain") == ""
+
+
+@pytest.mark.requirement("GT-5")
+def test_files_of_a_worktree_come_back_and_what_nobody_saved_is_not_touched(place: Path) -> None:
+    configure(place, worktree_files="on")
+    loose = place.parent / "loose-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        before = worktrees_picture(place)
+        write(loose / "code.txt", "an agent was here\n")
+        write(loose / "junk.txt", "junk\n")
+        git(loose, "add", "junk.txt")
+        after = worktrees_picture(place)
+        session.restore_checkpoint(saved, components=WITH)
+        assert worktrees_picture(place) == before
+        session.undo()
+        assert worktrees_picture(place) == after
+    configure(place, worktree_files="off")
+    with SessionCheckpointer(place, "s") as session:
+        with pytest.raises((RestoreFailed, RestoreConflict), match="was not saved before"):
+            session.restore_checkpoint(saved, components=WITH)
+        assert worktrees_picture(place) == after
+
+
+@pytest.mark.requirement("GT-5")
+def test_a_worktree_that_stands_elsewhere_is_left_alone_and_it_is_said(place: Path) -> None:
+    configure(place, worktree_files="on")
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        git(side, "stash", "-q", "-u")
+        commit(side, "code.txt", "a commit of an agent\n")
+        now = worktree_files(side)
+        plan = session.plan_restore(saved, components=WITH)
+        assert any("stands elsewhere" in w for w in plan.warnings)
+        session.restore_checkpoint(saved, components=WITH)
+        assert worktree_files(side) == now
+
+
+@pytest.mark.requirement("GT-5")
+def test_a_branch_that_moved_is_not_moved_back(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        stood = git(place, "rev-parse", "side").strip()
+        git(place, "worktree", "remove", str(there))
+        git(place, "branch", "-q", "-f", "side", "main")
+        moved = git(place, "rev-parse", "side")
+        session.restore_checkpoint(saved, components=WITH)
+        assert git(place, "rev-parse", "side") == moved
+        assert git(there, "rev-parse", "HEAD").strip() == stood
+        assert git(there, "branch", "--show-current") == ""
+
+
+@pytest.mark.requirement("GT-5")
+@pytest.mark.parametrize("work", ["fresh.txt", "ignored.tmp", "nested"])
+def test_an_undo_leaves_a_worktree_that_somebody_has_worked_in(tmp_path: Path, work: str) -> None:
+    place = with_history(tmp_path / "project")
+    write(place / ".git/info/exclude", "*.tmp\n")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        git(place, "worktree", "remove", str(there))
+        session.restore_checkpoint(saved, components=WITH)
+        if work == "nested":
+            with_history(there / "nested")
+        else:
+            write(there / work, "work\n")
+        before = worktree_files(there)
+        session.undo()
+        assert worktree_files(there) == before
+
+
+@pytest.mark.requirement("GT-5", "RL-7")
+def test_a_place_that_is_taken_or_foreign_is_refused(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        git(place, "worktree", "remove", str(there))
+        write(there / "mine.txt", "mine\n")
+        with pytest.raises((RestoreFailed, RestoreConflict), match="something else is at"):
+            session.restore_checkpoint(saved, components=WITH)
+        assert worktree_files(there).keys() == {b"mine.txt"}
+        shutil.rmtree(there)
+        # As if it had been captured elsewhere: what it keeps alive is not of this repository.
+        for ref in git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split():
+            git(place, "update-ref", "-d", ref)
+        with pytest.raises((RestoreFailed, RestoreConflict), match="not saved in this repository"):
+            session.restore_checkpoint(saved, components=WITH)
+        assert not there.exists()
+
+
+@pytest.mark.requirement("GT-5", "RL-7")
+def test_no_file_is_written_through_a_link(place: Path) -> None:
+    configure(place, worktree_files="on")
+    side, outside = place.parent / "side-work", place.parent / "outside"
+    outside.mkdir()
+    write(outside / "new.txt", "not of the worktree\n")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        shutil.rmtree(side / "deep")
+        (side / "deep").symlink_to(outside)
+        session.restore_checkpoint(saved, components=WITH)
+    assert (outside / "new.txt").read_text() == "not of the worktree\n"
+    assert (side / "deep/new.txt").read_text() == "nobody knows\n"
+    assert not (side / "deep").is_symlink()
+
+
+@pytest.mark.requirement("GT-5", "CL-1")
+def test_the_command_line_lists_worktrees_and_brings_them_back(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    cli = CommandLine(place)
+    saved = cli.save("with a worktree")
+    assert f"{there}: on side at" in cli("show", saved).out
+    git(place, "worktree", "remove", str(there))
+    done = cli.json("restore", saved, "--with", "worktrees", "--yes")
+    assert [c["name"] for c in done["components"]] == ["worktrees"]
+    assert there.is_dir()
+
+
+@pytest.mark.requirement("GT-5")
+def test_what_is_kept_alive_goes_with_the_checkpoint(place: Path) -> None:
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("first")
+        made = session.checkpoint("second")
+        kept = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
+        assert any("-worktrees/" in ref for ref in kept)
+        first = session.get("initial").id
+        session.purge(first, made, force=True)
+    left = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
+    assert [ref for ref in left if "-worktrees/" in ref] == []
