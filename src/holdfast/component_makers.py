@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.store.local_store import LocalStore
 
 
-BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees"))
+BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees", "external"))
 """The components that Holdfast has itself; every other name is a plug-in."""
 
 
@@ -63,10 +63,22 @@ def components_of(
 
         return WorktreesComponent(environment, with_files=settings.worktree_files == "on")
 
-    makers = {"agents": agents, "postgres": postgres, "worktrees": worktrees}
+    def external() -> Component:
+        from holdfast.components.external.component import ExternalComponent
+        from holdfast.store.external_paths import StoredExternalPaths
+
+        return ExternalComponent(StoredExternalPaths(store), stores=store.directory.parent.parent)
+
+    makers = {
+        "agents": agents,
+        "postgres": postgres,
+        "worktrees": worktrees,
+        "external": external,
+    }
     signs = {
         "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
         "worktrees": lambda: False,  # where there is git; what git says is sign enough
+        "external": store.has_external_paths,
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }
     return InstalledComponents(settings.components, environment, makers, signs)

@@ -20,6 +20,9 @@ from holdfast.domain.ids import Digest
 EXACT = "exact"
 """The mode that every component knows: as it was, nothing more and nothing less. Undo uses it."""
 
+SOME = "some"
+"""The mode of components whose parts are chosen: `some:KEY,KEY`."""
+
 LARGEST_MANIFEST_BYTES = 4 << 20
 MOST_CONTENTS = 100_000
 _VERSION = 1

@@ -71,13 +71,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ComponentStep:
-    """What happens to a part of state other than files; `blocked` are reasons why it cannot."""
+    """What happens to a part of state other than files; `blocked` are reasons why it cannot, and
+    `choices` its parts that can be restored one by one: key and line."""
 
     name: str
     mode: str
     actions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 RESTORED, FAILED = "restored", "failed"

@@ -41,13 +41,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a script may do. `outside` are the named paths that lie outside the workspace: no
-    checkpoint of it holds them."""
+    """What a script may do. `outside` are the named paths that lie outside the workspace, as they
+    were written, and `places` where each of them leads."""
 
     grade: RiskGrade
     reasons: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str | None:
@@ -73,7 +74,8 @@ def assess(
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
     ordered = sorted(findings, key=lambda f: -f.grade)
     reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
-    return Assessment(grade, reasons, tuple(walk.paths), tuple(walk.outside))
+    outside = walk.outside
+    return Assessment(grade, reasons, tuple(walk.paths), tuple(outside), tuple(outside.values()))
 
 
 class _Walk:
@@ -86,7 +88,7 @@ class _Walk:
         self.findings: list[Finding] = []
         self.told: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
-        self.outside: dict[str, None] = {}
+        self.outside: dict[str, str] = {}
 
     def through(self, script: ShellScript, depth: int) -> None:
         from holdfast.domain.risk_rules import script_findings
@@ -126,7 +128,7 @@ class _Walk:
         if len(self.paths) < _MOST_PATHS:
             self.paths.setdefault(path)
         if not inside and len(self.outside) < _MOST_PATHS:
-            self.outside.setdefault(path)
+            self.outside.setdefault(path, place)
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:

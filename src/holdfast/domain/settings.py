@@ -211,7 +211,7 @@ class Settings:
         "the place of the one before it",
     )
     components: tuple[str, ...] = _setting(
-        ("git", "agents", "postgres", "worktrees"),
+        ("git", "agents", "postgres", "worktrees", "external"),
         _component_names,
         "parts of state that are saved besides files; a name that is not built in is a plug-in",
     )

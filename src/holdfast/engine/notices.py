@@ -8,7 +8,7 @@ that dies between noting and telling takes the notice with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_changes
@@ -26,6 +26,7 @@ _MOST_NOTICES = 5
 _NAMED_FILES = 8
 _PREVIEW = 60
 _MOST_CHANGES = 100_000
+_LOOKED_BACK = 200
 
 OUTSIDE = (
     "Not undone, because it is outside the workspace: network calls and what they changed, other "
@@ -87,7 +88,7 @@ def _notice(vault: Vault, operation: Operation, marks: Marks) -> str:
         parts.append(f"Why: {operation.note}.")
     parts.append(_files(vault, safety, record))
     parts.append(_messages(vault, operation, marks))
-    parts += [OUTSIDE, BEFORE_EDITING]
+    parts += [OUTSIDE, _named_outside(vault, operation, target), BEFORE_EDITING]
     if operation.kind is not OperationKind.UNDO:
         parts.append("To take this back: holdfast undo.")
     said_so = " ".join(part for part in parts if part)
@@ -146,6 +147,26 @@ def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
     return (
         f"In the conversation, {where}{about} no longer hold: what was done in them is undone, "
         "and has to be done again if it is still wanted."
+    )
+
+
+def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None) -> str:
+    """Paths outside the workspace that tools named since the state that was restored."""
+    if target is None:
+        return ""
+    named: dict[str, None] = {}
+    for made in vault.catalog.history(operation.session_id, limit=_LOOKED_BACK):
+        if made.sequence < target.sequence:
+            break
+        for call in made.intent.tool_calls:
+            outside = call.get("outside", ()) if isinstance(call, Mapping) else ()
+            named |= dict.fromkeys(str(path) for path in outside)
+    if not named:
+        return ""
+    shown = ", ".join(list(named)[:_NAMED_FILES]) + (" …" if len(named) > _NAMED_FILES else "")
+    return (
+        f"Outside the workspace your tools named {shown}: that is as it is now, unless the restore "
+        "was made with --external."
     )
 
 

@@ -96,11 +96,13 @@ class RestoreOf:
 @dataclass(frozen=True, slots=True)
 class ComponentPreview:
     """What a restore would do, one line each; nothing to do when empty. `blocked` are reasons for
-    which it cannot be done."""
+    which it cannot be done. `choices` are parts that can be restored one by one, each with a key
+    and its line: the mode `some:KEY,KEY` means just these."""
 
     actions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 class Component(Protocol):

@@ -15,6 +15,7 @@ $HOLDFAST_HOME/
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     agent-states                what agents gave through the library, as they gave it last
+    external-paths              files outside the workspace that tools have named
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.rebuilt.db            only while a repair exchanges story.db
@@ -105,6 +106,10 @@ class StoreLayout:
     @property
     def agent_states(self) -> Path:
         return self.directory / "agent-states"
+
+    @property
+    def external_paths(self) -> Path:
+        return self.directory / "external-paths"
 
     @property
     def journal(self) -> Path:

@@ -160,6 +160,15 @@ class StorePlace:
     def write_agent_states(self, data: bytes) -> None:
         self._write(self._layout.agent_states, data)
 
+    def has_external_paths(self) -> bool:
+        return os.path.lexists(self._layout.external_paths)
+
+    def read_external_paths(self) -> bytes | None:
+        return self._read(self._layout.external_paths)
+
+    def write_external_paths(self, data: bytes) -> None:
+        self._write(self._layout.external_paths, data)
+
     def _read(self, path: Path) -> bytes | None:
         """One of the small files that say what is under way; they name paths and digests, so in
         an encrypted store each is sealed, with its own name as the context."""

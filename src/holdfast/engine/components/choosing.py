@@ -57,7 +57,7 @@ def choose_components(
     chosen |= dict.fromkeys(include, EXACT)
     for name, mode in modes.items():
         allowed = (LEAVE, *components[name].modes)
-        if mode not in allowed:
+        if mode.partition(":")[0] not in allowed:
             raise UsageError(
                 f"{name} cannot be restored as {mode!r}", hint=f"choose one of {', '.join(allowed)}"
             )

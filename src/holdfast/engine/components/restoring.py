@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import short
 from holdfast.domain.restore_plans import (
@@ -29,6 +29,8 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
+
+_SHOWN = 5
 
 
 class ComponentsFailed(Exception):
@@ -94,6 +96,7 @@ def _planned(
             tuple(preview.actions),
             tuple(preview.warnings),
             tuple(preview.blocked),
+            tuple(preview.choices),
         )
     except Refusal as error:
         return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
@@ -217,6 +220,28 @@ def changed_components(
         for state in read_states(vault.objects, before)
         if state.failure is None and not state.same_as(later.get(state.name))
     )
+
+
+def left_alone(
+    vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """What that checkpoint has, and the restore is not asked to bring back although it is not as it
+    was (BX-7): of components whose parts are chosen one by one."""
+    if target.components is None:
+        return ()
+    names = {state.name for state in read_states(vault.objects, target)} - dict(chosen).keys()
+    warnings = []
+    for component in vault.components.all() if names else ():
+        if component.name in names and SOME in component.modes:
+            (step,) = plan_components(vault, target, ((component.name, EXACT),))
+            differing = [line for _, line in step.choices] + list(step.blocked)
+            if differing:
+                some = "; ".join(differing[:_SHOWN]) + ("; …" if len(differing) > _SHOWN else "")
+                warnings.append(
+                    f"{component.name}: not as it was, and left alone without --{component.name}: "
+                    f"{some}"
+                )
+    return tuple(warnings)
 
 
 def blocked_first(steps: Sequence[ComponentStep]) -> str | None:

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.restore_plans import RestorePlan
-from holdfast.engine.components.restoring import concerns, plan_components, with_component_steps
+from holdfast.engine.components.restoring import (
+    concerns,
+    left_alone,
+    plan_components,
+    with_component_steps,
+)
 from holdfast.engine.restore.chosen_hunks import preview_hunks
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.records import RestoreRequest
@@ -21,4 +26,14 @@ def preview(
         return preview_hunks(vault, scan, request, head)
     plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
+    plan = with_left_alone(vault, request, plan)
     return with_component_steps(plan, plan_components(vault, request.target, request.components))
+
+
+def with_left_alone(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+    """The plan with a warning about what comes back only when asked for. Undo and redo are about
+    what a restore did, and that was asked for."""
+    if request.paths or request.reverses is not None:
+        return plan
+    warnings = left_alone(vault, request.target, request.components)
+    return replace(plan, warnings=(*plan.warnings, *warnings))

@@ -39,6 +39,7 @@ from holdfast.engine.restore.executor import Executor, StepFailed
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.previewing import with_left_alone
 from holdfast.engine.restore.records import (
     RestoreRequest,
     add_safety,
@@ -67,6 +68,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             saved, request, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
+            plan = with_left_alone(vault, request, plan)
             identifier = CheckpointId(vault.ids.new_id())
             components = None
             if request.components:

@@ -14,6 +14,12 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
         return
     if invocation.json or not can_ask(invocation):
         raise NeedsConfirmation(what, hint=hint)
+    if not agrees(invocation, question):
+        raise Refused("not confirmed: nothing was changed")
+
+
+def agrees(invocation: Invocation, question: str) -> bool:
+    """What a person at the terminal says."""
     invocation.terminal.flush()
     invocation.terminal.err.write(f"{question} [y/N] ")
     invocation.terminal.err.flush()
@@ -24,8 +30,7 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own
             invocation.terminal.err.write("\n")
-    if answer.strip().lower() not in ("y", "yes"):
-        raise Refused("not confirmed: nothing was changed")
+    return answer.strip().lower() in ("y", "yes")
 
 
 def can_ask(invocation: Invocation) -> bool:

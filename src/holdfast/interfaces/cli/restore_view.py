@@ -101,7 +101,7 @@ def show_plan(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) ->
 def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> None:
     """What happens besides files, one line each."""
     for step in steps:
-        name = terminal.paint(f"{step.name} ({step.mode}):", BOLD)
+        name = terminal.paint(f"{step.name} ({_way(step.mode)}):", BOLD)
         for line in step.actions or (() if step.blocked else ("nothing to change",)):
             terminal.line(f"{name} {visible(line)}")
         for line in step.blocked:
@@ -113,8 +113,13 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         if outcome.status == FAILED:
             mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
         else:
-            mark, said = terminal.paint("✓", GREEN), f"restored ({outcome.mode})"
+            mark, said = terminal.paint("✓", GREEN), f"restored ({_way(outcome.mode)})"
         terminal.line(f"{mark} {outcome.name}: {said}")
+
+
+def _way(mode: str) -> str:
+    """A mode without the keys of what was chosen."""
+    return mode.partition(":")[0]
 
 
 def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:

@@ -22,6 +22,7 @@ from holdfast.domain.tool_descriptions import message_description, tool_descript
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
 
@@ -125,6 +126,8 @@ def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> 
         intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
         return opened.engine.save(session.id, intent, kind=Kind.MESSAGE)
     risk = _risk(opened, event)
+    outside = Outside(opened, event, risk)
+    outside.remember()
     risky = risk is not None and risk.grade.word == "risky"
     description = tool_description(
         "Before",
@@ -134,7 +137,7 @@ def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> 
         reason=risk.reason if risk is not None else None,
     )
     intent = make_intent(
-        description, tool_calls=[_tool_call(opened, event, risk)], confidence=_CONFIDENCE
+        description, tool_calls=[_tool_call(event, risk, outside)], confidence=_CONFIDENCE
     )
     position = Position(tool_use_id=event.tool_use_id)
     kind = Kind.RISKY if risky else Kind.TOOL
@@ -151,21 +154,17 @@ def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     return assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
 
 
-def _tool_call(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> dict[str, Any]:
-    from holdfast.domain.risk import join
-
-    workspace = str(opened.engine.vault.workspace)
+def _tool_call(event: AgentEvent, risk: Assessment | None, outside: Outside) -> dict[str, Any]:
     paths = [*event.paths, *(risk.paths if risk is not None else ())]
-    base = event.cwd or workspace
-    outside = list(risk.outside) if risk is not None else []
-    outside += [p for p in event.paths if not f"{join(base, p)}/".startswith(workspace + "/")]
     call: dict[str, Any] = {"tool": event.tool, "kind": event.tool_kind.value}
     if event.command:
         call["command"] = masked(event.command)[:_MOST_COMMAND]
     if paths:
         call["paths"] = list(dict.fromkeys(paths))
-    if outside:
-        call["outside"] = list(dict.fromkeys(outside))
+    if outside.named:
+        call["outside"] = list(outside.named)
+    if outside.not_captured:
+        call["not_captured"] = outside.not_captured
     if risk is not None and risk.grade:
         call["risk"] = risk.grade.word
         call["reasons"] = [masked(reason) for reason in risk.reasons]

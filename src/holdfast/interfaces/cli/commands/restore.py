@@ -6,13 +6,14 @@ from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
+EXTERNAL = "external"
 _GIT_MODES = ("files", "exact", "branch", "revert")
 
 
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
-        "       [--git files|exact|branch|revert] [--with NAME] [--without NAME]\n"
+        "       [--git files|exact|branch|revert] [--external] [--with NAME] [--without NAME]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
@@ -31,6 +32,10 @@ Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the 
 or rebase under way back as they were; branch puts them onto a new branch restore/ID and moves no
 other; revert takes the commits since then back with a new one. Nothing is ever pushed or fetched,
 and holdfast undo takes all of it back.
+
+Files outside the workspace that a tool named stay as they are unless --external says otherwise;
+each of them is asked for by itself. One that is a link by now, or belongs to somebody else, is
+refused.
 
 More than one affected file, or anything in git, needs a yes: on a terminal it is asked for,
 elsewhere give --yes."""
@@ -64,11 +69,21 @@ examples:
         action="store_true",
         help="skip and list what cannot be restored, instead of refusing as a whole (status 3)",
     )
+    _add_component_options(parser)
+
+
+def _add_component_options(parser: Parser) -> None:
+    """What happens to state other than the workspace's files."""
     parser.add_argument(
         "--git",
         metavar="MODE",
         choices=_GIT_MODES,
         help="what happens to git: files (nothing, the default), exact, branch or revert",
+    )
+    parser.add_argument(
+        "--external",
+        action="store_true",
+        help="bring back files outside the workspace that the checkpoint has, each when agreed to",
     )
     parser.add_argument(
         "--with",
@@ -89,9 +104,10 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.domain.component_states import EXACT
     from holdfast.engine.components.choosing import ComponentChoice
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
-    from holdfast.interfaces.cli.restoring import restore_and_report
+    from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
 
     words = invocation.all_words
     reference = words[0] if words else None
@@ -101,13 +117,15 @@ def run(invocation: Invocation) -> int:
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
             options = invocation.options
+            external = options.external or EXTERNAL in options.include
+            modes = {"git": options.git} if options.git is not None else {}
             request = opened.engine.restore_request(
                 session,
                 reference,
                 paths=paths,
                 best_effort=options.best_effort,
                 components=ComponentChoice(
-                    {} if options.git is None else {"git": options.git},
+                    modes | ({EXTERNAL: EXACT} if external else {}),
                     options.include,
                     options.exclude,
                 ),
@@ -115,7 +133,12 @@ def run(invocation: Invocation) -> int:
         if not invocation.options.hunks:
             if invocation.options.context is not None:
                 raise UsageError("-U is about hunks", hint="name some: --hunk 1")
-            return restore_and_report(invocation, opened, request)
+            incomplete = False
+            if external:
+                from holdfast.interfaces.cli.external_choice import choose_external
+
+                request, incomplete = choose_external(invocation, opened, request)
+            return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
         from holdfast.interfaces.cli.chosen_hunks import choose
 
         return restore_and_report(invocation, opened, *choose(invocation, opened, request))

@@ -1,0 +1,1 @@
+"""Files outside the workspace that a tool of an agent named."""

@@ -1,0 +1,108 @@
+"""Files outside the workspace that tools named, as a part of a checkpoint.
+
+They come back only when that is asked for. What a save does not need is imported by what does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.component_states import EXACT, SOME, ComponentState
+from holdfast.domain.errors import StoreDamaged
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    ComponentPreview,
+    ComponentProblem,
+    ContentSink,
+    RestoreOf,
+)
+
+if TYPE_CHECKING:
+    from holdfast.components.external.looking import Looking
+    from holdfast.components.external.restoring import Restoring
+    from holdfast.ports.external_paths import ExternalPaths
+
+NAME = "external"
+_SHOWN = 20
+
+
+class ExternalComponent:
+    """`paths` is what tools have named, `stores` where Holdfast keeps its own files."""
+
+    name = NAME
+    order = 60
+    restored_by_default = False
+    modes = (EXACT, SOME)
+
+    def __init__(self, paths: ExternalPaths, *, stores: Path | None = None) -> None:
+        self._paths = paths
+        self._stores = stores
+
+    def applies(self, workspace: Path) -> bool:
+        return self._paths.exist()
+
+    def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        from holdfast.components.external.capturing import capture
+
+        return capture(request, sink, self._looking(request.workspace).at(self._names()))
+
+    def describe(self, state: ComponentState) -> Sequence[str]:
+        paths, left_out = state.facts["paths"], state.facts["left_out"]
+        lines = [str(path) for path in paths[:_SHOWN]] or ["nothing that could be kept"]
+        if len(paths) > _SHOWN:
+            lines.append(f"… and {len(paths) - _SHOWN:,} more")
+        return [*lines, *(f"not captured: {text}" for text in left_out)]
+
+    def plan(self, request: RestoreOf) -> ComponentPreview:
+        from holdfast.components.external.looking import shown
+        from holdfast.components.external.states import key_of
+
+        steps = self._restoring(request, everything_known=True).steps()
+        lines = list(steps.lines())
+        return ComponentPreview(
+            actions=tuple(line for _, line in lines),
+            blocked=tuple(f"{shown(path)}: {reason}" for path, reason in steps.refused),
+            choices=tuple((key_of(path), line) for path, line in lines),
+        )
+
+    def concerns(
+        self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
+    ) -> Sequence[str]:
+        return ()
+
+    def restore(self, request: RestoreOf) -> None:
+        try:
+            self._restoring(request).run()
+        except OSError as error:
+            named = "" if error.filename is None else f" ({error.filename!r:.200})"
+            raise ComponentProblem(
+                f"external files could not be written: {error.strerror}{named}"
+            ) from error
+
+    def verify(self, request: RestoreOf) -> Sequence[str]:
+        return list(self._restoring(request).differences())
+
+    def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
+        """Nothing is kept outside of the store."""
+
+    def _restoring(self, request: RestoreOf, *, everything_known: bool = False) -> Restoring:
+        from holdfast.components.external.restoring import Restoring
+
+        looking = self._looking(request.workspace)
+        return Restoring(request, self._names(), looking, everything_known=everything_known)
+
+    def _looking(self, workspace: Path) -> Looking:
+        from holdfast.components.external.looking import Looking
+
+        stores = [] if self._stores is None else [os.fsencode(self._stores)]
+        return Looking([os.fsencode(workspace), *stores])
+
+    def _names(self) -> list[bytes]:
+        try:
+            return self._paths.load()
+        except StoreDamaged as error:
+            raise ComponentProblem(error.message) from None

@@ -1,0 +1,187 @@
+"""Looking at named paths anywhere on the machine, without ever following a link.
+
+    each name: enter its directory name by name → what is there, and everything below it
+
+A directory is taken whole or not at all: one with too many entries is left out, with the reason.
+Nothing of another file system, of Holdfast's own stores, or of the workspace itself is entered.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.domain.external_paths import NotFollowed, require_kept
+from holdfast.domain.paths import STAGING_PREFIX, to_text
+
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST_ENTRIES = 200
+"""Of one directory that was named."""
+MOST_LOOKS = 2_000
+"""In all, for one capture."""
+LARGEST_FILE_BYTES = 10_000_000
+MOST_BYTES = 100_000_000
+_LINKED = (errno.ELOOP, errno.ENOTDIR)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is at a path: nothing, when there is no status. `directory_owner` is the owner of the
+    directory that it lies in, None when that is not there either."""
+
+    path: bytes
+    status: os.stat_result | None
+    directory_owner: int | None
+    target: bytes | None = None
+
+    @property
+    def is_directory(self) -> bool:
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """Another value whenever it was changed or exchanged."""
+        s = self.status
+        if s is None:
+            return ()
+        return s.st_dev, s.st_ino, s.st_mode, s.st_uid, s.st_size, s.st_mtime_ns, s.st_ctime_ns
+
+
+@dataclass(slots=True)
+class Look:
+    """Everything that was found, by path; what was passed over, each with its reason."""
+
+    entries: dict[bytes, Entry] = field(default_factory=dict)
+    left_out: list[tuple[bytes, str]] = field(default_factory=list)
+
+
+class LeftOut(Exception):
+    """A named path that is not kept, for the reason given."""
+
+
+def shown(path: bytes) -> str:
+    """A path for people, on one line."""
+    return "".join(c if c.isprintable() else "?" for c in to_text(path))
+
+
+@contextmanager
+def opened_directory(path: bytes) -> Iterator[int]:
+    """A handle on an absolute directory, entered name by name; OSError where a link is."""
+    fd = os.open(b"/", DIRECTORY_FLAGS)
+    try:
+        for name in path.split(b"/"):
+            if name:
+                entered = os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+                os.close(fd)
+                fd = entered
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def look_at(path: bytes) -> Entry:
+    """One path, not what is below it; `LeftOut` when it is reached through a link."""
+    directory, _, name = path.rpartition(b"/")
+    try:
+        with opened_directory(directory) as dir_fd:
+            owner = os.fstat(dir_fd).st_uid
+            try:
+                status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+            except FileNotFoundError:
+                return Entry(path, None, owner)
+            target = None
+            if stat.S_ISLNK(status.st_mode):
+                target = os.readlink(name, dir_fd=dir_fd)
+            return Entry(path, status, owner, target)
+    except FileNotFoundError:
+        return Entry(path, None, None)
+    except OSError as error:
+        if error.errno in _LINKED:
+            raise LeftOut("it is reached through a link") from None
+        raise LeftOut(str(error.strerror)) from None
+
+
+class Looking:
+    """A look at all names, the newest first, within bounds; `forbidden` directories are not
+    entered."""
+
+    def __init__(self, forbidden: Sequence[bytes]) -> None:
+        self._forbidden = {i for path in forbidden if (i := _identity(path)) is not None}
+        self._looks = 0
+
+    def at(self, names: Sequence[bytes]) -> Look:
+        look = Look()
+        for name in reversed(names):
+            if name in look.entries:
+                continue
+            try:
+                for entry in self._whole(name):
+                    look.entries.setdefault(entry.path, entry)
+            except LeftOut as reason:
+                look.left_out.append((name, str(reason)))
+        return look
+
+    def _whole(self, name: bytes) -> list[Entry]:
+        try:
+            require_kept(to_text(name))
+        except NotFollowed as error:
+            raise LeftOut(str(error)) from None
+        self._count()
+        entry = look_at(name)
+        found = [entry]
+        if entry.is_directory:
+            self._below(entry, found)
+        elif entry.status is not None:
+            _require_file(entry)
+        return found
+
+    def _below(self, directory: Entry, found: list[Entry]) -> None:
+        assert directory.status is not None
+        if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
+            raise LeftOut(f"{shown(directory.path)} is kept already, or Holdfast's own")
+        try:
+            with opened_directory(directory.path) as fd:
+                names = sorted(os.fsencode(name) for name in os.listdir(fd))
+        except OSError as error:
+            raise LeftOut(f"{shown(directory.path)}: {error.strerror}") from None
+        for name in names:
+            if name.startswith(STAGING_PREFIX):
+                continue
+            if len(found) >= MOST_ENTRIES:
+                raise LeftOut(f"it holds more than {MOST_ENTRIES} files and directories")
+            self._count()
+            entry = look_at(directory.path + b"/" + name)
+            if entry.status is None:
+                continue
+            if entry.status.st_dev != directory.status.st_dev:
+                raise LeftOut(f"{shown(entry.path)} is another file system")
+            found.append(entry)
+            if entry.is_directory:
+                self._below(entry, found)
+            else:
+                _require_file(entry)
+
+    def _count(self) -> None:
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            raise LeftOut("too many files were named already")
+
+
+def _require_file(entry: Entry) -> None:
+    assert entry.status is not None
+    if entry.target is None and not stat.S_ISREG(entry.status.st_mode):
+        raise LeftOut(f"{shown(entry.path)} is no file")
+    if entry.status.st_size > LARGEST_FILE_BYTES:
+        raise LeftOut(f"{shown(entry.path)} has {entry.status.st_size:,} bytes")
+
+
+def _identity(path: bytes) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

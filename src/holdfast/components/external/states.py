@@ -1,0 +1,129 @@
+"""What a checkpoint says about external files, as values.
+
+    index            [[path, kind, mode, user, group, mtime_ns, owner of its directory], …]
+    entry/<digest>   a file's bytes, or a link's target; the digest is of its path
+
+The kind `absent` says that nothing was there. Both may come from an imported bundle: every path is
+checked here, and a restore touches only what tools of this workspace have named.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from holdfast.components.external.looking import Entry
+from holdfast.domain.digests import digest_of
+from holdfast.domain.external_paths import require_kept
+from holdfast.domain.paths import STAGING_PREFIX, from_text, to_text
+from holdfast.ports.component import ComponentProblem, ContentSource
+
+INDEX = "index"
+_LARGEST_INDEX_BYTES = 4 << 20
+_KEPT_MODE = 0o1777
+"""Without setuid and setgid: a file that gives rights away is not made by a restore."""
+
+
+class Kind(StrEnum):
+    FILE = "file"
+    LINK = "link"
+    DIRECTORY = "directory"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One path as a checkpoint holds it."""
+
+    path: bytes
+    kind: Kind
+    mode: int
+    user: int
+    group: int
+    mtime_ns: int
+    directory_owner: int | None
+
+    @property
+    def key(self) -> str:
+        return key_of(self.path)
+
+    @property
+    def content(self) -> str:
+        return content_name(self.path)
+
+
+def key_of(path: bytes) -> str:
+    """Names a path in a choice."""
+    return digest_of(path).hex()[:16]
+
+
+def content_name(path: bytes) -> str:
+    return f"entry/{digest_of(path).hex()[:40]}"
+
+
+def kind_of(entry: Entry) -> Kind:
+    if entry.status is None:
+        return Kind.ABSENT
+    if entry.target is not None:
+        return Kind.LINK
+    return Kind.DIRECTORY if entry.is_directory else Kind.FILE
+
+
+def mode_of(entry: Entry) -> int:
+    return 0 if entry.status is None else stat.S_IMODE(entry.status.st_mode) & _KEPT_MODE
+
+
+def encode_index(entries: Iterable[Entry]) -> bytes:
+    rows = []
+    for entry in entries:
+        s = entry.status
+        user, group, mtime_ns = (s.st_uid, s.st_gid, s.st_mtime_ns) if s else (0, 0, 0)
+        kind = kind_of(entry)
+        rows.append(
+            [
+                to_text(entry.path),
+                kind.value,
+                mode_of(entry),
+                user,
+                group,
+                mtime_ns if kind is Kind.FILE else 0,
+                entry.directory_owner,
+            ]
+        )
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
+def read_index(contents: ContentSource) -> dict[bytes, Kept]:
+    """`ComponentProblem` when this is nothing that a capture would have made."""
+    data = b""
+    try:
+        for piece in contents.read(INDEX):
+            data += piece
+            if len(data) > _LARGEST_INDEX_BYTES:
+                raise ValueError("it is too long")
+        kept = [_kept(*row) for row in json.loads(data)]
+    except KeyError:
+        return {}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ComponentProblem(f"the list of external files is unusable: {error}") from None
+    return {one.path: one for one in kept}
+
+
+def _kept(
+    path: Any, kind: Any, mode: Any, user: Any, group: Any, mtime_ns: Any, owner: Any
+) -> Kept:
+    names = from_text(path).split(b"/")
+    safe = all(n not in (b"", b".", b"..") and b"\0" not in n for n in names[1:])
+    if names[0] or len(names) < 2 or not safe or names[-1].startswith(STAGING_PREFIX):
+        raise ValueError(f"{path!r:.80} is not a place that may be written")
+    require_kept(path)
+    numbers = (mode, user, group, mtime_ns, 0 if owner is None else owner)
+    if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers):
+        raise ValueError(f"{path!r:.80} has unusable numbers")
+    if mode & ~_KEPT_MODE:
+        raise ValueError(f"{path!r:.80} has an unusable mode")
+    return Kept(from_text(path), Kind(kind), mode, user, group, mtime_ns, owner)
