@@ -11,8 +11,10 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.activities import ActivityKind, NewActivity
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import BudgetReached, BundleRefused
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.rollbacks import Rollback, Stretch
 from holdfast.engine.check import run_checks
@@ -140,6 +142,26 @@ def test_cleanup_keeps_what_an_open_edit_goes_back_to(workspace: Path) -> None:
         assert "edit" in kept[CheckpointId(ids[1])]
         session._engine.cleanup(NoProgress())
         assert len(vault.story.annotations(S)) == 1
+
+
+@pytest.mark.requirement("SE-7", "ST-2")
+def test_cleanup_keeps_what_somebody_wrote_about(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session._engine.set_setting("retention", {"tool": {"most": 1}})
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("first")
+        made = []
+        for number in range(4):
+            (workspace / "a.txt").write_text(f"edited {number}")
+            saved = session._engine.save(S, make_intent(f"Edit {number}"), kind=Kind.TOOL)
+            made.append(saved.checkpoint.id)
+        session.annotate(made[0], "the last one whose tests passed")
+        decided = {d.checkpoint.id: d for d in session._engine.plan_cleanup().decisions}
+        assert decided[made[0]].keep
+        assert decided[made[0]].reason == "protected: somebody wrote about it"
+        session._engine.cleanup(NoProgress())
+        assert [s.id for s in session.history()][1:] == [made[0], session.history()[-1].id]
+        assert [a.text for a in session.annotations()] == ["the last one whose tests passed"]
 
 
 @pytest.mark.requirement("SE-7", "ST-7")

@@ -222,10 +222,24 @@ def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLo
 
 
 def _protected(vault: Vault) -> dict[CheckpointId, str]:
-    """HEAD, the first and the approved checkpoint of each session, what undo and redo need."""
+    """HEAD, the first and the approved checkpoint of each session, what undo and redo need, and
+    what somebody wrote about."""
     if vault.access.read_journal() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
-    return protection_reasons(vault)
+    return _written_about(vault) | protection_reasons(vault)
+
+
+def _written_about(vault: Vault) -> dict[CheckpointId, str]:
+    """What people took the trouble to say about a checkpoint would go with it."""
+    if not vault.access.has_story():
+        return {}
+    with contextlib.suppress(StoreDamaged):
+        return {
+            note.checkpoint_id: "somebody wrote about it"
+            for session in vault.catalog.sessions()
+            for note in vault.story.annotations(session.id)
+        }
+    return {}
 
 
 def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
