@@ -77,7 +77,7 @@ def components_of(
     }
     signs = {
         "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
-        "worktrees": lambda: False,  # where there is git; what git says is sign enough
+        "worktrees": lambda: "git" not in settings.components,  # the sign of git is theirs too
         "external": store.has_external_paths,
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }

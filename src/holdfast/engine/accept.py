@@ -17,7 +17,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.commit_messages import compose_message
 from holdfast.domain.commits import AcceptOutcome, AcceptPlan
 from holdfast.domain.entries import DirectoryEntry, Entry
-from holdfast.domain.errors import Refused
+from holdfast.domain.errors import Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import join, parent
@@ -209,7 +209,11 @@ def _accepted(vault: Vault, end: Checkpoint) -> list[str]:
 
 def _seen_commit(vault: Vault, end: Checkpoint) -> str | None:
     """What HEAD of git stood on when the checkpoint was taken, as far as that was captured."""
-    for state in read_states(vault.objects, end):
+    try:
+        states = read_states(vault.objects, end)
+    except StoreDamaged:
+        return None  # files can be accepted all the same
+    for state in states:
         if state.name == "git" and state.failure is None:
             commit = dict(state.facts.get("head") or {}).get("commit")
             return commit if isinstance(commit, str) else None

@@ -238,10 +238,10 @@ class _IndexLock:
         while view:
             view = view[os.write(self._fd, view) :]
         os.fsync(self._fd)
+        os.utime(self._fd, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.replace(self._lock, self._index)
         os.close(self._fd)
         self._fd = None
-        os.utime(self._lock, ns=(status.st_atime_ns, status.st_mtime_ns))
-        os.replace(self._lock, self._index)
         sync_directory(self._directory)
 
     def release(self) -> None:
