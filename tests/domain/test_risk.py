@@ -93,8 +93,8 @@ HARMLESS = [
 ]
 
 
-def _assess(command: str, directory: str = "/work/shop") -> Assessment:
-    return assess(parse(command), workspace="/work/shop", directory=directory, parse=parse)
+def _assess(command: str, directory: str = "/srv/shop") -> Assessment:
+    return assess(parse(command), workspace="/srv/shop", directory=directory, parse=parse)
 
 
 @pytest.mark.requirement("AU-3")
@@ -110,7 +110,7 @@ def test_a_command_is_graded_the_same_with_and_without_the_grammar(
     command: str, grade: RiskGrade
 ) -> None:
     with_grammar = _assess(command)
-    without = assess(read_script(command), workspace="/work/shop", parse=read_script)
+    without = assess(read_script(command), workspace="/srv/shop", parse=read_script)
     assert (with_grammar.grade, without.grade) == (grade, grade)
     assert bool(with_grammar.reasons) == (grade is not RiskGrade.NONE)
 
@@ -123,8 +123,8 @@ def test_a_command_is_graded_the_same_with_and_without_the_grammar(
         ("cd /etc && rm hosts", ("hosts",), ("hosts",)),
         ("cp a.py ~/backup", ("a.py", "~/backup"), ("~/backup",)),
         ("echo x > $HOME/.bashrc", ("$HOME/.bashrc",), ("$HOME/.bashrc",)),
-        ("echo x > /work/shop/a", ("/work/shop/a",), ()),
-        ("echo x > /work/shopping/a", ("/work/shopping/a",), ("/work/shopping/a",)),
+        ("echo x > /srv/shop/a", ("/srv/shop/a",), ()),
+        ("echo x > /srv/shopping/a", ("/srv/shopping/a",), ("/srv/shopping/a",)),
         ("chmod 600 .env", (".env",), ()),
         ("rm -rf $(cat list)", (), ()),
     ],
@@ -138,8 +138,8 @@ def test_the_named_paths_are_told_and_those_outside_the_workspace_apart(
 
 
 def test_a_path_is_followed_from_the_directory_that_the_agent_stands_in() -> None:
-    assert _assess("rm ../a", "/work/shop/src").outside == ()
-    assert _assess("rm ../../a", "/work/shop/src").outside == ("../../a",)
+    assert _assess("rm ../a", "/srv/shop/src").outside == ()
+    assert _assess("rm ../../a", "/srv/shop/src").outside == ("../../a",)
 
 
 @pytest.mark.requirement("AU-3")
