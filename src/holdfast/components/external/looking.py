@@ -101,7 +101,7 @@ def look_at(path: bytes) -> Entry:
         return Entry(path, None, None)
     except OSError as error:
         if error.errno in _LINKED:
-            raise LeftOut("it is reached through a link") from None
+            raise LeftOut("what leads to it is a link, or no directory") from None
         raise LeftOut(str(error.strerror)) from None
 
 

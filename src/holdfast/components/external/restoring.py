@@ -291,10 +291,10 @@ def _make(kept: Kept) -> None:
 def _change_mode(kept: Kept, entry: Entry | None) -> None:
     directory, _, name = kept.path.rpartition(b"/")
     with opened_directory(directory) as dir_fd:
-        if entry is not None:
-            _require_unchanged(dir_fd, entry)
         fd = os.open(name, FILE_FLAGS, dir_fd=dir_fd)
         try:
+            if entry is not None:
+                _require_same(entry, os.fstat(fd))
             if kept.kind is Kind.DIRECTORY:
                 _give(fd, kept)
             os.fchmod(fd, kept.mode)
@@ -309,6 +309,10 @@ def _require_unchanged(dir_fd: int, entry: Entry) -> None:
         status: os.stat_result | None = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:
         status = None
+    _require_same(entry, status)
+
+
+def _require_same(entry: Entry, status: os.stat_result | None) -> None:
     if Entry(entry.path, status, None).identity != entry.identity:
         raise ComponentProblem(
             f"{shown(entry.path)} changed meanwhile and was left alone; restore again"
