@@ -171,9 +171,9 @@ def test_a_position_that_lies_starts_from_the_beginning(tmp_path: Path, offset: 
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b'{"type":"user","message":{"content":[{"type":"tool_use","input":'
-        + b'{"a":' * 900
+        + b'{"a":' * 20_000  # deeper than any limit that other tests may have raised
         + b"1"
-        + b"}" * 900
+        + b"}" * 20_000
         + b"}]}}",
         b'{"n": ' + b"9" * 10_000 + b"}",
         '{"half": "'.encode("utf-16"),
