@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.errors import RestoreConflict
+from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from holdfast.ports.filesystem import Filesystem
+from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 from tests.support.database_writer import hammering, make_database, state_of
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -235,3 +238,37 @@ def test_what_cannot_be_a_database_any_more_is_captured_as_it_is(workspace: Path
         session.restore(saved)
         assert (workspace / "app.db").read_bytes().endswith(b"\xff" * 5000)
         assert (workspace / "app.db-wal").read_bytes().endswith(b"\xee" * 5000)
+
+
+def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(workspace: Path) -> None:
+    """What comes back while the restore runs is said, unless whoever opens a database made it."""
+    (workspace / "kept").write_text("kept")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("without notes")
+        (workspace / "notes-shm").write_text("mine")
+        vault = session._engine.vault
+        fs = _ComingBack(vault.fs, workspace / "notes-shm")
+        session._engine.vault = replace(vault, fs=fs)
+        with pytest.raises(RestoreFailed, match="still there"):
+            session.restore(first)
+        assert (workspace / "notes-shm").exists()
+
+
+class _ComingBack(InterceptedFilesystem):
+    """Somebody writes the file again as soon as it was taken out."""
+
+    def __init__(self, inner: Filesystem, path: Path) -> None:
+        super().__init__(inner)
+        self._path = path
+
+    def rename(
+        self,
+        source: bytes,
+        target: bytes,
+        *,
+        src_dir_fd: int | None = None,
+        dst_dir_fd: int | None = None,
+    ) -> None:
+        super().rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        if source == os.fsencode(self._path.name):
+            self._path.write_text("again")

@@ -12,7 +12,7 @@ from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry,
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
-from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
+from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of, is_shared_memory
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
@@ -51,7 +51,7 @@ def _difference(
     if expected is None:
         # Somebody who opens a database makes an empty log and shared memory beside it.
         fresh = database_of(name) is not None and stat.S_ISREG(status.st_mode)
-        if fresh and (status.st_size == 0 or name.endswith(SHARED_MEMORY)):
+        if fresh and (status.st_size == 0 or _is_shared_memory(fs, dir_fd, name)):
             return None
         return "it is still there"
     if isinstance(expected, SymlinkEntry):
@@ -92,5 +92,16 @@ def digest_of_file(fs: Filesystem, dir_fd: int, name: bytes) -> bytes:
         while block := fs.read(fd, _BLOCK_BYTES):
             hasher.update(block)
         return hasher.digest()
+    finally:
+        fs.close(fd)
+
+
+def _is_shared_memory(fs: Filesystem, dir_fd: int, name: bytes) -> bool:
+    if not name.endswith(SHARED_MEMORY):
+        return False
+    fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
+    try:
+        beginning = fs.pread(fd, 4, 0)
+        return not beginning.strip(b"\0") or is_shared_memory(name, beginning)  # new, or in use
     finally:
         fs.close(fd)
