@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
+from holdfast.domain.errors import Busy
 from holdfast.store.sqlite_connection import connect
 from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.testing.expectations import incompressible
@@ -129,3 +131,52 @@ def test_a_disk_that_takes_no_more_costs_entries_and_not_the_save(
     cache = SqliteStatCache(path)
     assert cache.load("1") == ENTRIES
     cache.close()
+
+
+def test_many_who_open_a_new_cache_at_once_all_use_the_same_file(tmp_path: Path) -> None:
+    """None of them takes a file that another is just making for a damaged one."""
+    for number in range(10):
+        path = tmp_path / f"{number}.db"
+        together = threading.Barrier(16)
+        troubles: list[BaseException] = []
+        files: set[int] = set()
+
+        def open_it(
+            path: Path = path,
+            together: threading.Barrier = together,
+            troubles: list[BaseException] = troubles,
+            files: set[int] = files,
+        ) -> None:
+            together.wait()
+            try:
+                cache = SqliteStatCache(path)
+                files.add(path.stat().st_ino)
+                cache.close()
+            except BaseException as error:
+                troubles.append(error)
+
+        threads = [threading.Thread(target=open_it) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert troubles == []
+        assert len(files) == 1
+
+
+def test_a_cache_that_somebody_keeps_locked_is_not_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.sqlite_connection._BUSY_TIMEOUT_MS", 20)
+    path = tmp_path / "stat-cache.db"
+    first = SqliteStatCache(path)
+    first.update("1", ENTRIES.items())
+    first.close()
+    owner = apsw.Connection(str(path))
+    owner.execute("PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE").fetchall()
+    with pytest.raises(Busy, match=r"stat-cache\.db"):
+        SqliteStatCache(path)
+    owner.close()
+    second = SqliteStatCache(path)
+    assert second.load("1") == ENTRIES
+    second.close()

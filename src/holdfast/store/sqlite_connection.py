@@ -7,6 +7,7 @@ by whoever holds the store's lock (`fold_log`), and never while a connection is 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _FOLD_AT_PAGES = 64
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
+_NEXT_TRY_S = 0.01
 
 
 def connect(
@@ -48,7 +50,7 @@ def connect(
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        _log_ahead(connection)
         connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
         connection.execute("PRAGMA cell_size_check=ON")
@@ -58,6 +60,21 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _log_ahead(connection: apsw.Connection) -> None:
+    """Of several who open a new file at once, some are told without a wait that it is locked:
+    SQLite does not wait where two could be waiting for each other."""
+    give_up = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(_NEXT_TRY_S)
+        else:
+            return
 
 
 def fold_log(connection: apsw.Connection, path: Path, suspicion: Suspicion | None = None) -> None:

@@ -38,13 +38,11 @@ class SqliteStatCache:
         self._cipher = cipher
         try:
             self._db = self._open()
+        except (apsw.BusyError, apsw.LockedError) as error:
+            raise translate(error, path) from error  # in use, and no less sound for that
         except (apsw.Error, StoreDamaged):
             with store_trouble("being opened"):
-                self._discard_file()
-            try:
-                self._db = self._open()
-            except apsw.Error as error:
-                raise translate(error, path) from error
+                self._begin_anew()
 
     def load(self, generation: str) -> dict[bytes, bytes]:
         try:
@@ -58,8 +56,11 @@ class SqliteStatCache:
                 for path, entry in rows
                 if _checksum(path, entry[_CHECKSUM_BYTES:]) == entry[:_CHECKSUM_BYTES]
             }
+        except (apsw.BusyError, apsw.LockedError):
+            return {}
         except (apsw.Error, UnicodeDecodeError, TypeError):  # damaged bytes can change their type
-            self._start_anew()
+            self._db.close()
+            self._begin_anew()
             return {}
 
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
@@ -68,7 +69,8 @@ class SqliteStatCache:
         except (apsw.FullError, apsw.IOError, apsw.BusyError):
             return  # what is not remembered is read again: no reason to fail a finished save
         except (apsw.Error, UnicodeDecodeError):
-            self._start_anew()
+            self._db.close()
+            self._begin_anew()
 
     def _write(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         with self._db:
@@ -92,13 +94,12 @@ class SqliteStatCache:
             db.execute(_SCHEMA)
         return db
 
-    def _start_anew(self) -> None:
-        self._db.close()
-        self._discard_file()
-        self._db = self._open()
-
-    def _discard_file(self) -> None:
+    def _begin_anew(self) -> None:
         discard(self._path, "stat-cache", our_mark=_OUR_TABLE)
+        try:
+            self._db = self._open()
+        except apsw.Error as error:
+            raise translate(error, self._path) from error
 
     def erase(self) -> None:
         try:
