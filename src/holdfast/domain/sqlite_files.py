@@ -12,6 +12,7 @@ LOG_HEADER_BYTES = 32
 """They change when a log is begun anew, and at no other time."""
 
 _SHARED_MEMORY_BEGINNINGS = (b"\x18\xe2\x2d\x00", b"\x00\x2d\xe2\x18")
+_CUT_DOWN = tuple(beginning[:3] for beginning in _SHARED_MEMORY_BEGINNINGS)
 
 
 def database_of(name: bytes) -> bytes | None:
@@ -24,5 +25,7 @@ def database_of(name: bytes) -> bytes | None:
 
 def is_shared_memory(name: bytes, beginning: bytes) -> bool:
     """Whether a file is what processes with a database open share: no content, made anew by the
-    next one that opens it."""
-    return name.endswith(SHARED_MEMORY) and beginning[:4] in _SHARED_MEMORY_BEGINNINGS
+    next one that opens it, who cuts it down to its first three bytes before."""
+    return name.endswith(SHARED_MEMORY) and (
+        beginning[:4] in _SHARED_MEMORY_BEGINNINGS or beginning in _CUT_DOWN
+    )
