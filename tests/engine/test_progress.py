@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -11,32 +10,11 @@ from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
+from tests.support.heard import Heard
 from tests.support.hostile_trees import fill
 
 FILES = 130
 SESSION = SessionId("s")
-
-
-@dataclass(slots=True)
-class Heard:
-    """What was told, in order."""
-
-    phases: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
-    moved: list[int] = field(default_factory=list)
-
-    def advance(self, phase: str, done: int, total: int | None) -> None:
-        self.phases.setdefault(phase, []).append((done, total))
-
-    def transferred(self, size_bytes: int) -> None:
-        self.moved.append(size_bytes)
-
-    def require_shares(self, phase: str, total: int) -> None:
-        """The phase was told several times, never went back, and never passed its total."""
-        told = [done for done, _ in self.phases[phase]]
-        assert {of for _, of in self.phases[phase]} == {total}
-        assert told == sorted(told)
-        assert len(told) > 1
-        assert 0 < told[-1] <= total
 
 
 @pytest.fixture

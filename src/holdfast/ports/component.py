@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import CheckpointId
+from holdfast.ports.progress import NoProgress, Progress
 
 
 class ComponentProblem(Exception):
@@ -56,7 +57,8 @@ class CaptureRequest:
     """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
     for what a component leaves outside of the store, None when nobody is going to keep the result
     and nothing may be left anywhere. `owner` tells one store's leavings from another's. A call that
-    takes longer than `timeout_s` is given up; what it still does then is refused."""
+    takes longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
+    told how far the work is, now and then; the bytes that pass are counted anyway."""
 
     workspace: Path
     owner: str
@@ -65,6 +67,7 @@ class CaptureRequest:
     now_ns: int
     timeout_s: float
     intended: Intended | None = None
+    progress: Progress = field(default_factory=NoProgress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class Captured:
 @dataclass(frozen=True, slots=True)
 class RestoreOf:
     """`present` is how things are (as far as it was captured), `target` what they shall become;
-    `label` names the checkpoint for people, `title` says what it is."""
+    `label` names the checkpoint for people, `title` says what it is; `progress` is as in a
+    capture."""
 
     workspace: Path
     owner: str
@@ -91,6 +95,7 @@ class RestoreOf:
     contents: ContentSource
     now_ns: int
     timeout_s: float
+    progress: Progress = field(default_factory=NoProgress)
 
 
 @dataclass(frozen=True, slots=True)

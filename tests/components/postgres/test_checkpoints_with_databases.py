@@ -10,8 +10,14 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import InvalidSetting, RestoreConflict
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from tests.components.postgres.conftest import SOURCE, Database
+from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.encrypted_stores import files_with
+from tests.support.heard import Heard
+
+SESSION = SessionId("s")
 
 
 @pytest.fixture
@@ -126,3 +132,64 @@ def test_a_url_is_no_setting_and_is_not_repeated(workspace: Path) -> None:
     (workspace / ".holdfast/config.toml").write_text('postgres = ["DATABASE_URL"]\n')
     with pytest.raises(InvalidSetting, match="postgres is not taken from a project"):
         SessionCheckpointer(workspace, "s")
+
+
+@pytest.mark.requirement("DB-2", "CL-2")
+def test_dumps_and_loads_tell_how_far_they_are(database: Database, workspace: Path) -> None:
+    database.sql(
+        "CREATE TABLE large (id int PRIMARY KEY, text text)",
+        "INSERT INTO large SELECT n, repeat(md5(n::text), 20) FROM generate_series(1, 9000) n",
+        "ANALYZE large",
+        "CREATE TABLE never_analysed (id int PRIMARY KEY)",
+        "INSERT INTO never_analysed SELECT generate_series(1, 2000)",
+    )
+    with open_workspace(workspace, create=False) as opened:
+        engine, saving, restoring = opened.engine, Heard(), Heard()
+        with engine.vault.progress.told_to(saving):
+            engine.save(SESSION, make_intent("before"))
+        database.sql("DROP TABLE large")
+        with engine.vault.progress.told_to(restoring):
+            engine.restore(engine.restore_request(SESSION, "HEAD"))
+    dumped = saving.phases[f"postgres: dumping {database.name}"]
+    assert dumped[0] == (0, 9000)
+    assert dumped[-1] == (11000, None)  # more than the server believed
+    assert [done for done, _ in dumped] == sorted(done for done, _ in dumped)
+    assert len(dumped) > 3
+    assert saving.moved[-1] > 9000 * 640
+    assert f"postgres: dumping the schema of {database.name}" in saving.phases
+    restoring.require_shares(f"postgres: loading {database.name}", 11000)
+    assert restoring.phases[f"postgres: loading {database.name}"][-1] == (11000, 11000)
+    assert f"postgres: indexing {database.name}" in restoring.phases
+
+
+@pytest.mark.requirement("DB-2", "CL-2")
+def test_the_command_line_shows_how_far_a_dump_is(database: Database, workspace: Path) -> None:
+    database.sql(
+        "CREATE TABLE large (id int PRIMARY KEY)",
+        "INSERT INTO large SELECT generate_series(1, 20)",
+        "ANALYZE large",
+    )
+    with Screen(workspace, program=_STOPPING) as screen:
+        shown = screen.read_until(" of 20, ")
+        assert f"postgres: dumping {database.name} " in shown.rpartition("\r")[2]
+        screen.type("\n")
+        rest = screen.finish()
+    assert screen.status == 0
+    assert "Saved" in rest
+
+
+# A save with a bar from the start, that waits when the first rows have passed.
+_STOPPING = """
+import sys
+from holdfast.components.postgres.metering import RowMeter
+from holdfast.interfaces.cli import progress_bar
+from holdfast.interfaces.cli.main import main
+progress_bar._FIRST_AFTER_S = 0
+tell, stopped = RowMeter._tell, []
+def stopping(self):
+    tell(self)
+    if self.rows and not stopped:
+        stopped.append(input())
+RowMeter._tell = stopping
+sys.exit(main(["checkpoint", "x"]))
+"""

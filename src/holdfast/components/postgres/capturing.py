@@ -21,6 +21,7 @@ from holdfast.components.postgres.dumping import Schema, dump_schema
 from holdfast.components.postgres.looking import (
     Identity,
     Table,
+    estimated_rows,
     identify,
     list_tables,
     log_position,
@@ -28,6 +29,7 @@ from holdfast.components.postgres.looking import (
     stands_at,
     surroundings,
 )
+from holdfast.components.postgres.metering import RowMeter
 from holdfast.components.postgres.running import TimeLimit, tool_environment
 from holdfast.components.postgres.states import (
     AFTER,
@@ -115,11 +117,17 @@ def capture_database(
         parts = Parts(identity.key)
         position = log_position(talk)  # before the snapshot, which then has all that it covers
         tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
+        request.progress.advance(f"dumping the schema of {identity.database}", 0, None)
         schema = connector.schema(identity, snapshot)
         if request.checkpoint is None:
-            rows = [(table, _count(talk, table)) for table in tables]
+            rows = []
+            for number, table in enumerate(tables):
+                request.progress.advance(f"counting {identity.database}", number, len(tables))
+                rows.append((table, _count(talk, table)))
         else:
-            rows = [(table, _take_rows(talk, table, parts, sink)) for table in tables]
+            expected = estimated_rows(talk)
+            meter = RowMeter(request.progress, f"dumping {identity.database}", expected)
+            rows = [(table, _take_rows(talk, table, parts, sink, meter)) for table in tables]
             sink.add(parts.named(BEFORE), [schema.before])
             sink.add(parts.named(AFTER), [schema.after])
             sink.add(parts.named(TABLES), [encode_tables(rows)])
@@ -159,24 +167,13 @@ def _count(talk: Conversation, table: Table) -> int:
     return int(row["rows"])
 
 
-def _take_rows(talk: Conversation, table: Table, parts: Parts, sink: ContentSink) -> int:
-    counter = _Counted(table_rows(talk, table))
-    sink.add(parts.rows(table), counter)
-    return counter.rows
+def _take_rows(
+    talk: Conversation, table: Table, parts: Parts, sink: ContentSink, meter: RowMeter
+) -> int:
+    before = meter.rows
+    sink.add(parts.rows(table), meter.passing(table_rows(talk, table)))
+    return meter.rows - before
 
 
 def table_rows(talk: Conversation, table: Table) -> Iterator[bytes]:
     return talk.copy_out(f"dumping {table.qualified}", table.source)
-
-
-class _Counted:
-    """Counts rows as they pass: each ends with the only line feed that is not escaped."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for block in self._blocks:
-            self.rows += block.count(b"\n")
-            yield block

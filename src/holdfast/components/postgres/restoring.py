@@ -24,11 +24,13 @@ from holdfast.components.postgres.dropping import drop_everything
 from holdfast.components.postgres.looking import (
     Identity,
     Table,
+    estimated_rows,
     identify,
     list_tables,
     sequence_values,
     stands_at,
 )
+from holdfast.components.postgres.metering import RowMeter
 from holdfast.components.postgres.states import (
     AFTER,
     BEFORE,
@@ -129,9 +131,10 @@ class DatabaseRestore:
         """What a capture of this moment would give, without keeping it."""
         schema = self._connector.schema(identity, None)
         there = {_SCHEMA: schema.shape.hex()}
+        meter = self._meter("comparing", estimated_rows(talk))
         for table in tables:
             digest = blake3()
-            for block in table_rows(talk, table):
+            for block in meter.passing(table_rows(talk, table)):
                 digest.update(block)
             there[self._parts.rows(table)] = digest.hexdigest()
         return there | self._own_sequences(talk)
@@ -151,14 +154,19 @@ class DatabaseRestore:
         before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
         before = _EXTENSION_COMMENT.sub(b"--\n", before)
         talk.execute_script("making the schema", before)
+        meter = self._meter("loading", sum(rows for _, rows in tables))
         for table, _ in tables:
             doing = f"loading {table.qualified}"
-            talk.copy_in(doing, table.target, self._stored_rows(table))
+            talk.copy_in(doing, table.target, meter.passing(self._stored_rows(table)))
+        self._meter("indexing", None)
         talk.execute_script("making indexes and constraints", after)
         for start in range(0, len(sequences), _MANY):
             calls = ", ".join(_set_value(*row) for row in sequences[start : start + _MANY])
             talk.execute("setting the sequences", f"SELECT {calls}")
         self._require_rows(talk, tables)
+
+    def _meter(self, doing: str, expected: int | None) -> RowMeter:
+        return RowMeter(self._request.progress, f"{doing} {self._kept.database}", expected)
 
     def _stored_rows(self, table: Table) -> Iterator[bytes]:
         try:

@@ -26,6 +26,7 @@ from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.components.taking import NOTHING, CapturedComponents
+from holdfast.engine.components.telling import Telling, telling
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
 from holdfast.ports.objects import ObjectWriter
@@ -63,22 +64,24 @@ def capture(
 
 def look_at(vault: Vault, component: Component, intended: Intended | None) -> ComponentState:
     """The state as it is now, for a preview: nothing is stored and nothing kept alive."""
-    request = CaptureRequest(
-        workspace=vault.workspace,
-        owner=vault.access.workspace_id,
-        checkpoint=None,
-        previous=None,
-        now_ns=vault.clock.now_ns(),
-        timeout_s=vault.settings.component_timeout,
-        intended=intended,
-    )
-    try:
-        captured = guarded(
-            lambda: component.capture(request, NoSink()), timeout_s=request.timeout_s
+    with telling(vault, component.name, "looking") as progress:
+        request = CaptureRequest(
+            workspace=vault.workspace,
+            owner=vault.access.workspace_id,
+            checkpoint=None,
+            previous=None,
+            now_ns=vault.clock.now_ns(),
+            timeout_s=vault.settings.component_timeout,
+            intended=intended,
+            progress=progress,
         )
-        return _checked(component.name, captured, None)
-    except Refusal as error:
-        return ComponentState(component.name, failure=str(error))
+        try:
+            captured = guarded(
+                lambda: component.capture(request, NoSink()), timeout_s=request.timeout_s
+            )
+            return _checked(component.name, captured, None)
+        except Refusal as error:
+            return ComponentState(component.name, failure=str(error))
 
 
 def _applies(component: Component, vault: Vault) -> bool:
@@ -118,6 +121,10 @@ class _Run:
         self._writer: ObjectWriter | None = None
 
     def capture(self, component: Component) -> ComponentState:
+        with telling(self._vault, component.name, "saving") as progress:
+            return self._capture(component, progress)
+
+    def _capture(self, component: Component, progress: Telling) -> ComponentState:
         vault, name = self._vault, component.name
         previous = self._known.get(name)
         request = CaptureRequest(
@@ -128,11 +135,15 @@ class _Run:
             now_ns=vault.clock.now_ns(),
             timeout_s=vault.settings.component_timeout,
             intended=self._intended.get(name),
+            progress=progress,
         )
         self._commit()
-        limit = vault.settings.component_max_size
         sink = StoreSink(
-            vault.objects, limit_bytes=limit, store_limit=self._room(), previous=request.previous
+            vault.objects,
+            limit_bytes=vault.settings.component_max_size,
+            store_limit=self._room(),
+            progress=progress,
+            previous=request.previous,
         )
         try:
             captured = guarded(

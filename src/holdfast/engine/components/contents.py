@@ -17,6 +17,7 @@ from holdfast.engine.former_pieces import FormerPieces
 from holdfast.engine.scan.file_capture import store_content
 from holdfast.ports.component import ComponentProblem
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
+from holdfast.ports.progress import TransferProgress
 
 _BLOCK_BYTES = 4 << 20
 _LONGEST_NAME = 1000
@@ -32,9 +33,11 @@ class StoreSink:
         *,
         limit_bytes: int,
         store_limit: int | None,
+        progress: TransferProgress,
         previous: ComponentState | None = None,
     ) -> None:
         """Contents of the same name in `previous` are likely to resemble the new ones."""
+        self._progress = progress
         self._objects = objects
         self._previous = previous
         self._limit_bytes = limit_bytes
@@ -78,6 +81,7 @@ class StoreSink:
                     f"it gave more than {size_words(self._limit_bytes)}; "
                     f"raise component_max_size if that is right"
                 )
+            self._progress.transferred(self._taken_bytes)
             yield block
 
     def add_object(self, digest: Digest, data: bytes, similar_to: Digest | None) -> bool:
@@ -121,9 +125,13 @@ class NoSink:
 class StoreSource:
     """The contents of one state, read back and proven."""
 
-    def __init__(self, objects: ObjectStore, state: ComponentState) -> None:
+    def __init__(
+        self, objects: ObjectStore, state: ComponentState, progress: TransferProgress
+    ) -> None:
         self._objects = objects
         self._state = state
+        self._progress = progress
+        self._given_bytes = 0
 
     def read(self, name: str) -> Iterator[bytes]:
         content = self._state.content(name)
@@ -132,7 +140,13 @@ class StoreSource:
         entry = FileEntry(
             from_text(name), 0o600, content.size, 0, content.digest, chunks=content.chunks
         )
-        return read_content(self._objects, entry)
+        return self._measured(read_content(self._objects, entry))
+
+    def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            self._given_bytes += len(piece)
+            self._progress.transferred(self._given_bytes)
+            yield piece
 
 
 def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -27,6 +27,7 @@ from holdfast.engine.components.capturing import look_at
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.components.telling import Telling, telling
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
 
@@ -85,21 +86,22 @@ def _planned(
     if lost:
         why = f"what is there now cannot be saved, so undo could not bring it back: {lost[0]}"
         return ComponentStep(component.name, wanted.mode, blocked=(why,))
-    request = _request(vault, target, wanted.state, now, wanted.mode)
-    try:
-        preview: ComponentPreview = guarded(
-            lambda: component.plan(request), timeout_s=request.timeout_s
-        )
-        return ComponentStep(
-            component.name,
-            wanted.mode,
-            tuple(preview.actions),
-            tuple(preview.warnings),
-            tuple(preview.blocked),
-            tuple(preview.choices),
-        )
-    except Refusal as error:
-        return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
+    with telling(vault, component.name, "planning") as progress:
+        request = _request(vault, target, wanted.state, now, wanted.mode, progress)
+        try:
+            preview: ComponentPreview = guarded(
+                lambda: component.plan(request), timeout_s=request.timeout_s
+            )
+            return ComponentStep(
+                component.name,
+                wanted.mode,
+                tuple(preview.actions),
+                tuple(preview.warnings),
+                tuple(preview.blocked),
+                tuple(preview.choices),
+            )
+        except Refusal as error:
+            return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
 
 
 def _request(
@@ -108,6 +110,7 @@ def _request(
     state: ComponentState,
     present: ComponentState | None,
     mode: str,
+    progress: Telling,
 ) -> RestoreOf:
     name = f"{target.name} ({short(target.id)})" if target.name else short(target.id)
     return RestoreOf(
@@ -118,9 +121,10 @@ def _request(
         mode=mode,
         label=target.id,
         title=f"{name}: {target.intent.reasoning.splitlines()[0][:100]}",
-        contents=StoreSource(vault.objects, state),
+        contents=StoreSource(vault.objects, state, progress),
         now_ns=vault.clock.now_ns(),
         timeout_s=vault.settings.component_timeout,
+        progress=progress,
     )
 
 
@@ -164,10 +168,12 @@ class ComponentRestore:
 
     def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
         present = state_of(self._vault.objects, self._present, component.name)
-        request = _request(self._vault, self._target, state, present, mode)
         self._begun.append(component)
-        guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
-        wrong = guarded(lambda: component.verify(request), timeout_s=request.timeout_s)
+        with telling(self._vault, component.name, "restoring") as progress:
+            request = _request(self._vault, self._target, state, present, mode, progress)
+            guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+            progress.advance("verifying", 0, None)
+            wrong = guarded(lambda: component.verify(request), timeout_s=request.timeout_s)
         if wrong:
             raise Refusal(f"after the restore {wrong[0]}")
 
@@ -200,11 +206,12 @@ class ComponentRestore:
             return "what was there before was not captured"
         # Of each part there is what was there before, or what was just brought about.
         begun = state_of(self._vault.objects, self._target, component.name)
-        request = _request(self._vault, self._safety, state, begun, EXACT)
-        try:
-            guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
-        except Refusal as error:
-            return str(error)
+        with telling(self._vault, component.name, "putting it back") as progress:
+            request = _request(self._vault, self._safety, state, begun, EXACT, progress)
+            try:
+                guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+            except Refusal as error:
+                return str(error)
         return None
 
 
