@@ -16,6 +16,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.timeline import Event, Timeline
 from holdfast.domain.timeline_data import timeline_as_data
+from holdfast.engine.timeline import timeline
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
@@ -131,6 +132,30 @@ def test_pages_lead_from_one_to_the_next_until_everything_was_told(
             page = session.timeline(limit=size, before=page.next)
             events += page.events
         assert tuple(events) == whole.events
+
+
+@pytest.mark.parametrize("count", [250, 251, 1_000])
+def test_a_long_timeline_is_the_same_at_once_and_in_pages(workspace: Path, count: int) -> None:
+    clock = SteppedClock(NOON_NS)
+    with composed(workspace, clock=clock) as made:
+        engine, story = made.engine, made.engine.vault.story
+        half = count // 2
+        said = [NewMessage(Role.USER, f"said {n}", NOON_NS + n) for n in range(count)]
+        story.add_messages(SESSION, said[:half])
+        engine.save(SESSION, make_intent("in the middle"), position=Position(half - 1))
+        story.add_messages(SESSION, said[half:])
+        whole = timeline(engine.vault, SESSION, limit=10_000, before=None)
+        told: list[Event] = []
+        following: str | None = None
+        while following is not None or not told:
+            page = timeline(engine.vault, SESSION, limit=90, before=following)
+            told += page.events
+            following = page.next
+    expected = [f"said {n}" for n in range(count)]
+    expected.insert(half, "in the middle")
+    assert [_words(event) for event in whole.events] == expected[::-1]
+    assert whole.next is None
+    assert told == list(whole.events)
 
 
 def test_a_session_without_checkpoints_has_an_empty_timeline(session: SessionCheckpointer) -> None:

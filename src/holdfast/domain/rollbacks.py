@@ -64,6 +64,8 @@ def roll_back(
 
 def rolled_back_by(marks: Marks, index: int) -> int | None:
     """The operation that rolled a message back, or None if it holds."""
+    if not marks:
+        return None
     place = bisect_right(marks, index, key=lambda stretch: stretch.first) - 1
     found = marks[place] if place >= 0 else None
     return found.operation if found is not None and index <= found.last else None

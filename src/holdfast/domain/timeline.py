@@ -14,7 +14,7 @@ rise.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
@@ -121,14 +121,15 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What there is, each newest first and older than the cursor. `merged` are rounds that were
-    approved; `restores` are operations by the record that they left behind."""
+    """What there is, each newest first and older than the cursor; of none is more read than is
+    told. `merged` are rounds that were approved; `restores` are operations by the record that they
+    left behind."""
 
-    checkpoints: Sequence[Outline] = ()
-    merged: Sequence[Round] = ()
-    messages: Sequence[Message] = ()
-    annotations: Sequence[Annotation] = ()
-    activities: Sequence[Activity] = ()
+    checkpoints: Iterable[Outline] = ()
+    merged: Iterable[Round] = ()
+    messages: Iterable[Message] = ()
+    annotations: Iterable[Annotation] = ()
+    activities: Iterable[Activity] = ()
     restores: Mapping[CheckpointId, Operation] = field(default_factory=dict)
 
 
@@ -169,10 +170,9 @@ def merged(sources: Sources) -> Iterator[Happened]:
             sources.activities,
         )
     )
+    line = approvals if _approval_is_newer(approvals.value, rows.value) else rows
     while True:
-        newest = approvals if _approval_is_newer(approvals.value, rows.value) else rows
-        if _message_is_newer(messages.value, newest.value):
-            newest = messages
+        newest = messages if _message_is_newer(messages.value, line.value) else line
         for side in (activities, annotations):
             if side.value is not None and (
                 newest.value is None or moment_of(side.value) > moment_of(newest.value)
@@ -182,6 +182,8 @@ def merged(sources: Sources) -> Iterator[Happened]:
             return
         yield newest.value
         newest.advance()
+        if newest is line:
+            line = approvals if _approval_is_newer(approvals.value, rows.value) else rows
 
 
 def moment_of(happened: Happened) -> int:

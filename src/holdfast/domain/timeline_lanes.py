@@ -87,6 +87,7 @@ class _Drawing:
         self._restores = restores
         self._head = head
         self._approved = approved
+        self._beside: tuple[int, ...] | None = None
 
     @property
     def waiting(self) -> tuple[CheckpointId | None, ...]:
@@ -94,16 +95,20 @@ class _Drawing:
 
     def place(self, happened: Happened) -> Event | None:
         """The event as it is drawn; None for what is not."""
-        if isinstance(happened, Outline):
+        if isinstance(happened, (Outline, Round)):
+            self._beside = None
+            if isinstance(happened, Round):
+                return self._approval(happened)
             if happened.kind is Kind.SAFETY:
                 self._pass_on(happened)
                 return None
             return self._row(happened)
-        if isinstance(happened, Round):
-            return self._approval(happened)
-        at_ns, beside = moment_of(happened), self._open()
+        if self._beside is None:
+            self._beside = self._open()
+        beside = self._beside
         if isinstance(happened, Message):
-            return Event(EventType.MESSAGE, at_ns, passing=beside, message=happened)
+            return Event(EventType.MESSAGE, happened.at_ns, passing=beside, message=happened)
+        at_ns = moment_of(happened)
         if isinstance(happened, Annotation):
             return Event(EventType.ANNOTATION, at_ns, passing=beside, annotation=happened)
         assert isinstance(happened, Activity)

@@ -1,14 +1,16 @@
 """The timeline of a session, a page at a time, from catalog and story.
 
-Of everything no more is read than a page can need, annotations and activities apart, which are few.
+Checkpoints and messages are read a chunk at a time while the page is made, so that it costs what
+stands on it; annotations, activities and restores, which are few, are read whole.
 A story that cannot be read costs what it would have told, and the page says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Message
@@ -19,9 +21,13 @@ from holdfast.domain.timeline_lanes import make_timeline
 from holdfast.engine.approval import rounds_in
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
+from holdfast.ports.story import Story
 
 MOST_EVENTS = 1_000_000
 """On one page; what is older comes with the next."""
+
+_FIRST_CHUNK = 250
+_LARGEST_CHUNK = 1_000
 
 
 def timeline(
@@ -46,13 +52,13 @@ def timeline(
     notes = told(lambda story: story.annotations(session_id))
     done = told(lambda story: story.activities(session_id))
     sources = Sources(
-        _outlines(vault, session_id, cursor.checkpoint, limit + 1),
+        _outlines(vault, session_id, cursor.checkpoint, limit),
         [
             one
             for one in reversed(rounds)
             if one.status is RoundStatus.MERGED and one.number < cursor.approval
         ],
-        _messages(told, session_id, cursor.message, limit + 1) if messages else (),
+        _messages(told, session_id, cursor.message, limit) if messages else (),
         sorted(
             (note for note in notes if note.sequence < cursor.annotation),
             key=lambda note: -note.sequence,
@@ -68,23 +74,36 @@ def timeline(
     return replace(page, warnings=(f"messages and annotations are missing: {told.trouble}",))
 
 
-def _outlines(vault: Vault, session_id: SessionId, before: int, wanted: int) -> list[Outline]:
-    """At least so many that are drawn, if there are."""
-    found: list[Outline] = []
-    drawn = 0
-    while drawn < wanted:
-        chunk = vault.catalog.outline(session_id, limit=wanted, before=before)
-        found += chunk
-        drawn += sum(row.kind is not Kind.SAFETY for row in chunk)
-        if len(chunk) < wanted:
-            break
+def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> Iterator[Outline]:
+    """Newest first."""
+    for size in _chunks(limit):
+        chunk = vault.catalog.outline(session_id, limit=size, before=before)
+        yield from chunk
+        if len(chunk) < size:
+            return
         before = chunk[-1].sequence
-    return found
 
 
-def _messages(told: Told, session_id: SessionId, before: int, wanted: int) -> list[Message]:
+def _messages(told: Told, session_id: SessionId, before: int, limit: int) -> Iterator[Message]:
+    """Newest first."""
     counted = told(lambda story: (story.message_count(session_id),))
     end = min(before, *counted) if counted else 0
-    first = max(end - wanted, 0)
-    found = told(lambda story: story.messages(session_id, first=first, limit=end - first))
-    return list(reversed(found))
+    for size in _chunks(limit):
+        first = max(end - size, 0)
+        if first == end:
+            return
+        found = told(partial(_stretch, session_id=session_id, first=first, limit=end - first))
+        yield from reversed(found)
+        end = first
+
+
+def _stretch(story: Story, *, session_id: SessionId, first: int, limit: int) -> Sequence[Message]:
+    return story.messages(session_id, first=first, limit=limit)
+
+
+def _chunks(limit: int) -> Iterator[int]:
+    """How many to read at once, without end: few for a short page, more for a long one."""
+    size = _FIRST_CHUNK
+    while True:
+        yield min(size, limit + 1)
+        size = min(2 * size, _LARGEST_CHUNK)

@@ -38,6 +38,10 @@ INSERT = {
     for table, columns in COLUMNS.items()
 }
 
+# Conversations are long: what most messages have in common is not worked out for each.
+_ROLES = {role.value: role for role in Role}
+_NO_CALLS = json.dumps([])
+
 
 def sealed(table: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row to be written, of nothing but the types that it is read with: the checksum of a member
@@ -67,10 +71,10 @@ def message_from_row(row: tuple[Any, ...], rolled_back_by: int | None = None) ->
     return Message(
         SessionId(session_id),
         position,
-        Role(role),
+        _ROLES[role],
         content,
         at_ns,
-        tuple(json.loads(calls)),
+        () if calls == _NO_CALLS else tuple(json.loads(calls)),
         source_key,
         rolled_back_by,
     )
