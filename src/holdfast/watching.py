@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def trigger_rules(settings: Settings) -> TriggerRules:
         files=settings.auto_files,
         interval_ns=int(settings.auto_interval * 60 * SECOND_NS),
         end_of_day=time.fromisoformat(settings.end_of_day) if settings.end_of_day else None,
+        merges=bool(settings.auto_merge),
     )
 
 
@@ -94,6 +96,7 @@ class WatchedWorkspace:
         )
         self.opened.engine.use_watch(self.watch)
         self.last_used_ns = self._interval_ns = self._looked_ns = self._clock.monotonic_ns()
+        self._branch_looked_ns, self._merge_under_way = self.last_used_ns, False
         self._looked_at = self._tool_until_ns = 0
         local = datetime.now().astimezone()
         end = self.rules.end_of_day
@@ -157,8 +160,16 @@ class WatchedWorkspace:
         """Make the checkpoint that is due, if one is and there is enough to keep."""
         with self._lock:
             now = self._situation(local)
-            kind = due(self.rules, now) if self.session is not None else None
-            if kind is None or self.session is None or now.now_ns < self._tool_until_ns:
+            if self.session is None or now.now_ns < self._tool_until_ns:
+                return None
+            kind = due(self.rules, now)
+            if kind is Kind.MERGE:
+                kept = self.keep_merge(self.session)
+                if kept is not None:
+                    return kept
+                now = self._situation(local)
+                kind = due(replace(self.rules, merges=False), now)
+            if kind is None:
                 return None
             self._looked_ns, self._looked_at = now.now_ns, now.touched
             if kind is Kind.END_OF_DAY:
@@ -172,8 +183,9 @@ class WatchedWorkspace:
         with self._lock:
             self.session = session
             if self._last(session, Kind.INITIAL) is None:
-                return self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
-            return self._save_if_changed(session, Kind.INTERVAL)
+                made = self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
+                return self.keep_merge(session) or made
+            return self.keep_merge(session) or self._save_if_changed(session, Kind.INTERVAL)
 
     def finish(self) -> SaveOutcome | None:
         """Keep what has changed since the last checkpoint, as when an interval is over."""
@@ -181,6 +193,19 @@ class WatchedWorkspace:
             if self.session is None or not self.rules.interval_ns:
                 return None
             return self._save_if_changed(self.session, Kind.INTERVAL)
+
+    def keep_merge(self, session: SessionId) -> SaveOutcome | None:
+        """Make a checkpoint if a branch was merged into the main one; note where that stands."""
+        from holdfast.merged_branches import keep_merge
+
+        with self._lock:
+            now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
+            look = keep_merge(self.opened, session, self._environment)
+            self._merge_under_way = look.under_way
+            if look.kept is not None:
+                self._interval_ns = self.last_used_ns = now_ns
+                self._looked_at = 0
+            return look.kept
 
     def _save_if_changed(self, session: SessionId, kind: Kind) -> SaveOutcome | None:
         engine = self.opened.engine
@@ -224,6 +249,8 @@ class WatchedWorkspace:
             looked_ns=self._looked_ns,
             looked_at=looked_at,
             ended_day=self._ended_day,
+            branch_looked_ns=self._branch_looked_ns,
+            merge_under_way=self._merge_under_way,
         )
 
     def close(self) -> None:

@@ -144,3 +144,21 @@ def test_a_threshold_wants_its_number_and_the_others_any_change() -> None:
     assert enough(RULES, Kind.THRESHOLD, 5)
     assert enough(RULES, Kind.INTERVAL, 1)
     assert not enough(RULES, Kind.END_OF_DAY, 0)
+
+
+def test_the_main_branch_is_looked_at_once_after_each_burst() -> None:
+    rules = TriggerRules(files=0, interval_ns=0, merges=True)
+    now = situation(last_change_ns=START, first_change_ns=START, branch_looked_ns=START - 1)
+    assert wait_ns(rules, now) == QUIET_NS
+    later = replace(now, now_ns=START + QUIET_NS)
+    assert due(rules, later) is Kind.MERGE
+    assert due(replace(rules, merges=False), later) is None
+    looked = replace(later, branch_looked_ns=later.now_ns)
+    assert (due(rules, looked), wait_ns(rules, looked)) == (None, None)
+
+
+def test_a_merge_that_is_under_way_is_looked_for_until_it_ends() -> None:
+    rules = TriggerRules(files=0, interval_ns=0, merges=True)
+    now = situation(last_change_ns=1, branch_looked_ns=START, merge_under_way=True)
+    assert wait_ns(rules, now) == LONGEST_BURST_NS
+    assert due(rules, replace(now, now_ns=START + LONGEST_BURST_NS)) is Kind.MERGE

@@ -8,6 +8,7 @@ DEFAULT_MIRROR = "holdfast-checkpoints"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
 _TAKEN = "heads remotes stash bisect rewritten worktree notes replace holdfast".split()
 _LONGEST = 200
+_MOST_MAIN = 20
 
 
 def valid_ref_path(text: str) -> bool:
@@ -45,3 +46,15 @@ def mirror_place(value: object) -> str:
     if first in _TAKEN:
         raise ValueError(f"refs/{first} belongs to somebody else")
     return value
+
+
+def main_branches(value: object) -> tuple[str, ...]:
+    """The setting `auto_merge`: names of branches, or none."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ValueError('expects a list of branches, e.g. ["main", "master"]')
+    for name in value:
+        if not isinstance(name, str) or not valid_ref_path(name):
+            raise ValueError(f"{name!r} is not the name of a branch")
+    if len(value) > _MOST_MAIN:
+        raise ValueError(f"takes {_MOST_MAIN} branches at most")
+    return tuple(dict.fromkeys(value))

@@ -157,16 +157,13 @@ def _template(value: Any) -> str:
     return require_template(value)
 
 
-def _mirror(value: Any) -> str:
-    from holdfast.domain.branch_names import mirror_branch  # late: few set this
+def _branch_names(rule: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        from holdfast.domain import branch_names  # late: few set this
 
-    return mirror_branch(value)
+        return getattr(branch_names, rule)(value)
 
-
-def _mirror_refs(value: Any) -> str:
-    from holdfast.domain.branch_names import mirror_place  # late: few set this
-
-    return mirror_place(value)
+    return check
 
 
 def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
@@ -268,6 +265,11 @@ class Settings:
     end_of_day: str = _setting(
         "18:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
     )
+    auto_merge: tuple[str, ...] = _setting(
+        ("main", "master"),
+        _branch_names("main_branches"),
+        "branches that get a checkpoint when another branch was merged into them; none for never",
+    )
     daemon: str = _setting(
         "on", _choice("on", "off"), "whether hooks of agents use the daemon, and start it"
     )
@@ -293,13 +295,13 @@ class Settings:
     )
     mirror: str = _setting(
         "",
-        _mirror,
+        _branch_names("mirror_branch"),
         "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
         "for none; not taken from a project",
     )
     mirror_refs: str = _setting(
         "",
-        _mirror_refs,
+        _branch_names("mirror_place"),
         "where below refs/ the mirror names what is approved and each round; nothing for the name "
         "of the branch; not taken from a project",
     )
@@ -359,6 +361,7 @@ _EXAMPLES = {
     "auto_files": "5 or 0 for never",
     "auto_interval": "30 or 0 for never",
     "end_of_day": '"18:00" or "" for never',
+    "auto_merge": '["main", "master"] or [] for never',
     "daemon": '"on" or "off"',
     "daemon_idle": "30 or 0 for never",
     "watch": '"on" or "off" or "paranoid"',

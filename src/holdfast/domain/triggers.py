@@ -3,6 +3,8 @@
     files touched, and quiet for a second (or busy for ten)  → threshold
     anything touched, and the interval is over               → interval
     the time of day is past, once a day                      → end of day
+    anything touched since the main branch was looked at,
+    and quiet as above; or a merge into it is under way      → merge
 
 What was touched is an upper bound on what changed. A decision is therefore to *look*; whether a
 checkpoint is made depends on what the look finds (`enough`).
@@ -30,6 +32,7 @@ class TriggerRules:
     files: int = 5
     interval_ns: int = 30 * 60 * SECOND_NS
     end_of_day: time | None = None
+    merges: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,17 @@ class Situation:
     """How many names had been touched when the last look found too few changes."""
 
     ended_day: str | None = None
+    branch_looked_ns: int = 0
+    merge_under_way: bool = False
+    """When the main branch was last looked at, and whether a merge into it had not ended."""
 
 
 def due(rules: TriggerRules, now: Situation) -> Kind | None:
     """The trigger that calls for a look at this moment."""
     if rules.end_of_day is not None and _day_is_over(rules.end_of_day, now):
         return Kind.END_OF_DAY
+    if rules.merges and (at_ns := _merge_may_be_over_ns(now)) is not None and now.now_ns >= at_ns:
+        return Kind.MERGE
     if _may_be_enough(rules, now) and now.now_ns >= _burst_ends_ns(now):
         return Kind.THRESHOLD
     if (
@@ -74,6 +82,8 @@ def wait_ns(rules: TriggerRules, now: Situation) -> int | None:
         times.append(_burst_ends_ns(now) - now.now_ns)
     if rules.interval_ns and now.touched:
         times.append(now.interval_began_ns + rules.interval_ns - now.now_ns)
+    if rules.merges and (at_ns := _merge_may_be_over_ns(now)) is not None:
+        times.append(at_ns - now.now_ns)
     if rules.end_of_day is not None:
         times.append(_until_end_ns(rules.end_of_day, now))
     return max(min(times), 0) if times else None
@@ -86,6 +96,15 @@ def enough(rules: TriggerRules, kind: Kind, changes: int) -> bool:
 
 def _may_be_enough(rules: TriggerRules, now: Situation) -> bool:
     return bool(rules.files) and now.touched >= rules.files and now.touched > now.looked_at
+
+
+def _merge_may_be_over_ns(now: Situation) -> int | None:
+    """A merge changes files, and then moves the branch; with somebody to write its message, much
+    later."""
+    if now.last_change_ns > now.branch_looked_ns:
+        begun_ns = max(now.first_change_ns, now.branch_looked_ns)
+        return min(now.last_change_ns + QUIET_NS, begun_ns + LONGEST_BURST_NS)
+    return now.branch_looked_ns + LONGEST_BURST_NS if now.merge_under_way else None
 
 
 def _burst_ends_ns(now: Situation) -> int:

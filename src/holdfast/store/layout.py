@@ -14,6 +14,7 @@ $HOLDFAST_HOME/
     stat-cache.db               speeds up scans (may be lost)
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
+    main-branches               where main branches stood when last looked at (may be lost)
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
     journal                     only while a restore runs

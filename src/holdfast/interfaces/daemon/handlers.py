@@ -147,6 +147,7 @@ def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     def begin(workspace: WatchedWorkspace) -> dict[str, Any]:
         workspace.session = session
         workspace.opened.engine.look()
+        workspace.keep_merge(session)
         return described(workspace)
 
     return with_workspace(daemon, arguments.directory("workspace"), begin)

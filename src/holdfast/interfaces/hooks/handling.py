@@ -25,6 +25,7 @@ from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolK
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
+from holdfast.merged_branches import keep_merge
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
@@ -90,6 +91,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if not _is_wanted(opened, event):
         return Reply()
     session = ensure_session(opened, event)
+    keep_merge(opened, session.id, os.environ)
     if event.kind is EventKind.SESSION_START:
         return Reply(vault.catalog.session(session.id).head)  # type: ignore[union-attr]
     outcome = _save_before(opened, event, session)
@@ -182,6 +184,8 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
         return Reply()
     if event.failure is not None and opened.engine.vault.settings.restore_on_failure == "on":
         return _take_back(opened, event, session, deliveries)
+    if keep_merge(opened, session.id, os.environ).kept is not None:
+        session = find_session(opened, event) or session
     if not _is_wanted(opened, event) or deliveries.overtaken(event):
         return Reply()
     head = opened.engine.vault.catalog.checkpoint(session.id, str(session.head))

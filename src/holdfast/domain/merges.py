@@ -1,0 +1,77 @@
+"""What the log of a branch says about how it moved: by a merge of another branch, or otherwise.
+
+    the entries since the commit that was known → the last ones that a reset did not take back
+    an entry of `git merge` or `git pull` among them → merged; one that says nothing → unclear
+
+Pure; the log is text that anybody may have written, and is judged, not trusted: at worst a
+checkpoint has another name than it deserves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+_ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t?(.*)")
+_MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")
+_OTHERWISE = re.compile(
+    rb"(?:commit|reset|rebase|cherry-pick|revert|checkout|branch|am|holdfast|clone)\b"
+)
+_TAKEN_BACK = re.compile(rb"reset\b|rebase\b|holdfast\b")
+_SOURCE = re.compile(rb"merge ([^:]+)(?::|$)")
+_LONGEST_NAME = 80
+
+
+class Unclear(Enum):
+    """The log does not tell; git has to be asked."""
+
+    UNCLEAR = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One entry of a log: the branch went from one commit to another, and why."""
+
+    old: str
+    new: str
+    why: bytes
+
+
+def read_moves(log: bytes) -> list[Move]:
+    """In the order they were made; a line that is none counts for nothing."""
+    found = (_ENTRY.fullmatch(line) for line in log.split(b"\n"))
+    return [Move(m[1].decode(), m[2].decode(), m[3]) for m in found if m is not None]
+
+
+def merged_since(moves: Sequence[Move], known: str, tip: str) -> str | Unclear | None:
+    """What was merged since the branch stood on `known`: words for it, None for nothing."""
+    if not moves or moves[-1].new != tip:
+        return Unclear.UNCLEAR
+    since: list[Move] = []
+    for move in reversed(moves):
+        if move.new == known:
+            break
+        since.append(move)
+        if _TAKEN_BACK.match(move.why):
+            break  # what came before it is not there any more, as far as it was taken back
+        if move.old == known:
+            break
+    else:
+        return Unclear.UNCLEAR
+    for move in since:
+        if _MERGED.match(move.why):
+            return _words(move.why)
+    known_reasons = all(_OTHERWISE.match(move.why) for move in since)
+    return None if known_reasons else Unclear.UNCLEAR
+
+
+def _words(why: bytes) -> str:
+    if why.startswith(b"pull"):
+        return "Pulled"
+    source = _SOURCE.match(why)
+    if source is None:
+        return "Merged a branch"
+    name = " ".join(source[1].decode("utf-8", "backslashreplace").split())
+    return f"Merged {name[:_LONGEST_NAME]}"
