@@ -6,6 +6,7 @@ WORKERS ?= 2
 TORTURE_S ?= 600
 TORTURE_SEED ?=
 TORTURE_CASE ?=
+TORTURE_CASES ?=
 ARGS ?=
 
 VENV := .venv
@@ -52,11 +53,11 @@ bench: $(READY) bytecode ## speed and size against other tools (ARGS go to the b
 
 # The seed is chosen here, so that the same number reaches every worker and is on the screen to repeat the run.
 .PHONY: torture
-torture: $(READY) bytecode ## long random campaigns: TORTURE_S=seconds, TORTURE_SEED=number to repeat one
+torture: $(READY) bytecode ## long random campaigns: TORTURE_S=seconds, TORTURE_CASES=most of each, TORTURE_SEED=number to repeat one
 	@seed='$(TORTURE_SEED)'; \
 	[ -n "$$seed" ] || seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))'); \
 	echo "torture: $(TORTURE_S) s, repeat with TORTURE_SEED=$$seed"; \
-	HYPOTHESIS_PROFILE=torture TORTURE_S='$(TORTURE_S)' TORTURE_SEED="$$seed" TORTURE_CASE='$(TORTURE_CASE)' \
+	HYPOTHESIS_PROFILE=torture TORTURE_S='$(TORTURE_S)' TORTURE_SEED="$$seed" TORTURE_CASE='$(TORTURE_CASE)' TORTURE_CASES='$(TORTURE_CASES)' \
 	$(BIN)/python -m pytest tests \
 		-m torture -n $(WORKERS) --dist worksteal --hypothesis-seed="$$seed" \
 		-o faulthandler_timeout=$$(( $(TORTURE_S) + 300 )) $(ARGS)

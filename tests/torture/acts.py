@@ -1,7 +1,8 @@
-"""Small operations that faults are aimed at: a save, a first save, a restore, a deletion."""
+"""Small operations that faults are aimed at: saves, a restore, a deletion, and telling a story."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,24 +20,36 @@ from tests.torture.scenes import (
     wreck_small,
     write,
 )
+from tests.torture.telling import Teller, Told, stories_of
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
     """Something that is done in a scene: `trees` are the states it may leave, the last of them
-    the one it must leave once it has said that it is done."""
+    the one it must leave once it has said that it is done. `stories` are what the story holds
+    before the first step of a telling and after each."""
 
     scene: Scene
     action: str
     argument: str
     trees: tuple[State, ...]
+    stories: tuple[Told, ...] = ()
 
-    def perform(self, work: OpenWorkspace) -> SaveOutcome | RestoreOutcome | DeleteOutcome:
+    def perform(self, work: OpenWorkspace) -> SaveOutcome | RestoreOutcome | DeleteOutcome | None:
         if self.action == "save":
             return save_outcome(work)
         if self.action == "delete":
             return work.engine.delete(SESSION, work.engine.resolve(SESSION, self.argument))
+        if self.action == "tell":
+            self.tell(work)
+            return None
         return restore(work, self.argument)
+
+    def tell(self, work: OpenWorkspace, told: Callable[[], None] = lambda: None) -> None:
+        """Every step; `told` is called when one is acknowledged."""
+        for step in Teller(self.argument).steps():
+            step(work.engine.vault)
+            told()
 
     def calls(self) -> list[DiskCall]:
         """What it asks of the disk when nothing goes wrong, opening the workspace included."""
@@ -78,3 +91,39 @@ def first_save(root: Path) -> Act:
     build_small(scene.project)
     scene.keep()
     return Act(scene, "save", "", (scene.state(),))
+
+
+def telling(root: Path, *, first: bool, rounds: int = 1) -> Act:
+    """Words about a store with two checkpoints, a restore and its undo: the first there are, or
+    more of them."""
+    scene, good, bad = make_scene(root, build_small, wreck_small)
+    with scene.open() as work:
+        restore(work, good)
+        work.engine.restore(work.engine.undo_request(SESSION))
+        if not first:
+            for step in Teller(bad).steps()[:-1]:
+                step(work.engine.vault)
+    scene.keep()
+    with scene.open() as work:
+        stories = stories_of(work, Teller(good).steps(rounds))
+    scene.reset()
+    return Act(scene, "tell", good, (scene.state(),), stories)
+
+
+def told_restore(root: Path) -> Act:
+    """A restore that takes the last two of three messages back."""
+    scene = Scene(root)
+    scene.project.mkdir(parents=True)
+    build_small(scene.project)
+    with scene.open(create=True) as work:
+        step = Teller("").steps()[0]
+        step(work.engine.vault)
+        good = save_outcome(work, "good").checkpoint.id
+        scene.known[good] = scene.state()
+        wreck_small(scene.project)
+        step(work.engine.vault)
+        step(work.engine.vault)
+        bad = save_outcome(work, "bad").checkpoint.id
+        scene.known[bad] = scene.state()
+    scene.keep()
+    return Act(scene, "restore", good, (scene.known[bad], scene.known[good]))

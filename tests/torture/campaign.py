@@ -10,6 +10,7 @@ which `tests.torture.reliability` makes the table in the documentation.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -69,7 +70,8 @@ class Row:
 class Campaign:
     """`seconds` bounds a campaign, else the number of cases that the scenario gives a slice.
 
-    `only` is the number of the one case to repeat; `results` is None where nothing is recorded.
+    `only` is the number of the one case to repeat, `enough` how many end a campaign before its time
+    is over; `results` is None where nothing is recorded.
     `note` is what a scenario has to say beyond its number of cases: what it counted, or what this
     machine has not got.
     """
@@ -79,6 +81,7 @@ class Campaign:
     seconds: float | None = None
     only: int | None = None
     results: Path | None = None
+    enough: int | None = None
     failed: list[str] = field(default_factory=list)
     note: str = ""
 
@@ -136,17 +139,16 @@ class Campaign:
         if self.only is not None:
             yield self.only
         elif not self.is_slice:
-            number = 0
-            while most_cases is None or number < most_cases:
-                yield number
-                number += 1
+            bounds = [bound for bound in (most_cases, self.enough) if bound is not None]
+            yield from range(min(bounds)) if bounds else itertools.count()
         elif space is None or space <= slice_cases:
             yield from range(space or slice_cases)
         else:
             yield from (number * space // slice_cases for number in range(slice_cases))
 
     def _command(self, only: str = "") -> str:
-        return f'make torture TORTURE_SEED={self.seed}{only} ARGS="-k {self.test}"'
+        enough = f" TORTURE_CASES={self.enough}" if self.enough and not only else ""
+        return f'make torture TORTURE_SEED={self.seed}{only}{enough} ARGS="-k {self.test}"'
 
     def _write(self, row: Row) -> None:
         if self.results is None or self.only is not None:

@@ -27,9 +27,15 @@ def campaign(request: pytest.FixtureRequest) -> Campaign:
 @pytest.fixture
 def long_campaign(request: pytest.FixtureRequest, torture_seconds: float) -> Campaign:
     """For a scenario without a slice; its test has to be marked `torture`."""
-    only = os.environ.get("TORTURE_CASE")
-    name: str = request.function.__name__
-    return Campaign(torture_seed(), name, torture_seconds, int(only) if only else None, RESULTS)
+    only, enough = (os.environ.get(name) for name in ("TORTURE_CASE", "TORTURE_CASES"))
+    return Campaign(
+        torture_seed(),
+        request.function.__name__,
+        torture_seconds,
+        int(only) if only else None,
+        RESULTS,
+        int(enough) if enough else None,
+    )
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from holdfast.bootstrap import OpenWorkspace
 from tests.torture.campaign import ROOT
 from tests.torture.interception import DiskCall, intercepted, let_pass
 from tests.torture.scenes import SESSION, opened, restore, save
+from tests.torture.telling import Teller
 
 T = TypeVar("T")
 
@@ -40,16 +41,19 @@ class Order:
     at: int = 0
     how: str = "before"
     after_s: float = 0.0
+    rounds: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`made` is the checkpoint or record that was acknowledged before death, if any was."""
+    """`made` is the checkpoint or record that was acknowledged before death, if any was; `told`
+    how many steps of a story were."""
 
     died: bool
     made: str | None
     error: str | None
     calls: int
+    told: int = 0
 
 
 class KillServer:
@@ -106,7 +110,13 @@ def _fork(order: Order) -> Answer:
     with os.fdopen(read_fd, "rb") as pipe:
         said = dict(json.loads(line) for line in pipe.read().splitlines())
     _, status = os.waitpid(child, 0)
-    return Answer(os.WIFSIGNALED(status), said.get("made"), said.get("error"), said.get("calls", 0))
+    return Answer(
+        os.WIFSIGNALED(status),
+        said.get("made"),
+        said.get("error"),
+        said.get("calls", 0),
+        said.get("told", 0),
+    )
 
 
 def _die() -> None:
@@ -150,6 +160,10 @@ def _act(work: OpenWorkspace, order: Order, say: Callable[[str, object], None]) 
         engine = work.engine
         engine.delete(SESSION, engine.resolve(SESSION, order.argument))
         say("made", order.argument)
+    elif order.action == "tell":
+        for number, step in enumerate(Teller(order.argument).steps(order.rounds), start=1):
+            step(work.engine.vault)
+            say("told", number)
     else:
         work.engine.recover()
 

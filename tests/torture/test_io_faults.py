@@ -21,11 +21,13 @@ import pytest
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
+from holdfast.engine.conversation import add_message
 from tests.support.tree_hash import describe
-from tests.torture.acts import Act, first_save, small_act
+from tests.torture.acts import Act, first_save, small_act, telling
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.interception import DiskCall, intercepted, let_pass
-from tests.torture.scenes import State, problems, save_outcome
+from tests.torture.scenes import SESSION, State, problems, save_outcome
+from tests.torture.telling import may_be_left, story_problems
 
 T = TypeVar("T")
 
@@ -110,6 +112,8 @@ class Attempt:
     hit: DiskCall | None = None
     known: dict[str, State] = field(default_factory=dict)
     over: bool = False
+    told: int = 0
+    last_words: tuple[str, ...] = ()
 
     def gate(self, call: DiskCall, run: Callable[[int], T]) -> T:
         due = call.number == self.at or (self.fault.lasting and call.number > self.at)
@@ -137,9 +141,15 @@ class Attempt:
 
     def _perform(self, work: OpenWorkspace) -> None:
         try:
-            self.outcome = self.act.perform(work)
+            if self.act.action == "tell":
+                self.act.tell(work, self._count)
+            else:
+                self.outcome = self.act.perform(work)
         except HoldfastError as error:
             self.raised = error
+
+    def _count(self) -> None:
+        self.told += 1
 
     def _go_on(self, work: OpenWorkspace) -> None:
         """The same process, after the fault: it is not stuck."""
@@ -150,6 +160,15 @@ class Attempt:
             return
         if not made.partial:
             self.known[made.id] = describe(self.act.scene.project)
+        if self.act.action == "tell":
+            self._tell_more(work)
+
+    def _tell_more(self, work: OpenWorkspace) -> None:
+        try:
+            add_message(work.engine.vault, SESSION, "user", "after the fault")
+            self.last_words = ("after the fault",)
+        except HoldfastError as error:
+            self.wrong.append(f"the next words of the same process fail: {error!r}")
 
     def _judge(self) -> None:
         if self.raised is not None:
@@ -165,6 +184,11 @@ class Attempt:
                 del known[made]
             trees = (describe(self.act.scene.project),)
         project, home = self.act.scene.project, self.act.scene.home
+        if self.act.action == "tell":
+            allowed = may_be_left(self.act.stories, self.told)
+            self.wrong += story_problems(
+                project, home, (story.and_then(*self.last_words) for story in allowed)
+            )
         self.wrong += problems(project, home, {**known, **self.known}, trees)
 
     def _made(self) -> str | None:
@@ -252,3 +276,19 @@ def test_faults_at_every_call_of_a_restore(campaign: Campaign, quick_disk: Path)
 def test_faults_at_every_call_of_a_deletion(campaign: Campaign, quick_disk: Path) -> None:
     scenario = Scenario(3, "faults-delete", f"{FAULTY} a deletion with collection")
     _every_fault_at_every_call(campaign, scenario, small_act(quick_disk, "delete"))
+
+
+@pytest.mark.torture_share(3)
+@pytest.mark.requirement("RL-3", "SE-7")
+def test_faults_at_every_call_of_a_telling(campaign: Campaign, quick_disk: Path) -> None:
+    title = f"{FAULTY} telling messages, annotations, edits and notices"
+    act = telling(quick_disk, first=False)
+    _every_fault_at_every_call(campaign, Scenario(3, "faults-telling", title), act)
+
+
+@pytest.mark.torture_share(3)
+@pytest.mark.requirement("RL-3", "SE-7")
+def test_faults_at_every_call_of_the_first_words(campaign: Campaign, quick_disk: Path) -> None:
+    title = f"{FAULTY} the words that make a story, and some more"
+    act = telling(quick_disk, first=True)
+    _every_fault_at_every_call(campaign, Scenario(3, "faults-first-words", title), act)

@@ -28,7 +28,7 @@ def server() -> Iterator[KillServer]:
         yield server
 
 
-def _points(act: Act) -> list[tuple[int, str]]:
+def moments(act: Act) -> list[tuple[int, str]]:
     """Every moment of death there is."""
     calls = act.calls()
     points = [(call.number, "before") for call in calls]
@@ -36,9 +36,11 @@ def _points(act: Act) -> list[tuple[int, str]]:
     return [*points, (calls[-1].number, "after")]
 
 
-def _order(act: Act, at: int = 0, how: str = "before", after_s: float = 0.0) -> Order:
-    scene = act.scene
-    return Order(str(scene.project), str(scene.home), act.action, act.argument, at, how, after_s)
+def order_for(
+    act: Act, at: int = 0, how: str = "before", after_s: float = 0.0, rounds: int = 1
+) -> Order:
+    project, home = str(act.scene.project), str(act.scene.home)
+    return Order(project, home, act.action, act.argument, at, how, after_s, rounds)
 
 
 def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None:
@@ -52,12 +54,12 @@ def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None
 
 
 def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: KillServer) -> None:
-    points = _points(act)
+    points = moments(act)
 
     def case(case: Case) -> None:
         at, how = points[case.number]
         act.scene.reset()
-        _kill(server, act, _order(act, at, how), must_die=True)
+        _kill(server, act, order_for(act, at, how), must_die=True)
 
     campaign.run(
         scenario,
@@ -107,13 +109,13 @@ def test_a_recovery_killed_at_random_calls(
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     act = small_act(quick_disk, "restore")
-    points = _points(act)
+    points = moments(act)
 
     def case(case: Case) -> None:
         rng = case.rng()
         act.scene.reset()
-        server.ask(_order(act, *rng.choice(points)))
-        order = _order(act, rng.randrange(1, len(points)), rng.choice(("before", "half")))
+        server.ask(order_for(act, *rng.choice(points)))
+        order = order_for(act, rng.randrange(1, len(points)), rng.choice(("before", "half")))
         for _ in range(rng.randint(1, 3)):
             server.ask(Order(order.project, order.home, "recover", at=order.at, how=order.how))
         wrong = problems(act.scene.project, act.scene.home, act.scene.known, act.trees)
@@ -144,14 +146,14 @@ def test_larger_work_killed_at_random_instants(
             act = Act(scene, "restore", good, (scene.known[bad], scene.known[good]))
         if act.action not in longest:
             began = time.monotonic()
-            server.ask(_order(act))
+            server.ask(order_for(act))
             longest[act.action] = time.monotonic() - began
             scene.reset()
             if act.action == "save":
                 change_some(scene.project, case.rng("again"))
                 act = Act(scene, "save", "", (scene.state(),))
         after_s = rng.uniform(0.0005, longest[act.action])
-        _kill(server, act, _order(act, after_s=after_s), must_die=False)
+        _kill(server, act, order_for(act, after_s=after_s), must_die=False)
 
     title = "kill -9 at a random instant of a larger save or restore"
     campaign.run(Scenario(1, "kill-instants", title), case, slice_cases=12)

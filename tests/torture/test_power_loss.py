@@ -13,7 +13,7 @@ import contextlib
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -40,17 +40,20 @@ from tests.torture.scenes import (
     wreck_small,
     write,
 )
+from tests.torture.telling import Teller, Told, story_problems, told_in
 
 STATES_OF_A_RECORDING = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What holds from this change on: acknowledged checkpoints, and the trees there may be."""
+    """What holds from this change on: acknowledged checkpoints, and the trees and stories that
+    there may be."""
 
     position: int
     known: dict[str, State]
     trees: tuple[State, ...]
+    stories: tuple[Told, ...]
 
 
 @dataclass(slots=True)
@@ -61,6 +64,8 @@ class Recording:
     disk: RecordedDisk = field(init=False)
     known: dict[str, State] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
+    stories: tuple[Told, ...] = (Told(),)
+    has_story: bool = False
 
     def __post_init__(self) -> None:
         for path in (self.project, self.home):
@@ -79,7 +84,8 @@ class Recording:
         self.mark(describe(self.project))
 
     def mark(self, *trees: State) -> None:
-        self.marks.append(Mark(len(self.disk.model.changes), dict(self.known), trees))
+        position = len(self.disk.model.changes)
+        self.marks.append(Mark(position, dict(self.known), trees, self.stories))
 
     def person_changes(self, change: Callable[[Path], None]) -> None:
         change(self.project)
@@ -99,6 +105,7 @@ class Recording:
             self.disk.reborn()
             with self.open() as work:
                 work.engine.recover()
+                self.story_may_be(work)  # or not: what nobody acknowledged, no sync holds
             self.mark(describe(self.project))
 
     def save(self, work: OpenWorkspace) -> None:
@@ -131,6 +138,28 @@ class Recording:
         del self.known[gone]
         self.mark(describe(self.project))
         work.engine.delete(SESSION, work.engine.resolve(SESSION, gone))
+        self.story_was_written(work)
+
+    def tell(self, work: OpenWorkspace, rng: random.Random) -> None:
+        """Some steps of a story about the first checkpoint; each is acknowledged by itself."""
+        steps = Teller(next(iter(self.known))).steps()[:-1]
+        self.has_story = True
+        for step in steps[: rng.randint(1, len(steps))]:
+            self.mark(describe(self.project))
+            step(work.engine.vault)
+            self.story_was_written(work)
+
+    def story_was_written(self, work: OpenWorkspace) -> None:
+        """Since the last mark: a cut in between leaves what was there before, or what is now."""
+        self.story_may_be(work)
+        self.stories = self.stories[-1:]
+        self.mark(describe(self.project))
+
+    def story_may_be(self, work: OpenWorkspace) -> None:
+        found = told_in(work.engine.vault)
+        self.stories = (*(story for story in self.stories if story != found), found)
+        before = self.marks[-1]
+        self.marks[-1] = replace(before, stories=(*before.stories, found))
 
     def state_is_sound(self, rng: random.Random, root: Path) -> None:
         """Cut the power at a random point, and look."""
@@ -142,7 +171,10 @@ class Recording:
         self.root.mkdir()
         for path, number in self.disk.tops.items():
             materialise(inodes, number, path)
-        wrong = problems(self.project, self.home, mark.known, mark.trees)
+        wrong = []
+        if self.has_story:
+            wrong = story_problems(self.project, self.home, mark.stories)
+        wrong += problems(self.project, self.home, mark.known, mark.trees)
         assert not wrong, "\n".join([f"before change {until}", *wrong])
 
 
@@ -180,10 +212,28 @@ def _record_work(root: Path, rng: random.Random) -> Recording:
     return recording
 
 
+def _record_telling(root: Path, rng: random.Random) -> Recording:
+    """The words that make a story, and more of them between saves and restores."""
+    recording = Recording(root)
+    build_small(recording.project)
+    allow_any_number(recording.project)
+    with recording.open() as work:
+        recording.known[save(work).id] = describe(recording.project)
+    recording.begin()
+    with recorded(recording.disk):
+        recording.work(lambda work: recording.tell(work, rng))
+        for _ in range(rng.randint(0, 2)):
+            _one_command(recording, rng)
+            recording.work(lambda work: recording.tell(work, rng))
+    return recording
+
+
 def _one_command(recording: Recording, rng: random.Random) -> None:
     die_at = rng.choice((0, 0, rng.randint(1, 400)))
-    what = rng.choice(("save", "save", "restore", "restore", "undo", "delete"))
-    if what == "save":
+    what = rng.choice(("save", "save", "restore", "restore", "undo", "delete", "tell", "tell"))
+    if what == "tell":
+        recording.work(lambda work: recording.tell(work, rng), die_at=die_at)
+    elif what == "save":
         recording.person_changes(lambda project: change_some(project, rng))
         recording.work(recording.save, die_at=die_at)
     elif what == "delete":
@@ -229,8 +279,16 @@ def test_the_power_goes_while_a_store_is_made(campaign: Campaign, quick_disk: Pa
 @pytest.mark.requirement("RL-1", "RL-2")
 def test_the_power_goes_during_random_work(campaign: Campaign, quick_disk: Path) -> None:
     title = (
-        "power loss during saves, restores, undos, deletions and recoveries:"
+        "power loss during saves, restores, undos, deletions, recoveries and telling:"
         " a state of the disk each"
     )
     scenario = Scenario(2, "power-work", title)
     _power_cuts(campaign, scenario, quick_disk, _record_work, slice_cases=160)
+
+
+@pytest.mark.torture_share(3)
+@pytest.mark.requirement("RL-1", "SE-7")
+def test_the_power_goes_while_a_story_is_told(campaign: Campaign, quick_disk: Path) -> None:
+    title = "power loss while messages, annotations and edits are told: a state of the disk each"
+    scenario = Scenario(2, "power-telling", title)
+    _power_cuts(campaign, scenario, quick_disk, _record_telling, slice_cases=80)

@@ -22,6 +22,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.story.opening import open_story
 from holdfast.store.story.repairing import LOST, StoryMender
+from holdfast.store.story.sqlite import SqliteStory
 from holdfast.store.system import SystemClock
 from holdfast.testing.catalog_samples import checkpoint_id
 
@@ -53,6 +54,17 @@ def test_asking_makes_no_file_and_the_first_message_makes_a_private_one(tmp_path
         modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
         assert "story.db" in modes
         assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.requirement("SE-2", "RL-3")
+def test_after_a_failed_sync_the_same_process_reads_it_back_and_goes_on(tmp_path: Path) -> None:
+    with contextlib.closing(opened(tmp_path)) as story:
+        say(story, "before")
+        assert isinstance(story, SqliteStory)
+        story._file._suspicion.note(tmp_path / "story.db")
+        say(story, "after")
+        assert texts(story) == ["before", "after"]
+        assert not (tmp_path / "story.suspect").exists()
 
 
 @pytest.mark.requirement("SE-2")

@@ -75,8 +75,9 @@ class StoryFile:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Everything that is done with the connection becomes durable together, or is not there."""
-        self._suspicion.refuse()
+        """Everything that is done with the connection becomes durable together, or is not there.
+
+        After a failed sync, taking the lock reads the file back first, or raises."""
         with self._locked() as db:
             self._require_acknowledged(db)
             try:
