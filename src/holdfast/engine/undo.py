@@ -8,7 +8,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import NothingToUndo
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
-from holdfast.engine.components.restoring import changed_components
+from holdfast.engine.components.touching import changed_components
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.vault import Vault
 

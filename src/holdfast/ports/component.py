@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import CheckpointId
@@ -179,4 +179,19 @@ class Component(Protocol):
         needs: checkpoints that named it are gone. Going through `needed` costs every checkpoint
         there is, so a component that keeps nothing does not; one that stops half-way, because of
         an error, must let nothing go."""
+        ...
+
+
+@runtime_checkable
+class DividedComponent(Component, Protocol):
+    """A component with the mode `some`, whose parts come and go one by one, has these as well."""
+
+    def differing(
+        self,
+        one: ComponentState,
+        its_contents: ContentSource,
+        other: ComponentState,
+        others_contents: ContentSource,
+    ) -> Sequence[str]:
+        """The keys of the parts that one state has otherwise than the other, or one alone has."""
         ...

@@ -303,3 +303,39 @@ def test_a_socket_in_a_directory_leaves_the_directory_out(desk: ExternalDesk) ->
         os.chdir(here)
     assert state.facts["paths"] == []
     assert "is no file" in state.facts["left_out"][0]
+
+
+@pytest.mark.requirement("RB-3")
+def test_what_is_put_back_after_a_failure_is_what_was_chosen(desk: ExternalDesk) -> None:
+    desk.write("chosen", b"old")
+    desk.write("other", b"old")
+    desk.name("chosen", "other")
+    then = desk.run.captured()
+    desk.write("chosen", b"new")
+    before = desk.run.captured()
+    key = key_of(bytes(desk.outside / "chosen"))
+    mode = f"some:{key}"
+    desk.run.component.restore(replace(desk.run.request(then, before), mode=mode))
+    desk.write("other", b"written meanwhile")
+    desk.run.component.restore(replace(desk.run.request(before, then), mode=mode))
+    assert (desk.outside / "chosen").read_bytes() == b"new"
+    assert (desk.outside / "other").read_bytes() == b"written meanwhile"
+
+
+def test_states_differ_in_the_paths_that_they_do_not_have_alike(desk: ExternalDesk) -> None:
+    for name in ("content", "mode", "gone", "same"):
+        desk.write(name, b"1")
+    desk.name("content", "mode", "gone", "same", "new", "never")
+    one = desk.run.captured()
+    desk.write("content", b"2")
+    (desk.outside / "mode").chmod(0o600)
+    (desk.outside / "gone").unlink()
+    desk.write("new", b"1")
+    other = desk.run.captured()
+    component = desk.run.component
+    assert isinstance(component, ExternalComponent)
+    contents = desk.run.contents
+    keys = component.differing(one, contents(one), other, contents(other))
+    named = ("content", "mode", "gone", "new")
+    assert set(keys) == {key_of(bytes(desk.outside / name)) for name in named}
+    assert component.differing(one, contents(one), one, contents(one)) == []

@@ -17,6 +17,7 @@ from holdfast.ports.component import (
     CaptureRequest,
     ComponentProblem,
     ContentSink,
+    RestoreOf,
 )
 from holdfast.testing.expectations import incompressible
 from tests.engine.components.boxes import NEVER, Box, Later, misbehave
@@ -274,3 +275,24 @@ def test_contents_live_and_go_with_their_checkpoints(workspace: Path, tmp_path: 
 class _Quiet:
     def advance(self, phase: str, done: int, total: int | None) -> None:
         return None
+
+
+@pytest.mark.requirement("RB-2", "DB-3")
+def test_an_undo_leaves_alone_what_somebody_else_changed_while_the_restore_ran(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restore = Box.restore
+
+    def beside_others(self: Box, request: RestoreOf) -> None:
+        restore(self, request)
+        Later.content = b"written by somebody else meanwhile"
+
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        Box.content = b"second"
+        misbehave(monkeypatch, "restore", beside_others)
+        session.restore_checkpoint(first, components={"later": "files"})
+        misbehave(monkeypatch, "restore", restore)
+        session.undo()
+        assert Box.content == b"second"
+        assert Later.content == b"written by somebody else meanwhile"

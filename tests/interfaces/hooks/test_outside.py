@@ -221,3 +221,48 @@ def test_files_inside_return_when_one_outside_cannot_be_written(
     assert "No space left" in answer.error["message"]
     assert state_of(project) == before
     assert state_of(outside)["rc"][2] == b"wrecked\n"
+
+
+@pytest.mark.requirement("RB-2")
+def test_an_undo_takes_back_just_what_the_restore_has_touched_outside(
+    project: Path, outside: Path, cli: CommandLine
+) -> None:
+    (outside / "other").write_text("mine\n")
+    _send(project, tool_call(project, "t1", "rm ../dotfiles/rc ../dotfiles/other ../dotfiles/new"))
+    (outside / "rc").write_text("wrecked\n")
+    (outside / "new").write_text("made by the tool\n")
+    wrecked = state_of(outside)
+    cli.json("restore", "HEAD", "--external", "--yes", *SESSION)
+    assert not (outside / "new").exists()
+    (outside / "other").write_text("worked on since\n")
+    worked_on = state_of(outside)["other"]
+    shown = cli("undo", "--dry-run", *SESSION).out
+    assert f"write {outside}/rc" in shown
+    assert f"{outside}/other" not in shown
+    cli.json("undo", "--yes", *SESSION)
+    assert state_of(outside) == {**wrecked, "other": worked_on}
+    cli.json("redo", "--yes", *SESSION)
+    assert (outside / "rc").read_text() == "alias ll='ls -l'\n"
+    assert not (outside / "new").exists()
+    assert state_of(outside)["other"] == worked_on
+
+
+@pytest.mark.requirement("RB-2")
+def test_an_undo_brings_back_the_one_file_that_was_agreed_to(
+    project: Path, outside: Path, cli: CommandLine
+) -> None:
+    _send(project, tool_call(project, "t1", "rm ../dotfiles/rc ../dotfiles/bin/run"))
+    for path in ("rc", "bin/run"):
+        (outside / path).write_text("wrecked\n")
+    with Screen(project, "restore", "HEAD", "--external", *SESSION) as screen:
+        screen.read_until(f"write {outside}/bin/run? [y/N]")
+        screen.type("n\n")
+        screen.read_until(f"write {outside}/rc? [y/N]")
+        screen.type("y\n")
+        screen.read_until("Restore? [y/N]")
+        screen.type("y\n")
+        screen.finish()
+    (outside / "bin" / "run").write_text("worked on since\n")
+    cli.json("undo", "--yes", *SESSION)
+    assert (outside / "rc").read_text() == "wrecked\n"
+    assert (outside / "bin" / "run").read_text() == "worked on since\n"

@@ -18,6 +18,7 @@ from holdfast.ports.component import (
     ComponentPreview,
     ComponentProblem,
     ContentSink,
+    ContentSource,
     RestoreOf,
 )
 
@@ -85,6 +86,17 @@ class ExternalComponent:
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
         return list(self._restoring(request).differences())
+
+    def differing(
+        self,
+        one: ComponentState,
+        its_contents: ContentSource,
+        other: ComponentState,
+        others_contents: ContentSource,
+    ) -> Sequence[str]:
+        from holdfast.components.external.states import differing
+
+        return differing(one, its_contents, other, others_contents)
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Nothing is kept outside of the store."""

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from holdfast.components.external.looking import Entry
+from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
 from holdfast.domain.external_paths import require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, to_text
@@ -127,3 +128,19 @@ def _kept(
     if mode & ~_KEPT_MODE:
         raise ValueError(f"{path!r:.80} has an unusable mode")
     return Kept(from_text(path), Kind(kind), mode, user, group, mtime_ns, owner)
+
+
+def differing(
+    one: ComponentState,
+    its_contents: ContentSource,
+    other: ComponentState,
+    others_contents: ContentSource,
+) -> list[str]:
+    """The keys of the paths that two states do not have alike."""
+    here, there = read_index(its_contents), read_index(others_contents)
+    return [
+        key_of(path)
+        for path in sorted(here.keys() | there.keys())
+        if here.get(path) != there.get(path)
+        or one.content(content_name(path)) != other.content(content_name(path))
+    ]

@@ -10,7 +10,7 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -40,6 +40,7 @@ def capture(
     before: Checkpoint | None,
     intended: Mapping[str, Intended],
     *,
+    only: Container[str] | None = None,
     beyond_budget: bool,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
@@ -47,12 +48,17 @@ def capture(
     due = intended or {}
     chosen = [c for c in vault.components.all() if c.name in due or _applies(c, vault)]
     missing = vault.components.missing()
-    if not chosen and not missing:
-        return NOTHING
     known = _known(vault, before)
+    kept: list[ComponentState] = []
+    if only is not None:
+        chosen = [component for component in chosen if component.name in only]
+        missing = ()
+        kept = [state for name, state in known.items() if name not in only]
+    if not chosen and not missing and not kept:
+        return NOTHING
     run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
     try:
-        states = [run.capture(component) for component in chosen]
+        states = kept + [run.capture(component) for component in chosen]
         for text in missing:
             name, _, why = text.partition(": ")
             states.append(ComponentState(name, failure=why))

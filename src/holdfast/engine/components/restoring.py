@@ -149,7 +149,7 @@ class ComponentRestore:
         self._best_effort = best_effort
         modes = dict(chosen)
         self._chosen = [(c, modes[c.name]) for c in vault.components.all() if c.name in modes]
-        self._begun: list[Component] = []
+        self._begun: list[tuple[Component, str]] = []
         self.outcomes: list[ComponentOutcome] = []
 
     def run(self) -> None:
@@ -168,7 +168,7 @@ class ComponentRestore:
 
     def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
         present = state_of(self._vault.objects, self._present, component.name)
-        self._begun.append(component)
+        self._begun.append((component, mode))
         with telling(self._vault, component.name, "restoring") as progress:
             request = _request(self._vault, self._target, state, present, mode, progress)
             guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
@@ -182,15 +182,15 @@ class ComponentRestore:
             raise ComponentsFailed(f"{name}: {why}")
         where = "not restored"
         if component is not None:
-            where = "as it was before" if self._put_back(component) is None else "unknown"
+            where = "as it was before" if self._put_back(component, mode) is None else "unknown"
         self.outcomes.append(ComponentOutcome(name, mode, FAILED, f"{why} (it is {where})"))
 
     def revert(self) -> None:
         """Everything that was begun as the safety checkpoint has it, newest first."""
         problems = []
         while self._begun:
-            component = self._begun.pop()
-            why = self._put_back(component)
+            component, mode = self._begun.pop()
+            why = self._put_back(component, mode)
             if why is not None:
                 problems.append(f"{component.name}: {why}")
         if problems:
@@ -199,7 +199,7 @@ class ComponentRestore:
                 hint="put the cause right; the next command takes it back",
             )
 
-    def _put_back(self, component: Component) -> str | None:
+    def _put_back(self, component: Component, mode: str) -> str | None:
         """Why it could not be put back; None when it was."""
         state = state_of(self._vault.objects, self._safety, component.name)
         if state is None or state.failure is not None:
@@ -207,26 +207,13 @@ class ComponentRestore:
         # Of each part there is what was there before, or what was just brought about.
         begun = state_of(self._vault.objects, self._target, component.name)
         with telling(self._vault, component.name, "putting it back") as progress:
-            request = _request(self._vault, self._safety, state, begun, EXACT, progress)
+            back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
+            request = _request(self._vault, self._safety, state, begun, back, progress)
             try:
                 guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
             except Refusal as error:
                 return str(error)
         return None
-
-
-def changed_components(
-    vault: Vault, before: Checkpoint, after: Checkpoint
-) -> tuple[tuple[str, str], ...]:
-    """Components that differ between two checkpoints, each to be restored as it was before."""
-    if before.components == after.components:
-        return ()
-    later = {state.name: state for state in read_states(vault.objects, after)}
-    return tuple(
-        (state.name, EXACT)
-        for state in read_states(vault.objects, before)
-        if state.failure is None and not state.same_as(later.get(state.name))
-    )
 
 
 def left_alone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
@@ -32,12 +33,16 @@ def capture_components(
     before: Checkpoint | None,
     *,
     intended: dict[str, Intended] | None = None,
+    only: Container[str] | None = None,
     beyond_budget: bool = False,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on, and
-    `intended` what a restore is about to do."""
+    `intended` what a restore is about to do. With `only`, the others are said to be as they were
+    before."""
     if not vault.components.any_for(vault.workspace):
         return NOTHING
     from holdfast.engine.components.capturing import capture
 
-    return capture(vault, checkpoint, before, intended or {}, beyond_budget=beyond_budget)
+    return capture(
+        vault, checkpoint, before, intended or {}, only=only, beyond_budget=beyond_budget
+    )

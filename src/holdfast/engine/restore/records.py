@@ -180,8 +180,9 @@ def record_restore(
 ) -> tuple[Checkpoint, CheckpointId]:
     """The restore becomes part of history: its record, its operation and the new HEAD, together.
 
-    What it says about components is how they are now: that it differs from the safety checkpoint
-    tells an undo which of them the restore has touched."""
+    What it says about the components that were restored is how they are now: that it differs from
+    the safety checkpoint tells an undo what the restore has touched. Of the others it says what the
+    safety checkpoint does, whatever somebody else has done to them meanwhile."""
     now_ns = vault.clock.now_ns()
     session = vault.catalog.session(request.session_id)
     round_number = session.round if session is not None else 1
@@ -189,7 +190,9 @@ def record_restore(
         round_number += 1
     identifier, components = CheckpointId(vault.ids.new_id()), safety.components
     if request.components:
-        components = capture_components(vault, identifier, safety, beyond_budget=True).manifest
+        restored = dict(request.components)
+        captured = capture_components(vault, identifier, safety, only=restored, beyond_budget=True)
+        components = captured.manifest
     record = NewCheckpoint(
         id=identifier,
         session_id=request.session_id,
