@@ -19,6 +19,7 @@ from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 
 if TYPE_CHECKING:  # a save draws no timeline
+    from holdfast.domain.milestones import Milestone
     from holdfast.domain.timeline import Outline
 
 
@@ -155,6 +156,11 @@ class Catalog(Protocol):
     ) -> Sequence[Outline]:
         """Newest first, records included, only what a timeline shows: quick, and not checked for
         damage as other reads are."""
+        ...
+
+    def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
+        """All of a session, oldest first, records included: quick, and not checked for damage as
+        other reads are."""
         ...
 
     def roots(self) -> Iterator[Checkpoint]:

@@ -85,6 +85,22 @@ class CatalogLookups(CatalogOpening):
             assert list(catalog.outline(ONE, limit=1)) == [found[0]]
             assert list(catalog.outline(ONE, limit=5, before=found[0].sequence)) == [found[1]]
 
+    def test_milestones_are_all_of_a_session_oldest_first(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(
+                catalog,
+                replace(new_checkpoint(1), message_index=4),
+                new_checkpoint(2, TWO),
+                new_checkpoint(3, kind=Kind.SAFETY),
+            )
+            found = catalog.milestones(ONE)
+            assert [tuple(one) for one in found] == [
+                (row.sequence, row.id, row.kind, row.message_index)
+                for row in reversed(catalog.history(ONE, records=True))
+            ]
+            assert [one.message_index for one in found] == [4, None]
+            assert len(catalog.milestones(TWO)) == 1
+
     def test_checkpoints_are_counted_by_kind_and_time(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
-from holdfast.domain.checkpoints import Kind, Position
+from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, ObjectMissing, Refused, UnknownReference
 from holdfast.domain.ids import Digest, SessionId
@@ -25,6 +25,8 @@ from tests.support.hostile_trees import fill, git
 from tests.support.tree_hash import debris, describe
 
 pytestmark = pytest.mark.requirement("SE-10")
+
+S = SessionId("s")
 
 
 @pytest.fixture
@@ -262,6 +264,43 @@ def test_nothing_of_the_workspace_is_touched(session: SessionCheckpointer) -> No
 
 def _times(workspace: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in [workspace, *workspace.rglob("*")]}
+
+
+def test_opening_a_replay_reads_no_step_but_the_one_it_stands_on(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = session._engine.vault.catalog
+    read: list[str] = []
+    asked = catalog.checkpoint
+
+    def noted(session_id: SessionId, checkpoint_id: str) -> Checkpoint | None:
+        read.append(checkpoint_id)
+        return asked(session_id, checkpoint_id)
+
+    for number in range(10):
+        session.checkpoint(f"more {number}")
+    start = session.get("HEAD~4")
+    with session.replay("HEAD~4") as replay:
+        monkeypatch.setattr(catalog, "checkpoint", noted)
+        assert replay.step.checkpoint.id == start.id
+        assert read == [start.id, start.parent]
+        assert len(replay.steps) == replay.position + 5
+
+
+def test_a_step_that_is_deleted_meanwhile_is_told_and_the_others_are_walked_to(
+    session: SessionCheckpointer,
+) -> None:
+    gone = session.checkpoint("to be deleted")
+    last = session.checkpoint("the last")
+    with session.replay() as replay:
+        engine = session._engine
+        engine.delete(S, engine.resolve(S, gone))
+        with pytest.raises(NotFound, match="not there any more"):
+            replay.back()
+        assert replay.position == len(replay.steps) - 2
+        assert replay.forward().checkpoint.id == last
+        replay.first()
+        assert replay.files() != []
 
 
 def test_a_closed_replay_reads_nothing(session: SessionCheckpointer) -> None:

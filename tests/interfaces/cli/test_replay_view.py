@@ -219,6 +219,23 @@ def test_a_damaged_step_is_named_and_the_others_are_shown(told: CommandLine) -> 
     assert plain.out.count("damaged: ") == 2
 
 
+def test_a_step_that_is_deleted_while_somebody_looks_is_named_and_passed(
+    told: CommandLine,
+) -> None:
+    with view(told) as screen:
+        viewer = Viewer(screen)
+        viewer.see("4/4  restore")
+        assert told("delete", "third", "--yes").status == 0
+        viewer.press("p", "3/4  cannot be read", "is not there any more")
+        for key in "dfm":
+            viewer.press(key, "is not there any more")
+        viewer.press("\x1b", "3/4  cannot be read")
+        viewer.press("p", "2/4", "the second one")
+        screen.type("q")
+        screen.finish()
+        assert screen.status == 0
+
+
 def test_a_lost_list_of_components_does_not_hide_what_changed(told: CommandLine) -> None:
     git(told.workspace, "init")
     told.save("with git", "--name", "git")

@@ -28,7 +28,7 @@ from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.engine.compare.tree_difference import tree_difference
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at, list_entries
-from holdfast.engine.replay.steps import ReplayStep, recorded_steps
+from holdfast.engine.replay.steps import RecordedSteps, ReplayStep
 from holdfast.engine.vault import Vault
 
 if TYPE_CHECKING:
@@ -58,18 +58,20 @@ class Replay:
     ) -> None:
         """`temporary` is where a directory is made when files are asked for on disk."""
         self._vault = vault
-        self._session_id = session_id
+        self.session_id = session_id
         self._temporary = temporary
         self._root: TemporaryRoot | None = None
         self._closed = False
-        self.steps: tuple[ReplayStep, ...] = recorded_steps(vault, session_id, also=start.id)
-        found = [step.index for step in self.steps if step.checkpoint.id == start.id]
-        if not found:
-            raise NotFound(f"the checkpoint {start.id} is not there any more")
-        self.position = found[0]
+        self.steps = RecordedSteps(vault, session_id, also=start.id)
+        try:
+            self.position = self.steps.place_of(start.id)
+        except ValueError:
+            raise NotFound(f"the checkpoint {start.id} is not there any more") from None
 
     @property
     def step(self) -> ReplayStep:
+        """Read now: `NotFound` if it was deleted meanwhile, `StoreDamaged` if its row cannot be
+        read. The others can be walked to all the same."""
         return self.steps[self.position]
 
     def go_to(self, index: int) -> ReplayStep:
@@ -144,7 +146,7 @@ class Replay:
     def _messages(self, first: int, last: int) -> Sequence[Message]:
         if last < first or not self._vault.access.has_story():
             return ()
-        return self._vault.story.messages(self._session_id, first=first, limit=last - first + 1)
+        return self._vault.story.messages(self.session_id, first=first, limit=last - first + 1)
 
     def agent_state(self) -> AgentState:
         found = self.step.checkpoint

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.milestones import Milestone
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.timeline import Outline
@@ -177,6 +178,10 @@ class MemoryCatalog:
             )
             for row in rows
         ]
+
+    def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
+        rows = reversed(self.history(session_id, records=True))
+        return [Milestone(row.sequence, row.id, row.kind, row.message_index) for row in rows]
 
     def roots(self) -> Iterator[Checkpoint]:
         yield from sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)

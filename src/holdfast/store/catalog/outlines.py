@@ -1,4 +1,4 @@
-"""Checkpoints as a timeline shows them, read many at a time.
+"""Checkpoints as a timeline and a replay count them, read many at a time.
 
 Not compared with their checksums, which would take longer than the reading itself: what is shown
 leads to a checkpoint by its id, and that is read like any other.
@@ -10,6 +10,8 @@ from types import NoneType
 from typing import Any
 
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.milestones import Milestone
 from holdfast.domain.timeline import Outline
 
 _LONGEST_REASON = 400
@@ -20,7 +22,7 @@ OUTLINE = (
     f" substr(reasoning, 1, {_LONGEST_REASON}), name, confidence, added, modified, removed,"
     " restores_from, partial, message_index, tool_use_id, round FROM checkpoints"
 )
-
+MILESTONE = "SELECT sequence, id, kind, message_index FROM checkpoints"
 
 _MAYBE_TEXT, _MAYBE_NUMBER = (str, NoneType), (int, NoneType)
 _TYPES: tuple[type | tuple[type, ...], ...] = (
@@ -34,3 +36,10 @@ def outline_from_row(row: tuple[Any, ...]) -> Outline:
     if not all(map(isinstance, row, _TYPES)):
         raise ValueError(f"checkpoint {row[1]!a} has a value of another type")
     return Outline._make((*row[:3], _KINDS[row[3]], *row[4:12], bool(row[12]), *row[13:]))
+
+
+def milestone_from_row(row: tuple[Any, ...]) -> Milestone:
+    sequence, identifier, kind, message_index = row
+    if not isinstance(identifier, str) or not isinstance(message_index, _MAYBE_NUMBER):
+        raise ValueError(f"checkpoint {identifier!a} has a value of another type")
+    return Milestone(sequence, CheckpointId(identifier), _KINDS[kind], message_index)

@@ -41,6 +41,7 @@ from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.domain.milestones import Milestone
     from holdfast.domain.timeline import Outline
     from holdfast.store.encryption.cipher import Cipher
 
@@ -190,6 +191,12 @@ class SqliteCatalog:
         query = f"{OUTLINE} WHERE session_id=? AND sequence < ? ORDER BY sequence DESC LIMIT ?"
         ceiling = (1 << 62) if before is None else before
         return self._values(outline_from_row, query, session_id, ceiling, limit)
+
+    def milestones(self, session_id: SessionId) -> Sequence[Milestone]:
+        from holdfast.store.catalog.outlines import MILESTONE, milestone_from_row
+
+        query = f"{MILESTONE} WHERE session_id=? ORDER BY sequence"
+        return self._values(milestone_from_row, query, session_id)
 
     def roots(self) -> Iterator[Checkpoint]:
         yield from self._many(f"{_CHECKPOINT} 1 ORDER BY sequence")

@@ -5,9 +5,11 @@ draw what the position, the page and the scroll say → wait for a key → chang
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.engine.replay.replay import Replay
 from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.replay_view.pages import Pages
@@ -66,7 +68,8 @@ class Browser:
 
     def _move(self, key: str) -> None:
         before = self._replay.position
-        self._moves[key]()
+        with contextlib.suppress(HoldfastError):  # of a step that cannot be read; its page tells
+            self._moves[key]()
         if self._replay.position != before:
             self._turn_to(self._page)
         elif before == 0 and key in ("p", "left", "g"):

@@ -25,8 +25,14 @@ def show_steps(
 ) -> bool:
     """Each step with what it changed; whether all of them could be read."""
     start, whole = replay.position, True
-    for step in replay.steps:
-        replay.go_to(step.index)
+    for index in range(len(replay.steps)):
+        try:
+            step = replay.go_to(index)
+        except HoldfastError as error:
+            whole = False
+            said = f"  {index + 1} damaged: {visible(error.message)}"
+            terminal.line(terminal.paint(said, RED))
+            continue
         found = step.checkpoint
         mark = ">" if step.index == start else " "
         terminal.line(
@@ -62,13 +68,17 @@ def write_json(
 ) -> bool:
     """The same as one JSON value, written step by step; whether all of them could be read."""
     start, whole = replay.position, True
-    begin = {"session_id": replay.step.checkpoint.session_id, "position": start}
+    begin = {"session_id": replay.session_id, "position": start}
     terminal.write(dumps(begin)[:-1] + ', "steps": [')
-    for step in replay.steps:
-        replay.go_to(step.index)
-        told = _step(vault, replay, patch=patch, head=head)
+    for index in range(len(replay.steps)):
+        told: dict[str, Any]
+        try:
+            replay.go_to(index)
+            told = _step(vault, replay, patch=patch, head=head)
+        except HoldfastError as error:
+            told = {"index": index, "damage": error.to_dict()}
         whole = whole and told["damage"] is None
-        terminal.write((", " if step.index else "") + dumps(told))
+        terminal.write((", " if index else "") + dumps(told))
     terminal.line("]}")
     return whole
 

@@ -82,10 +82,14 @@ class Pages:
         return found
 
     def heading(self) -> ScreenLine:
-        step, total = self._replay.step, len(self._replay.steps)
+        place = f"{self._replay.position + 1}/{len(self._replay.steps)}"
+        try:
+            step = self._replay.step
+        except HoldfastError:
+            return ScreenLine(f" {place}  cannot be read ", ("7",))
         name = f" {visible(step.checkpoint.name)}" if step.checkpoint.name else ""
         what = f"{step.action.value} {short(step.checkpoint.id)}{name}"
-        return ScreenLine(f" {step.index + 1}/{total}  {what} ", ("7",))
+        return ScreenLine(f" {place}  {what} ", ("7",))
 
     def overview(self, width: int) -> Iterator[ScreenLine]:
         found = self._replay.step.checkpoint
