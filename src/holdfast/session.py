@@ -27,6 +27,7 @@ from holdfast.engine.references import standing_on
 from holdfast.session_parts.approving import Approving
 from holdfast.session_parts.carrying import Carrying
 from holdfast.session_parts.conversing import Conversing
+from holdfast.session_parts.explaining import Explaining
 from holdfast.session_parts.guarding import Guarding
 from holdfast.session_parts.handing_over import HandingOver
 from holdfast.session_parts.snapshots import snapshot_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest
 
 
-class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver):
+class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver, Explaining):
     """Checkpoints of a workspace within one session; safe to share between threads.
 
     `file_filter` gets the absolute path of each file and returns whether to capture it.

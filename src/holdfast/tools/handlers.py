@@ -14,7 +14,15 @@ from typing import Any
 from holdfast.domain.errors import HoldfastError
 from holdfast.engine.notices import take_notices
 from holdfast.session import SessionCheckpointer
-from holdfast.tools import comparing, housekeeping, looking, saving, searching, taking_back
+from holdfast.tools import (
+    comparing,
+    explaining,
+    housekeeping,
+    looking,
+    saving,
+    searching,
+    taking_back,
+)
 from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.arguments import parse_arguments
 from holdfast.tools.bench import Answer, Bench
@@ -32,6 +40,7 @@ HANDLERS: Mapping[str, Handler] = {
     "checkpoint_search": searching.search,
     "checkpoint_annotate": saving.annotate,
     "checkpoint_diff": comparing.diff,
+    "checkpoint_why": explaining.why,
     "checkpoint_restore": taking_back.restore,
     "checkpoint_undo": taking_back.undo,
     "checkpoint_approve": saving.approve,

@@ -127,6 +127,47 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageInfo:
+    """A message of the conversation; a long one is cut."""
+
+    index: int
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLines:
+    """Neighbouring lines of one origin. `state` is written, initial (there before the history
+    begins), unsaved or older (than what was looked at); `checkpoint` is the first that has them,
+    `before` the one it follows, `path` what the file was called then."""
+
+    first_line: int
+    last_line: int
+    text: str
+    state: str
+    path: str
+    checkpoint: CheckpointInfo | None
+    before: str | None
+    reasoning: str | None
+    tool_calls: list[str | dict[str, Any]]
+    tool_use_id: str | None
+    message: MessageInfo | None
+    prompt: MessageInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Where the lines of a file come from; `of` is None for the file as it is now."""
+
+    path: str
+    of: str | None
+    total_lines: int
+    spans: list[ExplainedLines]
+    total_spans: int
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class StepInfo:
     """One step of a restore: create, restore, delete, chmod, relink, mkdir or rmdir."""
 

@@ -207,6 +207,37 @@ _ALL = (
         idempotent=True,
     ),
     ToolSpec(
+        "checkpoint_why",
+        "Why a line is there",
+        "For each line of a file, or for one, tell who wrote it and why: the first checkpoint that "
+        "has it, the reason, the tool call and the message that led to it. Use it before changing "
+        "code that looks odd, and to find which step broke something. Lines that no checkpoint has "
+        "yet are said to be unsaved.",
+        (
+            Parameter(
+                "path",
+                "string",
+                "The file, relative to the workspace.",
+                "src/app.py",
+                required=True,
+                least=1,
+                most=4_096,
+            ),
+            Parameter(
+                "line",
+                "integer",
+                "Only this line, counted from 1.",
+                12,
+                least=1,
+                most=1_000_000_000,
+            ),
+            _reference("The file as it is in this checkpoint. Default: as it is now."),
+        ),
+        "read",
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
         "checkpoint_restore",
         "Restore a checkpoint",
         "Make the workspace, or some paths of it, what it was at a checkpoint. The first call only "

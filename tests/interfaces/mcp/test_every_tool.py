@@ -92,6 +92,9 @@ class Scenario:
         assert (await self.call("checkpoint_show", ref="good"))["checkpoint"]["tags"] == ["t"]
         found = await self.call("checkpoint_search", query="good")
         assert found["hits"][0]["checkpoint"]["name"] == "good"
+        why = await self.call("checkpoint_why", path="src/app.py", line=1)
+        assert why["spans"][0]["text"] == "broken"
+        assert why["spans"][0]["checkpoint"]["kind"] == "safety"
         assert (await self.call("checkpoint_stats"))["checkpoints"] == 1
 
     async def _read_resources_and_prompts(self) -> None:

@@ -36,6 +36,7 @@ _RESULTS: Mapping[str, type] = {
     "checkpoint_search": results.Found,
     "checkpoint_annotate": results.Annotated,
     "checkpoint_diff": results.Compared,
+    "checkpoint_why": results.Explained,
     "checkpoint_restore": results.Restored,
     "checkpoint_undo": results.Restored,
     "checkpoint_approve": results.Approved,

@@ -48,6 +48,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "SHELL": (Kind.SHELL,),
     "AGENT": (Kind.AGENT,),
     "FILE": (Kind.PATH,),
+    "FILE[:LINE]": (Kind.PATH,),
     "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
     "PATH|REF": (Kind.PATH,),
     "KEY ACTION": (Kind.KEY_ACTION,),
@@ -55,7 +56,11 @@ WORDS: dict[str, tuple[Kind, ...]] = {
 }
 # Behind `--` a difference has paths; elsewhere words mean the same there.
 BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}
-_VALUES: dict[str, Kind] = {"-C": Kind.DIRECTORY, "--session": Kind.SESSION}
+_VALUES: dict[str, Kind] = {
+    "-C": Kind.DIRECTORY,
+    "--session": Kind.SESSION,
+    "--ref": Kind.CHECKPOINT,
+}
 
 
 @dataclass(frozen=True, slots=True)

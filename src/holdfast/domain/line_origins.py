@@ -1,0 +1,74 @@
+"""Where the lines of a file come from: which checkpoint has each first, and what was done then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.messages import Message
+
+
+class LineState(StrEnum):
+    """What is known about a line."""
+
+    WRITTEN = "written"
+    INITIAL = "initial"
+    """In the first checkpoint already: somebody wrote it before the history begins."""
+    UNSAVED = "unsaved"
+    """In the workspace, and in no checkpoint yet."""
+    OLDER = "older"
+    """In the oldest version that was looked at; the search ended there."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrigin:
+    """`checkpoint` is the first that has the line, in the file that was called `path` then, and
+    `before` the one that it follows, which has it not. What was done between the two is told by
+    `reasoning`, `tool_calls` and `tool_use_id`; `message` is the last one of the conversation by
+    then, and `prompt` the last thing that the person had asked for."""
+
+    state: LineState
+    path: bytes
+    checkpoint: Checkpoint | None = None
+    before: CheckpointId | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_use_id: str | None = None
+    message: Message | None = None
+    prompt: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLine:
+    """One line, counted from 1, without its line end."""
+
+    number: int
+    text: bytes
+    origin: LineOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The lines of a file that were asked for. `of` is the checkpoint whose file it is; None for
+    the file in the workspace. `warnings` say what could not be looked at."""
+
+    path: bytes
+    of: CheckpointId | None
+    total_lines: int
+    lines: tuple[ExplainedLine, ...]
+    warnings: tuple[str, ...] = ()
+
+    def spans(self) -> Iterator[tuple[ExplainedLine, ...]]:
+        """Neighbouring lines of the same origin together."""
+        span: list[ExplainedLine] = []
+        for line in self.lines:
+            if span and line.origin is not span[-1].origin:
+                yield tuple(span)
+                span = []
+            span.append(line)
+        if span:
+            yield tuple(span)

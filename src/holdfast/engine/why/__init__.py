@@ -1,0 +1,1 @@
+"""Where each line of a file comes from."""

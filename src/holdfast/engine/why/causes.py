@@ -1,0 +1,153 @@
+"""What was done between two checkpoints to a file: the call, the reason, the message.
+
+Evidence, the strongest first: the checkpoint after a command, of the same use of the tool as the
+one before it; a call that names the file, which the earlier checkpoint was made for or the
+conversation has in between; what the later one says of itself; an attempt or edit begun on the
+earlier.
+
+A save right after another of the same state is not made, and its call is then known only from the
+conversation: so a call counts by what it names, not by its place alone. What nothing tells is left
+out rather than guessed. Not guaranteed: that of several calls which name the file the last one
+wrote a given line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.domain.activities import Activity
+from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.line_origins import LineOrigin
+from holdfast.domain.messages import Message, Role
+from holdfast.domain.tool_call_targets import Likelihood, likelihood
+from holdfast.engine.told import Told
+from holdfast.engine.vault import Vault
+
+_MOST_MESSAGES = 500
+_EARLIER_MESSAGES = 200
+
+
+class Causes:
+    """Tells what was done; whatever it reads of log and story it reads once."""
+
+    def __init__(self, vault: Vault, session_id: SessionId) -> None:
+        self._vault = vault
+        self._session_id = session_id
+        self.told = Told(vault)
+        self._made_after: dict[CheckpointId, CheckpointId | None] | None = None
+        self._activities: Sequence[Activity] | None = None
+
+    def explain(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
+        """The origin with what led from one checkpoint to the next."""
+        said = replace(
+            origin,
+            reasoning=first.intent.reasoning,
+            tool_calls=() if _is_before_a_call(first) else first.intent.tool_calls,
+            tool_use_id=None if _is_before_a_call(first) else first.tool_use_id,
+        )
+        speaks = first.kind not in AUTOMATIC_KINDS and not first.kind.is_record
+        by_hook = self._call_of(before, first, origin.path)
+        if by_hook is not None:
+            said = replace(said, tool_calls=by_hook, tool_use_id=before.tool_use_id)
+            said = said if speaks else replace(said, reasoning=before.intent.reasoning)
+            return self._with_messages(said, self._message(before))
+        if not said.tool_calls and (found := self._call_in_messages(before, first, origin.path)):
+            message, call = found
+            own_id = call.get("id") if not isinstance(call, str) else None
+            said = replace(said, tool_calls=(call,), tool_use_id=own_id or said.tool_use_id)
+            if not speaks and message.content.strip():
+                said = replace(said, reasoning=message.content)
+            return self._with_messages(said, message)
+        activity = self._activity(before, origin.path)
+        if activity is not None and not speaks:
+            said = replace(said, reasoning=activity.reason)
+        return self._with_messages(said, self._message(first))
+
+    def _call_of(
+        self, before: Checkpoint, first: Checkpoint, path: bytes
+    ) -> tuple[ToolCall, ...] | None:
+        """The call that the earlier checkpoint was made for, if that did it."""
+        calls = before.intent.tool_calls
+        if not _is_before_a_call(before) or not calls or not self._are_neighbours(before, first):
+            return None
+        if _is_after_a_call(first):
+            if first.tool_use_id != before.tool_use_id:
+                return None
+            tools = [str(call.get("tool")) for call in calls if not isinstance(call, str)]
+            named = any(first.intent.reasoning.startswith(f"After {tool}") for tool in tools)
+            return calls if first.tool_use_id is not None or named else None
+        best = max(likelihood(call, path) for call in calls)
+        return calls if best is Likelihood.EDIT else None
+
+    def _are_neighbours(self, before: Checkpoint, first: Checkpoint) -> bool:
+        """Whether one was made on the other, and not on something that was dropped since."""
+        if self._made_after is None:
+            log = self._vault.catalog.operations(self._session_id)
+            self._made_after = {
+                one.checkpoint: one.head_before for one in log if one.checkpoint is not None
+            }
+        # Of what was imported the log knows nothing.
+        return self._made_after.get(first.id, before.id) == before.id
+
+    def _call_in_messages(
+        self, before: Checkpoint, first: Checkpoint, path: bytes
+    ) -> tuple[Message, ToolCall] | None:
+        """Of the calls made in between: the one of the checkpoint, else the likeliest."""
+        if first.message_index is None:
+            return None
+        end = first.message_index + 1
+        begin = max(before.message_index or 0, end - _MOST_MESSAGES, 0)
+        between = self.told(
+            lambda story: story.messages(first.session_id, first=begin, limit=end - begin)
+        )
+        to_come = first.tool_use_id if _is_before_a_call(first) else None
+        best: tuple[Likelihood, Message, ToolCall] | None = None
+        for message in between:
+            for call in message.tool_calls:
+                own_id = call.get("id") if not isinstance(call, str) else None
+                if own_id is not None and own_id == to_come:
+                    continue
+                if own_id is not None and own_id == first.tool_use_id:
+                    return message, call
+                grade = likelihood(call, path)
+                if grade and (best is None or grade >= best[0]):
+                    best = (grade, message, call)
+        return best[1:] if best else None
+
+    def _activity(self, before: Checkpoint, path: bytes) -> Activity | None:
+        """The last attempt, or edit of this file, that was begun on a checkpoint."""
+        if self._activities is None:
+            self._activities = self.told(lambda story: story.activities(self._session_id))
+        begun = [one for one in self._activities if one.checkpoint == before.id]
+        fitting = [one for one in begun if not one.paths or path in one.paths]
+        return fitting[-1] if fitting else None
+
+    def _message(self, checkpoint: Checkpoint) -> Message | None:
+        if checkpoint.message_index is None:
+            return None
+        return self.told.message(checkpoint.session_id, checkpoint.message_index)
+
+    def _with_messages(self, origin: LineOrigin, message: Message | None) -> LineOrigin:
+        """With the message, and with the last one of the person up to it."""
+        prompt = message
+        if message is not None and message.role is not Role.USER:
+            begin = max(message.index - _EARLIER_MESSAGES, 0)
+            earlier = self.told(
+                lambda story: story.messages(
+                    message.session_id, first=begin, limit=message.index - begin
+                )
+            )
+            prompt = next((one for one in reversed(earlier) if one.role is Role.USER), None)
+        return replace(origin, message=message, prompt=prompt)
+
+
+def _is_before_a_call(checkpoint: Checkpoint) -> bool:
+    """Then what it says is about to be done, and what it has first was done before."""
+    return checkpoint.kind in (Kind.TOOL, Kind.RISKY) and not _is_after_a_call(checkpoint)
+
+
+def _is_after_a_call(checkpoint: Checkpoint) -> bool:
+    return checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith("After ")

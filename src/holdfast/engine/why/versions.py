@@ -1,0 +1,192 @@
+"""The versions of one file along a line of checkpoints, under whatever name it had.
+
+Of each checkpoint only the trees on the way to the file are loaded, and none that is known already.
+Where a checkpoint has no such file, one that is gone in the next is taken for it: with the same
+content, or else the most similar one that shares half of its lines.
+
+Guarantee: a version that is too large or damaged costs what it would have told, and is named. Not
+guaranteed: that a file which was renamed and rewritten in one step is known again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain.changes import ChangeType, tree_changes
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import Digest, short
+from holdfast.domain.paths import basename, to_text
+from holdfast.engine.content import read_content
+from holdfast.engine.listing import list_files
+from holdfast.engine.restore.records import restored_in_part
+from holdfast.engine.vault import Vault
+
+LARGEST_BYTES = 16 * 1024 * 1024
+"""Of a file whose lines are told: some 200 MB of memory."""
+
+_SNIFFED_BYTES = 8_000
+_MOST_KNOWN = 4_096
+_MOST_CANDIDATES = 50
+_SAME_LINES = 0.5
+_NOW = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """A file in a checkpoint, or with None as it is now."""
+
+    path: bytes
+    content: Digest
+    checkpoint: Checkpoint | None = None
+    entry: FileEntry | None = None
+
+    @property
+    def sequence(self) -> int:
+        return _NOW if self.checkpoint is None else self.checkpoint.sequence
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return ("" if self.checkpoint is None else self.checkpoint.id, self.path)
+
+
+def text_lines(data: bytes) -> list[bytes] | None:
+    """Lines without their ends; None for what is no text."""
+    if b"\0" in data[:_SNIFFED_BYTES]:
+        return None
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+class FileVersions:
+    """What a walk through the history of a file asks for."""
+
+    def __init__(
+        self, vault: Vault, newest: FileVersion, lines: list[bytes], head: Checkpoint | None
+    ) -> None:
+        """`newest` is where the walk begins, and `head` what a file of the workspace follows."""
+        self._vault = vault
+        self._present = lines
+        self._head = head
+        self._known: dict[tuple[Digest, bytes], Entry | None] = {}
+        self._read: dict[Digest, list[bytes] | None] = {newest.content: lines}
+        self.warnings: list[str] = []
+
+    def at(self, checkpoint: Checkpoint, path: bytes) -> FileVersion | None:
+        entry = self.entry(checkpoint.tree, path)
+        if not isinstance(entry, FileEntry):
+            return None
+        return FileVersion(path, entry.digest, checkpoint, entry)
+
+    def parents(self, version: FileVersion) -> Sequence[FileVersion]:
+        """What the file was before: in the parent, and for the record of a restore of some paths
+        also in the checkpoint that these came from."""
+        older = [self.parent_of(version)]
+        record = version.checkpoint
+        if record is not None and record.restores_from is not None and restored_in_part(record):
+            older.append(self._vault.catalog.checkpoint(record.session_id, record.restores_from))
+        found = [self._located(one, version) for one in older if one is not None]
+        return [one for one in found if one is not None]
+
+    def parent_of(self, version: FileVersion) -> Checkpoint | None:
+        at = version.checkpoint
+        if at is None:
+            return self._head
+        return self._vault.catalog.checkpoint(at.session_id, at.parent) if at.parent else None
+
+    def lines(self, version: FileVersion) -> list[bytes] | None:
+        """None where they cannot be had; what was no text then has none."""
+        if version.entry is None:
+            return self._present
+        if version.content not in self._read:
+            while len(self._read) > 1:
+                del self._read[next(iter(self._read))]
+            self._read[version.content] = self._stored(version, version.entry)
+        return self._read[version.content]
+
+    def _stored(self, version: FileVersion, entry: FileEntry) -> list[bytes] | None:
+        assert version.checkpoint is not None
+        where = f"{to_text(version.path)!r} in {short(version.checkpoint.id)}"
+        if entry.size > LARGEST_BYTES:
+            self._warn(f"{where} is too large to be looked at: {entry.size:,} bytes")
+            return None
+        try:
+            data = b"".join(read_content(self._vault.objects, entry))
+        except StoreDamaged as error:
+            self._warn(f"{where} cannot be read: {error.message}")
+            return None
+        return text_lines(data) or []
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def entry(self, tree: Digest, path: bytes) -> Entry | None:
+        """What a tree has at a path; what lies on the way is remembered."""
+        if (tree, path) in self._known:
+            return self._known[tree, path]
+        name, _, rest = path.partition(b"/")
+        found = self._vault.load_tree(tree).by_name.get(name)
+        if rest:
+            below = isinstance(found, DirectoryEntry)
+            found = self.entry(found.digest, rest) if below else None  # type: ignore[union-attr]
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[tree, path] = found
+        return found
+
+    def _located(self, older: Checkpoint, version: FileVersion) -> FileVersion | None:
+        there = self.at(older, version.path)
+        if there is not None or not self._size(version):
+            return there
+        gone = [one for one in self._gone(older, version) if one[1].size]
+        same = [one for one in gone if one[1].digest == version.content]
+        if same:
+            path, entry = max(same, key=lambda one: basename(one[0]) == basename(version.path))
+        else:
+            similar = self._most_similar(older, gone, version)
+            if similar is None:
+                return None
+            path, entry = similar
+        return FileVersion(path, entry.digest, older, entry)
+
+    def _gone(self, older: Checkpoint, version: FileVersion) -> Iterator[tuple[bytes, FileEntry]]:
+        """Files of a checkpoint that are not there any more."""
+        if version.checkpoint is not None:
+            for change in tree_changes(self._vault.load_tree, older.tree, version.checkpoint.tree):
+                if change.type is ChangeType.REMOVED and isinstance(change.old, FileEntry):
+                    yield change.path, change.old
+            return
+        root, size = os.fsencode(self._vault.workspace), self._size(version)
+        for path, entry in list_files(self._vault.load_tree, older.tree):
+            alike = entry.digest == version.content or size <= entry.size * 2 <= size * 4
+            if alike and not os.path.lexists(os.path.join(root, path)):
+                yield path, entry
+
+    def _size(self, version: FileVersion) -> int:
+        if version.entry is not None:
+            return version.entry.size
+        return sum(len(line) + 1 for line in self._present)
+
+    def _most_similar(
+        self, older: Checkpoint, gone: list[tuple[bytes, FileEntry]], version: FileVersion
+    ) -> tuple[bytes, FileEntry] | None:
+        size = self._size(version)
+        close = [one for one in gone if size <= one[1].size * 2 <= size * 4]
+        close.sort(key=lambda one: (basename(one[0]) != basename(version.path), one[0]))
+        mine = Counter(self.lines(version) or ())
+        best: tuple[float, bytes, FileEntry] | None = None
+        for path, entry in close[:_MOST_CANDIDATES]:
+            if entry.size > LARGEST_BYTES or not mine:
+                continue
+            theirs = Counter(self.lines(FileVersion(path, entry.digest, older, entry)) or ())
+            share = (mine & theirs).total() / max(mine.total(), theirs.total())
+            if share >= _SAME_LINES and (best is None or share > best[0]):
+                best = (share, path, entry)
+        return None if best is None else best[1:]

@@ -1,0 +1,125 @@
+"""Where lines come from, as data and as people read it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.ids import short
+from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
+from holdfast.domain.messages import Message
+from holdfast.domain.paths import to_text
+from holdfast.interfaces.cli import json_output
+from holdfast.interfaces.cli.checkpoint_view import identifier, moment
+from holdfast.interfaces.cli.terminal import CYAN, DIM, YELLOW, Terminal, visible, visible_bytes
+from holdfast.interfaces.cli.wording import first_line, shortened
+
+_REASON_WIDTH = 36
+_LONGEST_MESSAGE = 300
+_WITHOUT_CHECKPOINT = {
+    LineState.UNSAVED: "not saved yet",
+    LineState.OLDER: "older than what was looked at",
+}
+
+
+def explanation_as_json(found: Explanation) -> dict[str, Any]:
+    """Each origin once; lines name theirs by its place in the list."""
+    places: dict[int, int] = {}
+    origins: list[LineOrigin] = []
+    for line in found.lines:
+        if id(line.origin) not in places:
+            places[id(line.origin)] = len(origins)
+            origins.append(line.origin)
+    return {
+        "path": to_text(found.path),
+        "of": found.of,
+        "total_lines": found.total_lines,
+        "lines": [
+            {"line": one.number, "text": to_text(one.text), "origin": places[id(one.origin)]}
+            for one in found.lines
+        ],
+        "origins": [_origin(origin) for origin in origins],
+        "warnings": list(found.warnings),
+    }
+
+
+def _origin(origin: LineOrigin) -> dict[str, Any]:
+    described = origin.checkpoint and json_output.checkpoint(origin.checkpoint)
+    return {
+        "state": origin.state.value,
+        "path": to_text(origin.path),
+        "checkpoint": described,
+        "before": origin.before,
+        "reasoning": origin.reasoning,
+        "tool_calls": [c if isinstance(c, str) else dict(c) for c in origin.tool_calls],
+        "tool_use_id": origin.tool_use_id,
+        "message": _message(origin.message),
+        "prompt": _message(origin.prompt),
+    }
+
+
+def _message(message: Message | None) -> dict[str, Any] | None:
+    if message is None:
+        return None
+    return {"index": message.index, "role": message.role.value, "content": message.content}
+
+
+def show_file(terminal: Terminal, found: Explanation, now: datetime) -> None:
+    """A line each: the checkpoint, the beginning of the reason, the number, the text. What is the
+    same as above is not said again."""
+    width = len(str(found.total_lines))
+    last: LineOrigin | None = None
+    blank = len(short(found.of or "0" * 64)) + 2 + _REASON_WIDTH
+    for line in found.lines:
+        if line.origin is last and terminal.for_people:
+            head = " " * blank
+        else:
+            head = _head(terminal, line.origin)
+        last = line.origin
+        number = terminal.paint(f"{line.number:>{width}}", DIM)
+        terminal.line(f"{head}  {number}  {visible_bytes(line.text)}".rstrip())
+
+
+def _head(terminal: Terminal, origin: LineOrigin) -> str:
+    width = len(short("0" * 64))
+    if origin.state is LineState.UNSAVED or origin.checkpoint is None:
+        said = _WITHOUT_CHECKPOINT[origin.state]
+        return terminal.paint(f"{said:<{width + 2 + _REASON_WIDTH}}", YELLOW)
+    if origin.state is LineState.OLDER:
+        said = shortened(_WITHOUT_CHECKPOINT[origin.state], _REASON_WIDTH)
+    else:
+        said = visible(shortened(first_line(origin.reasoning or ""), _REASON_WIDTH))
+    text = short(origin.checkpoint.id) if terminal.for_people else origin.checkpoint.id
+    return f"{terminal.paint(text, CYAN)}  {said:<{_REASON_WIDTH}}"
+
+
+def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
+    """Everything about one line, one fact below the other."""
+    origin, found = line.origin, line.origin.checkpoint
+    terminal.line(f"{terminal.paint(str(line.number), DIM)}  {visible_bytes(line.text)}".rstrip())
+    terminal.line()
+    if origin.state in _WITHOUT_CHECKPOINT:
+        _fact(terminal, "written", terminal.paint(_WITHOUT_CHECKPOINT[origin.state], YELLOW))
+    if found is None:
+        return
+    what = "there in" if origin.state is not LineState.WRITTEN else "first in"
+    _fact(terminal, what, f"{identifier(terminal, found)}  {moment(terminal, found, now)}")
+    if origin.state is LineState.INITIAL:
+        _fact(terminal, "written", "before the history begins")
+    if origin.before is not None:
+        before = short(origin.before) if terminal.for_people else origin.before
+        _fact(terminal, "not yet in", terminal.paint(before, CYAN))
+    _fact(terminal, "file then", terminal.path(origin.path))
+    if origin.reasoning is not None:
+        _fact(terminal, "why", visible(shortened(first_line(origin.reasoning), _LONGEST_MESSAGE)))
+    for call in origin.tool_calls:
+        said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
+        _fact(terminal, "tool call", visible(shortened(said, _LONGEST_MESSAGE)))
+    for label, message in (("asked", origin.prompt), ("message", origin.message)):
+        if message is not None and (label == "asked" or message is not origin.prompt):
+            words = visible(shortened(first_line(message.content), _LONGEST_MESSAGE))
+            _fact(terminal, label, f"{message.index}, {message.role.value}: {words}")
+
+
+def _fact(terminal: Terminal, label: str, value: str) -> None:
+    terminal.line(f"{terminal.paint(f'{label:<10}', DIM)} {value}")

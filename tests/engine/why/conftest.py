@@ -1,0 +1,29 @@
+"""A small workspace with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from tests.support.hostile_trees import fill
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    fill(workspace / "src" / "app.py", b"one\n")
+    return workspace
+
+
+@pytest.fixture
+def session(workspace: Path) -> Iterator[SessionCheckpointer]:
+    with SessionCheckpointer(workspace, "agent") as session:
+        yield session
+
+
+@pytest.fixture
+def app(workspace: Path) -> Path:
+    return workspace / "src" / "app.py"
