@@ -158,3 +158,38 @@ def test_telling_reads_one_message_however_long_the_conversation_is(
         (notice,) = session.take_notices()
     assert "messages 0 to 29 (from 'message 0' on)" in notice
     assert sum(read) == 1
+
+
+def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out(
+    workspace: Path,
+) -> None:
+    from holdfast.engine.notices import TELLING, claim_notices, settle_claim
+    from holdfast.store.processes import own_identity
+
+    with SessionCheckpointer(workspace, "s") as session:
+        vault, name = session._engine.vault, session._id
+        first = session.checkpoint("why")
+        assert claim_notices(vault, name) is None
+        (workspace / "a.txt").write_text("1")
+        session.restore(first)
+        claim = claim_notices(vault, name)
+        assert claim is not None
+        assert claim_notices(vault, name) is None
+        settle_claim(vault, claim, told=False)
+        claim = claim_notices(vault, name)
+        assert claim is not None
+        now_ns = vault.clock.now_ns()
+        for left in (
+            f"{claim.newest} {now_ns} 1 of-another-process",
+            f"{claim.newest} {now_ns - 61_000_000_000} {own_identity()}",
+            f"{claim.newest - 1} {now_ns} {own_identity()}",
+            "nonsense",
+        ):
+            held = vault.story.fact(name, TELLING)
+            assert vault.story.set_fact(name, TELLING, left, expected=held)
+            claim = claim_notices(vault, name)
+            assert claim is not None, left
+        settle_claim(vault, claim, told=True)
+        settle_claim(vault, claim, told=True)
+        assert claim_notices(vault, name) is None
+        assert session.take_notices() == []

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 POINTS = ("before the work", "between checkpoint and note", "before the answer")
+AFTER_THE_ANSWER = "after the answer"
+"""Reached only when the answer tells of a restore, and the hook has to confirm that."""
 
 
 @contextmanager
 def dying_daemon(point: str) -> Iterator[subprocess.Popen[bytes]]:
-    assert point in POINTS
+    assert point in (*POINTS, AFTER_THE_ANSWER)
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.support.failing_daemon", point], stdout=subprocess.PIPE
     )
@@ -34,6 +36,7 @@ def _die(*_: Any, **__: Any) -> Any:
 
 
 def _run(point: str) -> None:
+    from holdfast.interfaces.daemon import hook_events
     from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
     from holdfast.interfaces.daemon.listening import listen
     from holdfast.interfaces.daemon.server import Daemon
@@ -50,6 +53,9 @@ def _run(point: str) -> None:
         if point == "before the answer":
             _die()
         return answer
+
+    if point == AFTER_THE_ANSWER:
+        hook_events._is_told = _die
 
     handlers = {**HANDLERS, "hook": hook}
     daemon = Daemon(listen(os.environ), open_watcher(), os.environ, idle_s=0, handlers=handlers)

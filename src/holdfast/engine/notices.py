@@ -1,14 +1,17 @@
 """What an agent is told once after its work was taken back, in words that it can act on.
 
     restores in the log that nobody was told of → their words → noted as told → given out
+    `claim_notices`: the same, noted as told only when whoever tells it says that it was told
 
-Guarantee: of several processes that ask, one gets a notice, and no notice is given out twice. One
-that dies between noting and telling takes the notice with it.
+Guarantee: of several processes that ask, one gets a notice. `take_notices` gives none out twice,
+and one that dies between noting and telling takes it along. What was claimed is told at least once:
+a claim ends with its process, or after a minute, and somebody else may tell it then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from holdfast.domain.changes import Change, ChangeType, tree_changes, visible_changes
@@ -20,8 +23,11 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.rollbacks import Marks
 from holdfast.engine.conversation import follow
 from holdfast.engine.vault import Vault
+from holdfast.store.processes import is_alive, own_identity
 
 TOLD = "told"
+TELLING = "telling"
+_CLAIM_NS = 60 * 1_000_000_000
 _MOST_NOTICES = 5
 _NAMED_FILES = 8
 _PREVIEW = 60
@@ -64,6 +70,56 @@ def take_notices(vault: Vault, session_id: SessionId) -> list[str]:
         newest = str(done[-1].sequence)
         if vault.story.set_fact(session_id, TOLD, newest, expected=told):
             return notices
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Notices that somebody is about to tell; `newest` is the last restore they are about."""
+
+    session_id: SessionId
+    texts: tuple[str, ...]
+    newest: int
+    mark: str
+
+
+def claim_notices(vault: Vault, session_id: SessionId) -> Claim | None:
+    """What the session has not been told yet, unless somebody is just telling it."""
+    while True:
+        told = vault.story.fact(session_id, TOLD)
+        done = vault.catalog.operations(
+            session_id, kinds=RESTORING_KINDS, after=int(told) if told is not None else 0
+        )
+        if not done:
+            return None
+        newest, now_ns = done[-1].sequence, vault.clock.now_ns()
+        held = vault.story.fact(session_id, TELLING)
+        if _is_being_told(held, newest, now_ns):
+            return None
+        texts = tuple(_notices(vault, session_id, done))
+        mark = f"{newest} {now_ns} {own_identity()}"
+        if vault.story.set_fact(session_id, TELLING, mark, expected=held):
+            return Claim(session_id, texts, newest, mark)
+
+
+def _is_being_told(held: str | None, newest: int, now_ns: int) -> bool:
+    sequence, _, rest = (held or "").partition(" ")
+    at_ns, _, identity = rest.partition(" ")
+    if not (sequence.isdecimal() and at_ns.isdecimal()) or int(sequence) < newest:
+        return False
+    return abs(now_ns - int(at_ns)) < _CLAIM_NS and is_alive(identity)
+
+
+def settle_claim(vault: Vault, claim: Claim, *, told: bool) -> None:
+    """It was told; or it was not, and somebody else is to tell it."""
+    if not told:
+        vault.story.set_fact(claim.session_id, TELLING, "", expected=claim.mark)
+        return
+    while True:
+        noted = vault.story.fact(claim.session_id, TOLD)
+        if noted is not None and int(noted) >= claim.newest:
+            return
+        if vault.story.set_fact(claim.session_id, TOLD, str(claim.newest), expected=noted):
+            return
 
 
 def _notices(vault: Vault, session_id: SessionId, done: Sequence[Operation]) -> list[str]:

@@ -183,7 +183,7 @@ def test_five_hundred_events_in_a_row_leave_nothing_behind_in_the_daemon(
         (project / "src" / "app.py").write_text(f"price = {number}\n")
         event = tool_call(project, f"t{number}", f"make {number % 7}")
         for one in (event, after(event)):
-            ask_about(["claude-code"], json.dumps(one).encode(), number)
+            ask_about(["claude-code"], json.dumps(one).encode(), number, bool)
 
     for number in range(60):
         send_both(number)

@@ -82,7 +82,7 @@ def test_a_hook_that_sees_other_directories_does_its_work_itself(
         pytest.raises(NoAnswer, match="other directories") as caught,
     ):
         # The daemon looks at the same name through the function that it imported.
-        ask_about(["claude-code"], event, 1)
+        ask_about(["claude-code"], event, 1, bool)
     assert not caught.value.missing
     assert daemon.workspaces.all() == []
 
@@ -154,7 +154,7 @@ def test_many_first_events_at_once_begin_one_daemon(project: Path, cli: CommandL
     ask("stop")
     wait_for(pid)
     with pytest.raises(NoAnswer):
-        ask_about(["claude-code"], event, 1)
+        ask_about(["claude-code"], event, 1, bool)
 
 
 def test_a_daemon_that_cannot_start_is_not_tried_with_every_event(

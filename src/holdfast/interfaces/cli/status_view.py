@@ -68,7 +68,7 @@ class Status:
     approval: ApprovalStatus | None = None
     rounds: Sequence[Round] = ()
     watch: dict[str, Any] | None = None
-    unprotected: Sequence[Problem] = ()
+    problems: Sequence[Problem] = ()
     cut_off: Sequence[Activity] = ()
 
     def change_counts(self) -> dict[str, int]:
@@ -92,18 +92,8 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "changed": status.change_counts(),
         "changes": [json_output.change(change) for change in status.changes],
         "watch": status.watch,
-        "unprotected": [
-            {
-                "at": iso(problem.at),
-                "agent": problem.agent,
-                "event": problem.event,
-                "tool": problem.tool,
-                "session_id": problem.session,
-                "code": problem.code,
-                "reason": problem.message,
-            }
-            for problem in status.unprotected
-        ],
+        "unprotected": [_problem_as_json(one) for one in status.problems if not one.saved],
+        "unrecorded": [_problem_as_json(one) for one in status.problems if one.saved],
         "cut_off": [
             {
                 "number": one.number,
@@ -124,6 +114,18 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
     return described
 
 
+def _problem_as_json(problem: Problem) -> dict[str, Any]:
+    return {
+        "at": iso(problem.at),
+        "agent": problem.agent,
+        "event": problem.event,
+        "tool": problem.tool,
+        "session_id": problem.session,
+        "code": problem.code,
+        "reason": problem.message,
+    }
+
+
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
     _fact(terminal, "workspace", visible(str(status.workspace)))
     share = status.store_bytes / status.budget_bytes
@@ -134,7 +136,8 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _fact(terminal, "on disk", used)
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
-    _show_unprotected(terminal, status)
+    _show_problems(terminal, "unsaved", [one for one in status.problems if not one.saved])
+    _show_problems(terminal, "untold", [one for one in status.problems if one.saved])
     _show_cut_off(terminal, status)
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
@@ -205,15 +208,15 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     show_changes(terminal, status.changes)
 
 
-def _show_unprotected(terminal: Terminal, status: Status) -> None:
-    if not status.unprotected:
+def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) -> None:
+    if not problems:
         return
     from holdfast.interfaces.hooks.problems import log_file
 
-    last = status.unprotected[-1]
-    events = count(len(status.unprotected), "event")
+    last = problems[-1]
+    events = count(len(problems), "event")
     words = f"{events} of agents in the last day, the last one {iso(last.at)}"
-    _fact(terminal, "unsaved", terminal.paint(words, RED))
+    _fact(terminal, label, terminal.paint(words, YELLOW if last.saved else RED))
     what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
     terminal.line(f"  {visible(what)}: {visible(last.message)}")
     terminal.line(terminal.paint(f"  (all of them: {log_file()})", DIM))

@@ -1,6 +1,7 @@
 """Handing an agent's event to the daemon, with next to nothing imported: an agent waits for it.
 
     connect → send the event as it came → the daemon says that it is at work → its answer
+    an answer that the agent must not miss → handed on → told so
 
 Guarantees: talks to the user's own daemon only; waits for a sign of life for a moment, and for the
 answer no longer than the agent would; whatever goes wrong, the caller learns that the work is its
@@ -25,6 +26,8 @@ from holdfast.interfaces.daemon.packed import (
     ACCEPTED,
     DONE,
     LARGEST_BYTES,
+    TELL,
+    TOLD,
     pack,
     pack_variables,
     unpack,
@@ -39,7 +42,7 @@ SWITCH = "HOLDFAST_DAEMON"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class NoAnswer(Exception):
@@ -51,9 +54,15 @@ class NoAnswer(Exception):
 
 
 def ask_about(
-    arguments: Sequence[str], payload: bytes, began_ns: int, *, version: str = __version__
-) -> bytes:
-    """The text that the agent is to be given."""
+    arguments: Sequence[str],
+    payload: bytes,
+    began_ns: int,
+    tell: Callable[[bytes], bool],
+    *,
+    version: str = __version__,
+) -> None:
+    """Have it dealt with; `tell` is given the text for the agent, and says whether it was taken.
+    `NoAnswer` before that only."""
     if os.environ.get(SWITCH) == "off":
         raise NoAnswer("it is switched off")
     if len(payload) > MOST_SENT_BYTES:
@@ -63,11 +72,19 @@ def ask_about(
         connection = _connect()
         try:
             connection.sendall(message)
-            return _answer(connection)
-        finally:
+            must_know, text = _answer(connection)
+        except BaseException:
             connection.close()
+            raise
     except (OSError, ValueError) as error:
         raise NoAnswer(f"it did not answer: {error}") from None
+    try:
+        if tell(text) and must_know:
+            connection.sendall(pack(TOLD, b""))
+    except OSError:
+        return  # it is told again, rather twice than never
+    finally:
+        connection.close()
 
 
 def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: str) -> bytes:
@@ -119,13 +136,13 @@ def _peer_user(connection: sockets.socket) -> int | None:
     return int.from_bytes(told[4:8], sys.byteorder)
 
 
-def _answer(connection: sockets.socket) -> bytes:
+def _answer(connection: sockets.socket) -> tuple[bool, bytes]:
     word, said = _receive(connection, SIGN_OF_LIFE_S)
     if word == ACCEPTED:
         word, said = _receive(connection, ANSWER_S)
-    if word != DONE:
+    if word not in (DONE, TELL):
         raise NoAnswer(said.decode("utf-8", "replace"), missing=said.startswith(b"retired"))
-    return said
+    return word == TELL, said
 
 
 def _receive(connection: sockets.socket, timeout_s: float) -> tuple[bytes, bytes]:

@@ -11,6 +11,7 @@ whose settings turn the daemon off, anything unexpected.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -25,6 +26,7 @@ from holdfast.interfaces.daemon.hook_client import seen_from_here
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.engine.notices import Claim
     from holdfast.interfaces.daemon.handlers import Arguments
     from holdfast.interfaces.daemon.server import Daemon
     from holdfast.interfaces.hooks.events import AgentEvent, Reply
@@ -54,14 +56,33 @@ def answer_packed(connection: socket.socket, work: Callable[[], dict[str, Any]])
     connection.settimeout(_ANSWER_TAKEN_S)
     connection.sendall(packed.pack(packed.ACCEPTED, b""))
     answer = work()
-    connection.settimeout(_ANSWER_TAKEN_S)
-    connection.sendall(_as_fields(answer))
+    result = answer.get("answer")
+    settle = result.get("settle") if isinstance(result, dict) else None
+    told = False
+    try:
+        connection.settimeout(_ANSWER_TAKEN_S)
+        connection.sendall(_as_fields(answer))
+        if settle is not None:
+            told = _is_told(connection)
+    finally:
+        if settle is not None:
+            settle(told)
+
+
+def _is_told(connection: socket.socket) -> bool:
+    """Whether the hook says that the agent has the text: it ends without a word otherwise."""
+    expected, said = packed.pack(packed.TOLD, b""), b""
+    with contextlib.suppress(OSError):
+        while len(said) < len(expected) and (part := connection.recv(len(expected) - len(said))):
+            said += part
+    return said == expected
 
 
 def _as_fields(answer: Mapping[str, Any]) -> bytes:
     result = answer.get("answer")
     if isinstance(result, dict):
-        return packed.pack(packed.DONE, str(result["text"]).encode())
+        word = packed.DONE if result.get("settle") is None else packed.TELL
+        return packed.pack(word, str(result["text"]).encode())
     reason = str(answer.get("refused") or answer.get("error"))
     if answer.get("retired"):
         reason = f"retired: {reason}"
@@ -85,8 +106,12 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     except (Unreadable, UnknownAgent) as error:
         raise NotHere(str(error)) from None
     try:
-        reply = _Event(daemon, asked, event).handled() if event.is_known else Reply()
-        return {"text": dialect.render(event, reply)}
+        if not event.is_known:
+            return {"text": dialect.render(event, Reply())}
+        known = _Event(daemon, asked, event)
+        reply = known.handled()
+        settle = None if reply.claim is None else known.settling(reply.claim)
+        return {"text": dialect.render(event, reply), "settle": settle}
     except (KeyNeeded, WrongKey):
         raise  # the hook may have the key
     except HoldfastError as error:
@@ -155,6 +180,12 @@ class _Event:
                 if free:
                     return notices_in(known.opened, self._event)
         return Reply()
+
+    def settling(self, claim: Claim) -> Callable[[bool], None]:
+        """To be called when the hook has said whether the agent was told."""
+        from holdfast.interfaces.hooks.telling import settle_in
+
+        return lambda told: settle_in(self._event, self._path, claim, told=told)
 
     def _work(self) -> Reply:
         from holdfast.interfaces.daemon.handlers import with_workspace

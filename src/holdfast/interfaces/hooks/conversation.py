@@ -2,13 +2,12 @@
 
 A few new lines are read before a save, so that the checkpoint knows its place; whatever is longer
 is read after events that nobody waits for. Guarantee: neither the save nor the agent notices
-anything that goes wrong here.
+anything that goes wrong here; the log does, and `holdfast status`.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,10 @@ _QUICKLY_READ_BYTES = 256 << 10
 
 def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
     """Before the event is dealt with; outside of the store's lock."""
-    with suppress(HoldfastError, OSError, ValueError):
+    try:
         _read(opened, event, most_bytes=None if not event.must_wait else _QUICKLY_READ_BYTES)
+    except (HoldfastError, OSError, ValueError) as error:
+        _note(event, error)
 
 
 def note_message(opened: OpenWorkspace, event: AgentEvent) -> None:
@@ -39,8 +40,16 @@ def note_message(opened: OpenWorkspace, event: AgentEvent) -> None:
         return
     from holdfast.engine.conversation import add_message
 
-    with suppress(HoldfastError, ValueError):
+    try:
         add_message(opened.engine.vault, session.id, "user", event.prompt)
+    except (HoldfastError, ValueError) as error:
+        _note(event, error)
+
+
+def _note(event: AgentEvent, error: Exception) -> None:
+    from holdfast.interfaces.hooks.problems import note_trouble  # hardly ever needed
+
+    note_trouble(event, "the conversation was not recorded", error)
 
 
 def _has_transcript(event: AgentEvent) -> bool:

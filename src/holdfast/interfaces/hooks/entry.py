@@ -47,12 +47,12 @@ def answer(
             reply = _deliver(event, begin_daemon)
         else:
             reply = _deliver(event.only_asking()) if event.carries else Reply()
-            _say(dialect.render(event, reply), own_process)
             answered = True
+            _tell(event, dialect, reply, own_process)
             _go_on_alone(event, begin_daemon)
         if not answered:
-            _say(dialect.render(event, reply), own_process)
             answered = True
+            _tell(event, dialect, reply, own_process)
     except BaseException as error:  # the agent goes on, whatever it is
         _note(agent, event, error)
         if not answered:
@@ -138,15 +138,25 @@ def _input() -> BinaryIO:
     return io.BytesIO(stream.read().encode("utf-8", "surrogateescape"))
 
 
-def _say(text: str, own_process: bool) -> None:
-    """An answer that nobody takes is no reason to fail."""
+def _tell(event: AgentEvent, dialect: Dialect, reply: Reply, own_process: bool) -> None:
+    told = _say(dialect.render(event, reply), own_process)
+    if reply.claim is not None:
+        from holdfast.interfaces.hooks.telling import settle_in
+        from holdfast.interfaces.hooks.workspaces import workspace_of
+
+        settle_in(event, workspace_of(event), reply.claim, told=told)
+
+
+def _say(text: str, own_process: bool) -> bool:
+    """An answer that nobody takes is no reason to fail; whether it was taken."""
     data = (text + "\n" if text else "").encode()
     try:
         if not own_process:
             sys.stdout.write(data.decode())
             sys.stdout.flush()
-            return
+            return True
         while data:
             data = data[os.write(1, data) :]
     except (OSError, ValueError):
-        return
+        return False
+    return True

@@ -1,14 +1,15 @@
 """An event of an agent, the same whatever agent sent it, and what is answered.
 
-Plain data that can be sent to another process: `to_dict` and `from_dict` are inverse. Named tuples
-instead of dataclasses, because these take longer to import than all the rest of a hook.
+Named tuples instead of dataclasses, which take longer to import than all the rest of a hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.engine.notices import Claim
 
 
 class EventKind(StrEnum):
@@ -76,35 +77,16 @@ class AgentEvent(NamedTuple):
         """The same event, just to learn what the agent has to be told."""
         return self._replace(kind=EventKind.OTHER)
 
-    def to_dict(self) -> dict[str, Any]:
-        return self._asdict()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AgentEvent:
-        """Fields that a later version added are passed over."""
-        known = {name: data[name] for name in cls._fields if name in data}
-        known["kind"] = EventKind(known["kind"])
-        known["tool_kind"] = ToolKind(known.get("tool_kind", ToolKind.OTHER))
-        known["paths"] = tuple(known.get("paths", ()))
-        return cls(**known)
-
 
 class Reply(NamedTuple):
-    """What came of an event. `context` is for the agent to read."""
+    """What came of an event. `context` is for the agent to read; `claim` is what of it has to be
+    noted as told, once it is."""
 
     checkpoint: str | None = None
     deduplicated: bool = False
     context: tuple[str, ...] = ()
+    claim: Claim | None = None
 
     @property
     def text(self) -> str:
         return "\n\n".join(self.context)
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._asdict()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Reply:
-        known = {name: data[name] for name in cls._fields if name in data}
-        known["context"] = tuple(known.get("context", ()))
-        return cls(**known)

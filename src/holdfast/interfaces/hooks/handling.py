@@ -2,6 +2,8 @@
 
     open the workspace's store → lock → seen a moment ago? → session → save → note → notices
 
+Notices come with a claim, which whoever answers settles: `holdfast.interfaces.hooks.telling`.
+
 Guarantee: when `handle` returns for an event before a change, the state before it is durable, or
 the trigger is turned off in the settings.
 """
@@ -262,7 +264,7 @@ def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str
         result = run_check(command, opened.engine.vault.workspace, settings.check_timeout)
     except CheckNotRun as error:
         note_problem(event.agent, event, error)
-        return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, f"{error}."))
+        return reply._replace(context=(*reply.context, f"{error}."))
     if result.status == 0:
         return reply
     failed = f"the check {shown(command)} failed after {event.tool} ({result.failure})"
@@ -276,7 +278,7 @@ def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str
                 why = f"to before {event.tool}, because {failed}"
                 told = _restored(opened, session, before, why).text or told
     ended = (f"What it printed last:\n{result.tail}",) if result.tail else ()
-    return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, told, *ended))
+    return reply._replace(context=(*reply.context, told, *ended))
 
 
 def _newest_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
@@ -296,10 +298,14 @@ def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Rep
         return reply
     if not opened.engine.vault.catalog.operations(session.id, kinds=RESTORING_KINDS):
         return reply  # most events: nothing more is loaded or opened
-    from holdfast.engine.notices import take_notices
+    from holdfast.engine.notices import claim_notices
+    from holdfast.interfaces.hooks.problems import note_trouble
 
     try:
-        notices = take_notices(opened.engine.vault, session.id)
-    except HoldfastError:
-        return reply  # what was said cannot be read: what was saved counts
-    return Reply(reply.checkpoint, reply.deduplicated, (*reply.context, *notices))
+        claim = claim_notices(opened.engine.vault, session.id)
+    except HoldfastError as error:  # what was said cannot be read: what was saved counts
+        note_trouble(event, "the agent was not told what was taken back", error)
+        return reply
+    if claim is None:
+        return reply
+    return reply._replace(context=(*reply.context, *claim.texts), claim=claim)

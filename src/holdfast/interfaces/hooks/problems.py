@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ from holdfast.interfaces.hooks.events import AgentEvent
 NAME = "hooks.log"
 MOST_BYTES = 512 << 10
 _MOST_TEXT = 1_000
+_AGAIN_AFTER = timedelta(hours=1)
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One event that was not dealt with, and why."""
+    """One event that was not dealt with, and why. `saved`: the state is safe, and something beside
+    it went wrong, such as the conversation that was not recorded."""
 
     at: datetime
     agent: str
@@ -35,12 +37,37 @@ class Problem:
     workspace: str
     code: str
     message: str
+    saved: bool = False
 
 
 def note_problem(agent: str, event: AgentEvent | None, error: BaseException) -> None:
     """Write it down; on standard error if there is no way to."""
-    code = str(getattr(error, "code", type(error).__name__))
-    message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
+    _note(agent, event, _code(error), _message(error), saved=False)
+
+
+def note_trouble(event: AgentEvent, what: str, error: BaseException) -> None:
+    """The state was saved, and something beside it went wrong. What goes wrong with each event of
+    a session is written down once an hour, so that it does not push everything else out."""
+    code, message = _code(error), f"{what}: {_message(error)}"
+    since = datetime.now(UTC) - _AGAIN_AFTER
+    known = any(
+        (old.code, old.message, old.session) == (code, message[:_MOST_TEXT], event.session)
+        for old in _read_all()
+        if old.at >= since
+    )
+    if not known:
+        _note(event.agent, event, code, message, saved=True)
+
+
+def _code(error: BaseException) -> str:
+    return str(getattr(error, "code", type(error).__name__))
+
+
+def _message(error: BaseException) -> str:
+    return str(getattr(error, "message", None) or str(error) or type(error).__name__)
+
+
+def _note(agent: str, event: AgentEvent | None, code: str, message: str, *, saved: bool) -> None:
     entry: dict[str, Any] = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "agent": agent,
@@ -52,7 +79,8 @@ def note_problem(agent: str, event: AgentEvent | None, error: BaseException) -> 
         "code": code,
         "message": message,
     }
-    line = json.dumps({k: v[:_MOST_TEXT] for k, v in entry.items()}) + "\n"
+    cut = {key: text[:_MOST_TEXT] for key, text in entry.items()}
+    line = json.dumps(cut | ({"saved": True} if saved else {})) + "\n"
     try:
         _append(line.encode())
     except Exception as failed:  # whatever it is, the agent goes on
@@ -117,8 +145,10 @@ def _parse(line: bytes) -> Problem | None:
         fields = json.loads(line)
         at = datetime.fromisoformat(fields.pop("at"))
         cwd = str(fields.pop("cwd", ""))
+        saved = fields.pop("saved", False) is True
         fields["workspace"] = fields.get("workspace") or cwd
-        return Problem(at=at, **{key: str(value) for key, value in fields.items()})
+        texts = {key: str(value) for key, value in fields.items()}
+        return Problem(at=at, **texts, saved=saved)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

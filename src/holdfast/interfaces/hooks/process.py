@@ -35,17 +35,22 @@ def run_hook(arguments: Sequence[str]) -> int:
     """Answer one event; always 0."""
     gc.set_threshold(_GARBAGE_THRESHOLD)  # short: looking for garbage is wasted time
     taken = b""
+    answered = False
+
+    def tell(text: bytes) -> bool:
+        nonlocal answered
+        answered = True
+        return _write(text + b"\n" if text else b"")
+
     try:
         _settle_in()
         began_ns = time.time_ns()
         taken = _read_input()
-        text = ask_about(arguments, taken, began_ns)
-        if text:
-            _write(text + b"\n")
+        ask_about(arguments, taken, began_ns, tell)
     except NoAnswer as reason:
         return _work_here(arguments, taken, begin_daemon=reason.missing)
     except BaseException as error:
-        return _give_up(arguments, taken, error)
+        return 0 if answered else _give_up(arguments, taken, error)
     return 0
 
 
@@ -98,10 +103,11 @@ def _read_input() -> bytes:
     return b"".join(blocks)
 
 
-def _write(data: bytes) -> None:
-    """An answer that nobody takes is no reason to fail."""
+def _write(data: bytes) -> bool:
+    """An answer that nobody takes is no reason to fail; whether it was taken."""
     try:
         while data:
             data = data[os.write(1, data) :]
     except OSError:
-        return
+        return False
+    return True

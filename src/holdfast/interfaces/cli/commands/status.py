@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
             approval=engine.approval(session) if head is not None and session else None,
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
-            unprotected=_unprotected(invocation, opened),
+            problems=_problems(invocation, opened),
             cut_off=cut_off(engine.vault, session) if session else (),
         )
     if invocation.json:
@@ -83,8 +83,8 @@ def _watch(workspace: Path) -> dict[str, Any] | None:
     return dict(found[0]["watch"]) if found else None
 
 
-def _unprotected(invocation: Invocation, opened: OpenWorkspace) -> tuple[Problem, ...]:
-    """What hooks could not save here in the last day."""
+def _problems(invocation: Invocation, opened: OpenWorkspace) -> tuple[Problem, ...]:
+    """What hooks could not save or record here in the last day."""
     from holdfast.interfaces.hooks.problems import problems_of
 
     return tuple(problems_of(opened.engine.vault.workspace, invocation.now - timedelta(days=1)))
