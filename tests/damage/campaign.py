@@ -13,11 +13,18 @@ from pathlib import Path
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ids import SessionId
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
+from holdfast.store.story.repairing import LOST
 from holdfast.upkeep import repair_workspace
 from tests.damage.victims import SESSION, Damage, Victim, rows_of
 from tests.support.tree_hash import describe
+from tests.torture.scenes import stored_state
+from tests.torture.telling import Told, told_in
+
+# As many rows as one page holds.
+_MOST_LOST_BY_ONE_BYTE = 20
 
 
 class Wrong(AssertionError):
@@ -61,32 +68,94 @@ def _comes_back(session: SessionCheckpointer, name: str, state: object) -> bool:
     return True
 
 
+def story_of(workspace: Path) -> Told | None:
+    """What can be read of it; None when that cannot be done as a whole."""
+    try:
+        with open_workspace(workspace, create=False, recover=False) as opened:
+            return told_in(opened.engine.vault, SessionId(SESSION))
+    except HoldfastError:
+        return None
+
+
+def _require_sound_story(victim: Victim, damage: Damage, left: Told | None) -> None:
+    """After a repair: nothing that was never said, and all of it unless the damage was there."""
+    if left is None:
+        raise Wrong("the story cannot be read after the repair")
+    for place, (said, was) in enumerate(zip(left.messages, victim.told.messages, strict=False)):
+        if said != was and said[1] != LOST:
+            raise Wrong(f"message {place} says {said!r:.80}")
+    if len(left.messages) > len(victim.told.messages):
+        raise Wrong("there are messages that nobody said")
+    for found, was in (
+        (left.annotations, victim.told.annotations),
+        (left.edits, victim.told.edits),
+    ):
+        if not set(found) <= set(was):
+            raise Wrong(f"the story tells what was never told: {set(found) - set(was)}")
+    lost = _missing(victim.told, left)
+    if lost and not damage.touches("story"):
+        raise Wrong(f"the story lost {lost} by damage elsewhere")
+    if lost > _MOST_LOST_BY_ONE_BYTE and damage.kind in ("flipped", "one bit", "zeroed"):
+        raise Wrong(f"one byte cost the story {lost}")
+
+
+def _missing(was: Told, left: Told) -> int:
+    kept = sum(said[1] != LOST for said in left.messages)
+    rest = len(was.annotations) + len(was.edits) - len(left.annotations) - len(left.edits)
+    return len(was.messages) - kept + rest
+
+
 def run_case(victim: Victim, damage: Damage, place: Path) -> str:
     """ "dead", "whole" or "lossy"; `Wrong` when a promise is broken."""
     hurt = damage.apply(victim.files)
     if hurt == victim.files:
         return "unchanged"
     try:
-        return _run(victim, hurt, place)
+        return _run(victim, damage, hurt, place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _run(victim: Victim, hurt: dict[str, bytes], place: Path) -> str:
+def look_at(victim: Victim, damage: Damage, place: Path) -> str:
+    """ "found", or "dead" where everything that was there is still there."""
+    try:
+        workspace = victim.lay_out(place, damage.apply(victim.files))
+        if problems(workspace):
+            return "found"
+        if (told := story_of(workspace)) != victim.told:
+            raise Wrong(f"check found nothing, but the story is {told!r:.200}")
+        with open_workspace(workspace, create=False, recover=False) as opened:
+            vault = opened.engine.vault
+            held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
+        if held != victim.states:
+            raise Wrong("check found nothing, but a checkpoint holds something else")
+        return "dead"
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _run(victim: Victim, damage: Damage, hurt: dict[str, bytes], place: Path) -> str:
     found = problems(victim.lay_out(place / "checked", hurt))
     workspace = victim.lay_out(place / "restored", hurt)
+    told = story_of(workspace)
     exact = restorable(workspace, victim)
+    if damage.touches_only("story") and exact != victim.states.keys():
+        raise Wrong(f"damage to the story cost {victim.states.keys() - exact}")
     if not found:
+        if told != victim.told:
+            raise Wrong(f"check found nothing, but the story is {told!r:.200}")
         if exact != victim.states.keys():
             raise Wrong(f"check found nothing, but {victim.states.keys() - exact} are gone")
         with SessionCheckpointer(workspace, SESSION) as session:
             if rows_of(session)[: len(victim.rows)] != victim.rows:
                 raise Wrong("check found nothing, but the history is another one")
         return "dead"
-    return _repair(victim, hurt, place, exact)
+    return _repair(victim, damage, hurt, place, exact)
 
 
-def _repair(victim: Victim, hurt: dict[str, bytes], place: Path, exact: set[str]) -> str:
+def _repair(
+    victim: Victim, damage: Damage, hurt: dict[str, bytes], place: Path, exact: set[str]
+) -> str:
     workspace = victim.lay_out(place / "repaired", hurt)
     planned = repair_workspace(workspace, act=False)
     if planned.done:
@@ -97,6 +166,7 @@ def _repair(victim: Victim, hurt: dict[str, bytes], place: Path, exact: set[str]
         raise Wrong(f"after the repair: {left[:3]}; the plan was {outcome.plan.steps}")
     if repair_workspace(workspace, act=True).plan.steps:
         raise Wrong("a second repair found something to do")
+    _require_sound_story(victim, damage, story_of(workspace))
     kept = restorable(workspace, victim)
     if not exact <= kept:
         raise Wrong(f"the repair lost {exact - kept}")

@@ -6,21 +6,22 @@ of a larger one for as long as it is given.
 
 from __future__ import annotations
 
+import math
 import random
-import shutil
-import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.damage.campaign import Wrong, run_case
+from tests.damage.campaign import Wrong, look_at, run_case
 from tests.damage.victims import Damage, Victim, byte_damages, file_damages, make_victim
+from tests.torture.campaign import Campaign, Case, Scenario
 
 pytestmark = pytest.mark.requirement("RL-4", "ST-4")
 
 SLICE_STEP = 30_011
+KINDS = ("flipped", "one bit", "zeroed", "truncated")
 
 
 def small_edit(workspace: Path, number: int) -> None:
@@ -45,13 +46,11 @@ def small(tmp_path: Path) -> Victim:
     return make_victim(tmp_path / "victim", small_edit, 3)
 
 
-def campaign(victim: Victim, damages: Iterable[Damage], place: Path, until: float) -> Counter[str]:
-    """Run cases until they or the time are used up; print and return what came out."""
+def run_all(victim: Victim, damages: Iterable[Damage], place: Path) -> Counter[str]:
+    """Run all cases; print and return what came out."""
     results: Counter[str] = Counter()
     failures: list[str] = []
     for number, damage in enumerate(damages):
-        if time.monotonic() > until:
-            break
         try:
             results[run_case(victim, damage, place / str(number))] += 1
         except Wrong as error:
@@ -71,44 +70,106 @@ def test_damage_to_the_journal_of_an_interrupted_restore_harms_nothing_else(
     with_journal = small.with_journal()
     journal = {"journal": with_journal.files["journal"]}
     damages = [*byte_damages(journal, 97, start=5), Damage("missing", "journal")]
-    results = campaign(with_journal, damages, tmp_path / "cases", float("inf"))
+    results = run_all(with_journal, damages, tmp_path / "cases")
     assert results["whole"] > len(damages) // 2
 
 
 def test_damage_to_whole_files_costs_only_what_it_hit(small: Victim, tmp_path: Path) -> None:
-    results = campaign(small, file_damages(small.files), tmp_path / "cases", float("inf"))
+    results = run_all(small, file_damages(small.files), tmp_path / "cases")
     assert results.total() >= len(small.files)
 
 
 def test_a_damaged_byte_anywhere_is_found_or_dead(small: Victim, tmp_path: Path) -> None:
     damages = byte_damages(small.files, SLICE_STEP, start=17)
-    results = campaign(small, damages, tmp_path / "cases", float("inf"))
+    results = run_all(small, damages, tmp_path / "cases")
     assert results["whole"] > 0
     assert results["dead"] > 0
 
 
-@pytest.mark.torture
-def test_damage_at_every_byte_of_a_small_store(
-    small: Victim, tmp_path: Path, rng: random.Random, torture_seconds: float
+def _scattered(number: int, total: int) -> int:
+    """Every place once in `total` steps, so that a campaign without an end has seen all files."""
+    stride = next(k for k in range(total * 5 // 8, total + 1) if math.gcd(k, total) == 1)
+    return number * stride % total
+
+
+@pytest.mark.torture_share(8)
+def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
+    campaign: Campaign, small: Victim, quick_disk: Path
 ) -> None:
-    damages = list(byte_damages(small.files))
-    rng.shuffle(damages)
-    campaign(small, damages, tmp_path / "cases", time.monotonic() + torture_seconds)
+    places = [(name, at) for name, data in small.files.items() for at in range(len(data))]
+    results: Counter[str] = Counter()
+
+    def case(case: Case) -> None:
+        """Most are only looked at; each tenth is restored from and repaired."""
+        name, at = places[_scattered(case.number, len(places))]
+        damage = Damage("flipped", name, at)
+        thorough = case.number % 10 == 0
+        results[(run_case if thorough else look_at)(small, damage, quick_disk / "case")] += 1
+        campaign.note = ", ".join(f"{count:,} {outcome}" for outcome, count in results.items())
+
+    title = "a byte of a small store with a story flipped: found by check, or nothing is lost"
+    campaign.run(
+        Scenario(4, "damage-bytes", title),
+        case,
+        slice_cases=20,
+        space=len(places),
+        covered="every byte of every file",
+        most_cases=len(places),
+    )
+
+
+@pytest.mark.torture_share(4)
+def test_damage_at_random_places_of_a_small_store_is_repaired(
+    campaign: Campaign, small: Victim, quick_disk: Path
+) -> None:
+    names = sorted(name for name in small.files if small.files[name])
+
+    def case(case: Case) -> None:
+        rng = case.rng()
+        name = rng.choice(names)
+        damage = Damage(rng.choice(KINDS), name, rng.randrange(len(small.files[name])))
+        run_case(small, damage, quick_disk / "case")
+
+    title = "bytes of a small store with a story flipped, zeroed, cut off: restores and a repair"
+    campaign.run(Scenario(4, "damage-repair", title), case, slice_cases=6)
 
 
 @pytest.mark.torture
+@pytest.mark.torture_share(2)
 def test_damage_at_random_bytes_of_a_larger_store(
-    tmp_path: Path, rng: random.Random, torture_seconds: float
+    long_campaign: Campaign, tmp_path: Path, quick_disk: Path
 ) -> None:
     victim = make_victim(tmp_path / "victim", large_edit, 12)
-    names = sorted(victim.files)
-    kinds = ("flipped", "one bit", "zeroed", "truncated")
+    names = sorted(name for name in victim.files if victim.files[name])
 
-    def damages() -> Iterable[Damage]:
-        while True:
-            name = rng.choice(names)
-            if victim.files[name]:
-                yield Damage(rng.choice(kinds), name, rng.randrange(len(victim.files[name])))
+    def case(case: Case) -> None:
+        rng = case.rng()
+        name = rng.choice(names)
+        damage = Damage(rng.choice(KINDS), name, rng.randrange(len(victim.files[name])))
+        run_case(victim, damage, quick_disk / "case")
 
-    campaign(victim, damages(), tmp_path / "cases", time.monotonic() + torture_seconds)
-    shutil.rmtree(tmp_path / "cases", ignore_errors=True)
+    title = "bytes of a larger store flipped, zeroed, cut off: restores and a repair"
+    long_campaign.run(Scenario(4, "damage-larger", title), case, slice_cases=0)
+
+
+@pytest.mark.torture
+@pytest.mark.torture_share(2)
+def test_every_two_files_swapped_and_every_file_gone(
+    long_campaign: Campaign, small: Victim, quick_disk: Path
+) -> None:
+    names = sorted(small.files)
+    damages = [Damage("missing", name) for name in names]
+    damages += [Damage("swapped", a, other=b) for a in names for b in names if a < b]
+
+    def case(case: Case) -> None:
+        run_case(small, damages[case.number], quick_disk / "case")
+
+    title = "a file of a small store gone, or two of them swapped: restores and a repair"
+    long_campaign.run(
+        Scenario(4, "damage-files", title),
+        case,
+        slice_cases=0,
+        space=len(damages),
+        covered="every file, every two files",
+        most_cases=len(damages),
+    )

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import SessionId
 from holdfast.engine.annotating import annotate
 from holdfast.engine.check import check_story
 from holdfast.engine.conversation import add_message, messages
 from holdfast.engine.notices import TOLD, take_notices
+from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
 from tests.torture.scenes import SESSION, opened
 
@@ -82,7 +83,7 @@ class Teller:
         annotate(vault, self._session, self._checkpoint, "worth keeping, really", number=1)
 
     def _begin(self, vault: Vault) -> None:
-        checkpoint = CheckpointId(self._checkpoint)
+        checkpoint = resolve(vault, self._session, self._checkpoint).id
         paths = (b"edited", b"not \xff text")
         new = NewActivity(self._session, ActivityKind.EDIT, "an edit", checkpoint, 5, "me", paths)
         vault.story.begin(new)

@@ -69,6 +69,12 @@ def notes_are_damaged(notes: bytes) -> bool:
     )
 
 
+def changes_are_damaged(notes: bytes) -> bool:
+    """The same where only changes are noted, with one byte more than that takes."""
+    slot = notes[:SLOT_BYTES]
+    return len(notes) > SLOT_BYTES or bool(slot.strip(b"\0 ") and decode_changes(slot) is None)
+
+
 def _sealed(text: bytes) -> bytes:
     return (b"%08x %s" % (zlib.crc32(text), text)).ljust(SLOT_BYTES)
 

@@ -67,6 +67,19 @@ def test_after_a_failed_sync_the_same_process_reads_it_back_and_goes_on(tmp_path
         assert not (tmp_path / "story.suspect").exists()
 
 
+@pytest.mark.requirement("RL-4")
+def test_a_text_whose_bytes_are_none_is_told_as_damage(tmp_path: Path) -> None:
+    with contextlib.closing(opened(tmp_path)) as story:
+        say(story, "as it was")
+        story.erase_traces()
+    path = tmp_path / "story.db"
+    path.write_bytes(path.read_bytes().replace(b"as it was", b"as it \xff\xfes"))
+    with contextlib.closing(opened(tmp_path)) as story:
+        with pytest.raises(StoreDamaged, match="text of the story"):
+            story.messages(ONE)
+        assert list(story.check())
+
+
 @pytest.mark.requirement("SE-2")
 def test_two_writers_take_turns_and_a_third_is_told_who_it_waits_for(tmp_path: Path) -> None:
     with contextlib.closing(opened(tmp_path, timeout_s=0.01)) as story:

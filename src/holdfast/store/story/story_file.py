@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING
 import apsw
 
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.acknowledged import SLOT_BYTES, NotedChanges, decode_changes
+from holdfast.store.acknowledged import (
+    SLOT_BYTES,
+    NotedChanges,
+    changes_are_damaged,
+    decode_changes,
+)
 from holdfast.store.atomic_write import sync_directory
 from holdfast.store.faults import store_trouble
 from holdfast.store.setting_aside import identity_of, set_aside
@@ -72,6 +77,8 @@ class StoryFile:
                 yield self._current()
             except apsw.Error as error:
                 raise translate(error, self.path) from error
+            except UnicodeDecodeError as error:
+                raise _no_text(error) from error
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -90,6 +97,8 @@ class StoryFile:
             except apsw.Error as error:
                 self._suspicion.note_if_sync(error, self.path)
                 raise translate(error, self.path) from error
+            except UnicodeDecodeError as error:
+                raise _no_text(error) from error
 
     def erase_traces(self) -> None:
         if not self.path.exists():
@@ -104,7 +113,10 @@ class StoryFile:
 
     def forgotten(self) -> str | None:
         """What is no longer there although it was acknowledged, in words."""
-        noted = self._noted()  # read first: the story is never behind a note
+        notes = self._lock.read_notes(SLOT_BYTES + 1)  # first: the story is never behind a note
+        if changes_are_damaged(notes):
+            return "the note of what the story acknowledged last is damaged"
+        noted = decode_changes(notes)
         if noted is None or noted.count == 0:
             return None
         with self.reading() as db:
@@ -204,11 +216,13 @@ class StoryFile:
             read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
         self._suspicion.clear()
 
-    def _noted(self) -> NotedChanges | None:
-        return decode_changes(self._lock.read_notes(SLOT_BYTES))
-
     def _require_acknowledged(self, db: apsw.Connection) -> None:
-        noted = self._noted()
+        notes = self._lock.read_notes(SLOT_BYTES + 1)
+        if len(notes) > SLOT_BYTES:
+            raise StoreDamaged(
+                "another file stands in the place of the story's lock", hint="run: holdfast repair"
+            )
+        noted = decode_changes(notes)
         if noted is not None and self._changes(db) < noted.count:
             raise StoreDamaged(_FORGOT, hint="run: holdfast repair")
 
@@ -230,6 +244,10 @@ class StoryFile:
 
 
 _FORGOT = "the story has lost its newest changes, which had been acknowledged"
+
+
+def _no_text(error: UnicodeDecodeError) -> StoreDamaged:
+    return StoreDamaged(f"a text of the story is damaged: {error}", hint="run: holdfast repair")
 
 
 def rebuilt_beside(path: Path) -> Path:
