@@ -86,12 +86,9 @@ def _require_sound_story(victim: Victim, damage: Damage, left: Told | None) -> N
             raise Wrong(f"message {place} says {said!r:.80}")
     if len(left.messages) > len(victim.told.messages):
         raise Wrong("there are messages that nobody said")
-    for found, was in (
-        (left.annotations, victim.told.annotations),
-        (left.edits, victim.told.edits),
-    ):
-        if not set(found) <= set(was):
-            raise Wrong(f"the story tells what was never told: {set(found) - set(was)}")
+    also: set[object] = {*left.annotations, *left.edits}
+    if invented := also - {*victim.told.annotations, *victim.told.edits}:
+        raise Wrong(f"the story tells what was never told: {invented}")
     lost = _missing(victim.told, left)
     if lost and not damage.touches("story"):
         raise Wrong(f"the story lost {lost} by damage elsewhere")

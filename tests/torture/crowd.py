@@ -4,7 +4,8 @@
 
 The server has one thread and forks; every process keeps its store open from turn to turn, or opens
 it anew. In a turn that concerns its own directory only, a process knows exactly what a checkpoint
-must hold and what a restore must bring back, and says so if it does not. In a turn that concerns
+must hold and what a restore must bring back, and says so if it does not; the same for what it has
+told in the story that all share. In a turn that concerns
 the whole tree others interfere, and conflicts are answers; what was acknowledged then is what the
 store said at once, and must stay so.
 """
@@ -25,20 +26,27 @@ from types import TracebackType
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import NothingToUndo, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.engine.annotating import annotate
+from holdfast.engine.conversation import add_message
 from holdfast.engine.listing import entry_at
 from holdfast.engine.prune import collect, prune
 from holdfast.engine.vault import Vault
 from tests.support.tree_hash import Node, describe
 from tests.torture.campaign import ROOT
 from tests.torture.scenes import State, stored_state, write
+from tests.torture.telling import Told, told_in
 
-OWN_ACTIONS = ("save", "save", "save", "restore", "restore", "delete", "read", "prune", "collect")
-WHOLE_ACTIONS = ("save_any", "save_any", "restore_all", "undo", "delete", "read", "collect")
+OWN_ACTIONS = (
+    *("save", "save", "save", "restore", "restore", "delete", "read", "prune", "collect"),
+    *("tell", "tell"),
+)
+WHOLE_ACTIONS = ("save_any", "save_any", "restore_all", "undo", "delete", "read", "collect", "tell")
 _INTERFERENCE = (RestoreConflict, RestoreFailed, NothingToUndo)
 _MOST_KNOWN = 5
 _WAIT_S = 300.0
@@ -46,17 +54,28 @@ _WAIT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a process did: `made` and `deleted` are acknowledged, `error` is what went wrong."""
+    """What a process did: `made` and `deleted` are acknowledged, `error` is what went wrong.
+    `told` is all it has told so far, by its fingerprint."""
 
     action: str
     made: str | None = None
     holds: str | None = None
     deleted: tuple[str, ...] = ()
     error: str | None = None
+    told: str | None = None
 
 
 def fingerprint(state: State) -> str:
     return hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()
+
+
+def told_by(vault: Vault, number: int) -> str:
+    """Everything in the story that is the process's own."""
+    return _fingerprint_of(told_in(vault, session_of(number)))
+
+
+def _fingerprint_of(told: Told) -> str:
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def session_of(number: int) -> SessionId:
@@ -116,6 +135,7 @@ class _Worker:
         self._session = session_of(number)
         self._own = project / os.fsdecode(directory_of(number))
         self._known: dict[str, str] = {}
+        self._told = Told()
         self._open: OpenWorkspace | None = None
 
     def turn(self, action: str, seed: int) -> Answer:
@@ -131,7 +151,8 @@ class _Worker:
                 self._open.store.lock_timeout_s = _WAIT_S
             act: Callable[[OpenWorkspace, random.Random], Answer]
             act = getattr(self, f"_{action}")
-            return act(self._open, rng)
+            answer = act(self._open, rng)
+            return replace(answer, told=_fingerprint_of(self._told))
         except Exception as error:
             return Answer(action, error=f"{type(error).__name__}: {error}")
 
@@ -208,6 +229,11 @@ class _Worker:
                 warnings += work.engine.delete(self._session, checkpoint).warnings
                 del self._known[chosen]
                 deleted.append(chosen)
+                self._told = replace(
+                    self._told,
+                    annotations=tuple(n for n in self._told.annotations if n[0] != chosen),
+                    edits=tuple(e for e in self._told.edits if e[0] != chosen),
+                )
         return Answer("delete", deleted=tuple(deleted), error="; ".join(warnings) or None)
 
     def _read(self, work: OpenWorkspace, rng: random.Random) -> Answer:
@@ -221,6 +247,27 @@ class _Worker:
                 return Answer("read", error=f"{chosen} holds something else")
         work.engine.statistics(self._session)
         return Answer("read")
+
+    def _tell(self, work: OpenWorkspace, rng: random.Random) -> Answer:
+        """Some words, whose places nobody else may take; what is read at once is what was said."""
+        vault, said = work.engine.vault, [f"{rng.random()}" for _ in range(rng.randint(1, 4))]
+        for text in said:
+            add_message(vault, self._session, "user", text)
+        self._told = self._told.and_then(*said)
+        if self._known and rng.random() < 0.6:
+            chosen = rng.choice(list(self._known))
+            made = annotate(vault, self._session, chosen, said[0])
+            note = (chosen, made.number, made.revision, said[0], None)
+            self._told = replace(self._told, annotations=(*self._told.annotations, note))
+            begun = vault.story.begin(
+                NewActivity(self._session, ActivityKind.EDIT, chosen, made.checkpoint_id, 1, "me")
+            )
+            vault.story.settle(begun.number, ActivityStatus.KEPT, at_ns=2, outcome=said[0])
+            edit = (chosen, ActivityStatus.KEPT.value, said[0], None)
+            self._told = replace(self._told, edits=(*self._told.edits, edit))
+        found = told_in(vault, self._session)
+        wrong = None if found == self._told else f"the story holds {found!r:.300}"
+        return Answer("tell", error=wrong)
 
     def _prune(self, work: OpenWorkspace, rng: random.Random) -> Answer:
         with work.engine.vault.access.exclusive():

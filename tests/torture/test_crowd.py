@@ -1,4 +1,4 @@
-"""Part 5: two and twenty processes save, restore, delete, prune and collect one store at once.
+"""Part 5: two and twenty processes save, restore, delete, prune, collect and tell, on one store.
 
 After every round the store is checked to its last byte, and what was acknowledged in that round is
 compared with what the process knows of it; every acknowledged checkpoint there is, when a store
@@ -27,6 +27,7 @@ from tests.torture.crowd import (
     fingerprint,
     own_part,
     session_of,
+    told_by,
 )
 from tests.torture.scenes import allow_any_number, opened, remove_tree, write
 
@@ -43,6 +44,7 @@ class _Store:
         self._project, self._home = root / "project", root / "home"
         self._crowd = crowd
         self._known: list[dict[str, str]] = [{} for _ in range(count)]
+        self._told = [""] * count
 
     def round(self, turns: list[tuple[str, int]]) -> None:
         answers = self._crowd.round(turns)
@@ -53,6 +55,7 @@ class _Store:
         ]
         for known, answer in zip(self._known, answers, strict=True):
             _take_in(known, answer)
+        self._told = [a.told or told for a, told in zip(answers, self._told, strict=True)]
         made = [{a.made: a.holds} if a.made and a.holds else {} for a in answers]
         wrong += self.wrong(made)
         assert not wrong, "\n".join(wrong)
@@ -74,6 +77,11 @@ class _Store:
                         found.append(f"acknowledged {identifier} is gone")
                     elif fingerprint(own_part(vault, checkpoint, number)) != holds:
                         found.append(f"acknowledged {identifier} holds something else")
+            found += [
+                f"the story of process {number} is not what it told"
+                for number, told in enumerate(self._told)
+                if told and told_by(vault, number) != told
+            ]
         return found + [f"left behind: {name!r}" for name in debris(self._project)]
 
 
@@ -126,11 +134,11 @@ def _rounds(campaign: Campaign, scenario: Scenario, root: Path, count: int, slic
 
 
 def test_two_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
-    title = "rounds of 2 processes that save, restore, delete, prune and collect at once"
+    title = "rounds of 2 processes that save, restore, delete, prune, collect and tell at once"
     _rounds(campaign, Scenario(5, "crowd-of-2", title), quick_disk, 2, 12)
 
 
 @pytest.mark.torture_share(3)
 def test_twenty_processes_share_one_store(campaign: Campaign, quick_disk: Path) -> None:
-    title = "rounds of 20 processes that save, restore, delete, prune and collect at once"
+    title = "rounds of 20 processes that save, restore, delete, prune, collect and tell at once"
     _rounds(campaign, Scenario(5, "crowd-of-20", title), quick_disk, 20, 5)
