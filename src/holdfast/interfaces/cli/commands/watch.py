@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import Busy, NoSpace, UsageError
 from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.ending import Ending
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
@@ -62,13 +63,16 @@ def run(invocation: Invocation) -> int:
         watcher.close()
         raise
     made: list[SaveOutcome] = []
+    ending = Ending()
     try:
-        with invocation.busy("saving", opened):
-            _note(invocation, made, workspace.begin(session))
-        _say_how(invocation, workspace)
-        _follow(invocation, workspace, happened, made)
-    except KeyboardInterrupt:
-        _note(invocation, made, workspace.finish())
+        with ending.on_signals():
+            try:
+                with invocation.busy("saving", opened):
+                    _note(invocation, made, workspace.begin(session))
+                _say_how(invocation, workspace)
+                _follow(invocation, workspace, happened, ending, made)
+            except KeyboardInterrupt:
+                _note(invocation, made, workspace.finish())
     finally:
         workspace.close()
         watcher.close()
@@ -80,19 +84,20 @@ def _follow(
     invocation: Invocation,
     workspace: WatchedWorkspace,
     happened: threading.Event,
+    ending: Ending,
     made: list[SaveOutcome],
 ) -> None:
     """Until somebody ends it."""
     pause = threading.Event()
     while True:
         wait = workspace.wait_ns(_local())
-        happened.wait(None if wait is None else wait / 1e9)
+        ending.wait(happened, None if wait is None else wait / 1e9)
         happened.clear()
         try:
             _note(invocation, made, workspace.consider(_local()))
         except (Busy, NoSpace) as error:
             invocation.terminal.warn(f"not saved this time: {error.message}")
-        pause.wait(_DEBOUNCE_S)
+        ending.wait(pause, _DEBOUNCE_S)
 
 
 def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:

@@ -1,0 +1,52 @@
+"""Ending a command that works until somebody ends it: between two pieces of work, not in one.
+
+a signal while it waits   → ends it
+a signal while it works   → noted; ends it as soon as the piece of work is done
+a second one meanwhile    → unwinds the piece of work, as in any other command
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ending:
+    """Asked for by signals; told by a `KeyboardInterrupt` out of `wait`."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._waiting = False
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Signals that somebody decided to ignore stay ignored."""
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        taken = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
+        for number in taken:
+            signal.signal(number, self._take)
+        try:
+            yield
+        finally:
+            for number in taken:
+                signal.signal(number, before[number])
+
+    def wait(self, happened: threading.Event, seconds: float | None) -> None:
+        # In this order: a signal between the two lines is either seen here or raised.
+        self._waiting = True
+        try:
+            if self._asked:
+                raise KeyboardInterrupt
+            happened.wait(seconds)
+        finally:
+            self._waiting = False
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        again, self._asked = self._asked, True
+        if self._waiting or again:
+            raise KeyboardInterrupt

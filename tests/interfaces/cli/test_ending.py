@@ -1,0 +1,59 @@
+"""A command that works until it is ended finishes what it is doing."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from holdfast.interfaces.cli.ending import Ending
+
+pytestmark = pytest.mark.requirement("CL-1")
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture
+def ending() -> Ending:
+    return Ending()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_during_work_is_told_at_the_next_wait(ending: Ending, number: int) -> None:
+    with ending.on_signals():
+        signal.raise_signal(number)
+        done = "the work went on"
+        with pytest.raises(KeyboardInterrupt):
+            ending.wait(threading.Event(), None)
+    assert done
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_signal_unwinds_the_work(ending: Ending, number: int) -> None:
+    with ending.on_signals():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+
+
+def test_a_signal_during_a_wait_ends_it(ending: Ending) -> None:
+    class Waited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("the signal comes first")
+
+    with ending.on_signals(), pytest.raises(KeyboardInterrupt):
+        ending.wait(Waited(), None)
+
+
+def test_what_was_decided_about_signals_before_holds_again(ending: Ending) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        handlers = [signal.getsignal(number) for number in SIGNALS]
+        with ending.on_signals():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not handlers[1]
+        assert [signal.getsignal(number) for number in SIGNALS] == handlers
+    finally:
+        signal.signal(signal.SIGHUP, before)
