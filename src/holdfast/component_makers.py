@@ -41,6 +41,15 @@ def components_of(
 ) -> InstalledComponents:
     """Nothing is imported before a component is asked for."""
 
+    with_nested = settings.git_nested == "on"
+
+    def git() -> Component:
+        from holdfast.components.git.component import GitComponent
+        from holdfast.store.nested_repositories import StoredNestedRepositories
+
+        noted = StoredNestedRepositories(store)
+        return GitComponent(environment, noted=noted, with_nested=with_nested)
+
     def agents() -> Component:
         from holdfast.components.agents.component import AgentsComponent
         from holdfast.store.agent_states import StoredAgentStates
@@ -70,18 +79,20 @@ def components_of(
         return ExternalComponent(StoredExternalPaths(store), stores=store.directory.parent.parent)
 
     makers = {
+        "git": git,
         "agents": agents,
         "postgres": postgres,
         "worktrees": worktrees,
         "external": external,
     }
     signs = {
+        "git": lambda: with_nested,  # besides a repository that the workspace is in
         "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
         "worktrees": lambda: "git" not in settings.components,  # the sign of git is theirs too
         "external": store.has_external_paths,
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }
-    return InstalledComponents(settings.components, environment, makers, signs)
+    return InstalledComponents(settings.components, makers, signs)
 
 
 def _active_sessions(store: LocalStore) -> list[str]:

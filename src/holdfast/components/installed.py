@@ -27,25 +27,23 @@ class InstalledComponents:
     def __init__(
         self,
         names: Sequence[str],
-        environment: Mapping[str, str],
         makers: Mapping[str, Callable[[], Component]],
         signs: Mapping[str, Callable[[], bool]],
     ) -> None:
         self._names = names
         self._makers = makers
         self._signs = signs
-        self._environment = environment
         self._loaded: list[Component] | None = None
         self._missing: list[str] = []
 
     def any_for(self, workspace: Path) -> bool:
-        """Git has something to say where a `.git` is, here or above; the others have their signs,
-        and a plug-in is asked itself."""
+        """Git has something to say where a `.git` is, here or above; else signs tell, and a plug-in
+        is asked itself."""
         return any(self._may_apply(name, workspace) for name in self._names)
 
     def _may_apply(self, name: str, workspace: Path) -> bool:
-        if name == GIT:
-            return _has_git(os.fspath(workspace))
+        if name == GIT and _has_git(os.fspath(workspace)):
+            return True
         sign = self._signs.get(name)
         return sign is None or sign()
 
@@ -60,10 +58,6 @@ class InstalledComponents:
         return self._missing
 
     def _load(self, name: str) -> Component | None:
-        if name == GIT:
-            from holdfast.components.git.component import GitComponent
-
-            return GitComponent(self._environment)
         if name in self._makers:
             return self._makers[name]()
         try:

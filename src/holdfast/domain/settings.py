@@ -287,6 +287,11 @@ class Settings:
         _agent_state,
         "files that belong to agents: names of agents, and patterns; not taken from a project",
     )
+    git_nested: str = _setting(
+        "off",
+        _choice("on", "off"),
+        "whether the git state of submodules and other repositories inside the workspace is saved",
+    )
     accept_template: str = _setting(
         "{subject}\n\n{reasons}",
         _template,
@@ -367,6 +372,7 @@ _EXAMPLES = {
     "watch": '"on" or "off" or "paranoid"',
     "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
+    "git_nested": '"on" or "off"',
     "accept_template": '"{subject}\\n\\n{reasons}"',
     "mirror": 'true or "holdfast-checkpoints" or "" for none',
     "mirror_refs": '"tags" or "holdfast-checkpoints"',

@@ -101,7 +101,7 @@ def save(
         head = session.head if session is not None else None
         identifier = CheckpointId(vault.ids.new_id())
         at_head = _parent(vault, session_id, head)
-        components = capture_components(vault, identifier, at_head)
+        components = capture_components(vault, identifier, at_head, skipped=saved.scan.skipped)
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
             wanted = None if reuse else kind
             same = _same_of_late(vault, at_head, saved, components, wanted)
@@ -304,7 +304,7 @@ def new_checkpoint(
     if identifier is None:
         identifier = CheckpointId(vault.ids.new_id())
     if components is None:
-        components = capture_components(vault, identifier, parent)
+        components = capture_components(vault, identifier, parent, skipped=scan.skipped)
     return NewCheckpoint(
         id=identifier,
         session_id=session_id,

@@ -58,7 +58,9 @@ class CaptureRequest:
     for what a component leaves outside of the store, None when nobody is going to keep the result
     and nothing may be left anywhere. `owner` tells one store's leavings from another's. A call that
     takes longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
-    told how far the work is, now and then; the bytes that pass are counted anyway."""
+    told how far the work is, now and then; the bytes that pass are counted anyway. `repositories`
+    are captured directories below the workspace that are git repositories of their own, none when
+    nobody asks for these, and None when nobody has looked."""
 
     workspace: Path
     owner: str
@@ -68,6 +70,7 @@ class CaptureRequest:
     timeout_s: float
     intended: Intended | None = None
     progress: Progress = field(default_factory=NoProgress)
+    repositories: tuple[bytes, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

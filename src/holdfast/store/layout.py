@@ -17,6 +17,7 @@ $HOLDFAST_HOME/
     main-branches               where main branches stood when last looked at (may be lost)
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
+    nested-repositories         where commits of repositories inside the workspace are kept alive
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.rebuilt.db            only while a repair exchanges story.db
@@ -111,6 +112,10 @@ class StoreLayout:
     @property
     def external_paths(self) -> Path:
         return self.directory / "external-paths"
+
+    @property
+    def nested_repositories(self) -> Path:
+        return self.directory / "nested-repositories"
 
     @property
     def journal(self) -> Path:

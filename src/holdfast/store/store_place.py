@@ -169,6 +169,12 @@ class StorePlace:
     def write_external_paths(self, data: bytes) -> None:
         self._write(self._layout.external_paths, data)
 
+    def read_nested_repositories(self) -> bytes | None:
+        return self._read(self._layout.nested_repositories)
+
+    def write_nested_repositories(self, data: bytes) -> None:
+        self._write(self._layout.nested_repositories, data)
+
     def _read(self, path: Path) -> bytes | None:
         """One of the small files that say what is under way; they name paths and digests, so in
         an encrypted store each is sealed, with its own name as the context."""

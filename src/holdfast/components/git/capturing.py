@@ -73,10 +73,12 @@ class Capturing:
         request: CaptureRequest,
         environment: Mapping[str, str],
         timeout_s: float,
+        git: Git | None = None,
     ) -> None:
+        """`git` is for a repository that no working tree leads to."""
         self._repository = repository
         self._request = request
-        self._git = Git(repository, environment, timeout_s)
+        self._git = git or Git(repository, environment, timeout_s)
         self._refs = intended_refs(repository, request.intended)
         self._previous = request.previous if request.intended is None else None
 

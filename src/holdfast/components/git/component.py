@@ -24,8 +24,10 @@ from holdfast.ports.component import (
 
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
+    from holdfast.components.git.nested.restoring import NestedRestoring
+    from holdfast.ports.nested_repositories import NestedRepositories
 
-NAME = "git"
+NAME, NESTED = "git", "nested"
 _ORDER = 10
 
 
@@ -38,14 +40,29 @@ class GitComponent:
     restored_by_default = False
     modes = (EXACT, "branch", "revert")
 
-    def __init__(self, environment: Mapping[str, str], *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *,
+        timeout_s: float = 30.0,
+        noted: NestedRepositories | None = None,
+        with_nested: bool = False,
+    ) -> None:
+        """`noted` is where nested repositories are noted in which commits are kept alive;
+        `with_nested` tells that these are asked for, in a workspace without git as well."""
         self._environment = environment
         self._timeout_s = timeout_s
+        self._noted = noted
+        self._with_nested = with_nested
 
     def applies(self, workspace: Path) -> bool:
-        return find_repository(workspace) is not None
+        return self._with_nested or find_repository(workspace) is not None
 
     def capture(self, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        if self._has_nested(request):
+            from holdfast.components.git.nested.capturing import NestedCapturing
+
+            return NestedCapturing(request, self._environment, self._noted).run(sink)
         repository = _required(request.workspace)
         if request.previous is not None and request.intended is None:
             from holdfast.components.git.looking import is_as_before
@@ -62,28 +79,19 @@ class GitComponent:
         return list(describe(state))
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
-        from holdfast.components.git.planning import describe, make_plan, other_differences
-        from holdfast.components.git.references import BrokenReference
-        from holdfast.components.git.restoring import present_look
-        from holdfast.components.git.states import decode_state
+        from holdfast.components.git.previewing import preview
 
-        git = self._git(request)
-        target = decode_state(request.target)
-        try:
-            present = present_look(git, request)
-            plan = make_plan(git, present, target, request.mode, request.label)
-            if plan.blocked:
-                return ComponentPreview(blocked=tuple(plan.blocked))
-            actions = describe(git, present, target, plan)
-            actions += other_differences(present, request, plan, actions)
-        except BrokenReference as error:
-            return ComponentPreview(blocked=(f"the repository is damaged: {error}",))
-        warnings = []
-        if target.operation is not None and not plan.put_operation:
-            warnings.append(
-                f"a {target.operation} was under way then; only --git exact takes it up again"
-            )
-        return ComponentPreview(tuple(actions), tuple(warnings))
+        own = ComponentPreview()
+        if _has_own(request.target):
+            own = preview(self._git(request), request)
+        if NESTED not in request.target.facts:
+            return own
+        nested = self._nested(request).plan()
+        return ComponentPreview(
+            (*own.actions, *nested.actions),
+            (*own.warnings, *nested.warnings),
+            (*own.blocked, *nested.blocked),
+        )
 
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
@@ -104,34 +112,67 @@ class GitComponent:
         from holdfast.components.git.restoring import restore
 
         try:
-            restore(self._git(request), request)
+            if _has_own(request.target):
+                restore(self._git(request), request)
+            if NESTED in request.target.facts:
+                self._nested(request).restore()
         except (BrokenReference, OSError, ValueError) as error:
             raise ComponentProblem(f"the repository could not be changed: {error}") from error
 
     def verify(self, request: RestoreOf) -> Sequence[str]:
         from holdfast.components.git.restoring import verify
 
-        return verify(self._git(request), request)
+        wrong = verify(self._git(request), request) if _has_own(request.target) else []
+        if NESTED in request.target.facts:
+            wrong += self._nested(request).verify()
+        return wrong
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         from holdfast.components.git import keeping
         from holdfast.components.git.commands import Git
+        from holdfast.components.git.nested.releasing import drop_nested, owned_in_nested
+        from holdfast.components.git.nested.states import kept_in_nested
 
         repository = find_repository(workspace)
-        if repository is None:
+        kept = [] if repository is None else keeping.owned_references(repository, owner)
+        nested: dict[str, list[bytes]] = {}
+        if self._noted is not None:
+            nested = owned_in_nested(workspace, self._noted, self._environment, owner)
+        if not kept and not nested:
             return
-        kept = keeping.owned_references(repository, owner)
-        if not kept:
-            return
-        wanted = {from_text(state.notes["ref"]) for state in needed if "ref" in state.notes}
+        wanted: set[bytes] = set()
+        wanted_in_nested: set[tuple[str, bytes]] = set()
+        for state in needed:
+            if "ref" in state.notes:
+                wanted.add(from_text(state.notes["ref"]))
+            wanted_in_nested.update(kept_in_nested(state))
         gone = [ref for ref in kept if ref not in wanted]
-        if gone:
+        if repository is not None and gone:
             keeping.drop(Git(repository, self._environment, self._timeout_s), gone)
+        drop_nested(nested, wanted_in_nested, workspace, self._environment, self._timeout_s)
+
+    def _has_nested(self, request: CaptureRequest) -> bool:
+        """Whether there may be more than the repository that the workspace is in, or not even
+        that."""
+        states = (request.previous, None if request.intended is None else request.intended.state)
+        if request.repositories or any(s is not None and NESTED in s.facts for s in states):
+            return True
+        return self._with_nested and find_repository(request.workspace) is None
+
+    def _nested(self, request: RestoreOf) -> NestedRestoring:
+        from holdfast.components.git.nested.restoring import NestedRestoring
+
+        return NestedRestoring(request, self._environment)
 
     def _git(self, request: RestoreOf) -> Git:
         from holdfast.components.git.commands import Git
 
         return Git(_required(request.workspace), self._environment, request.timeout_s)
+
+
+def _has_own(state: ComponentState) -> bool:
+    """Whether the workspace was in a repository; what was captured without it says nested ones."""
+    return NESTED not in state.facts or "head" in state.facts
 
 
 def _required(workspace: Path) -> Repository:

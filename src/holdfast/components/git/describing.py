@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.component_states import ComponentState
@@ -11,7 +11,21 @@ _SHOWN = 5
 
 
 def describe(state: ComponentState) -> Iterator[str]:
-    facts = state.facts
+    if "head" in state.facts:
+        yield from _own(state.facts)
+    elif not state.facts.get("nested"):
+        yield "no repository"
+    rows: Sequence[Mapping[str, Any]] = state.facts.get("nested", ())
+    for row in rows[:_SHOWN]:
+        said = "not captured" if "facts" not in row else "; ".join(_own(row["facts"]))
+        yield f"{_clean(row['path'])}: {said}"
+    if len(rows) > _SHOWN:
+        yield f"and {_count(len(rows) - _SHOWN, 'nested repository', 'nested repositories')} more"
+    for path, why in state.facts.get("nested_left_out", ()):
+        yield f"{_clean(path) or 'nested repositories'}: left out, {_clean(why)}"
+
+
+def _own(facts: Mapping[str, Any]) -> Iterator[str]:
     yield _head(facts["head"])
     if facts["operation"]:
         yield f"a {facts['operation']} is under way"

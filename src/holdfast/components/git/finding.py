@@ -46,6 +46,11 @@ def find_repository(workspace: Path) -> Repository | None:
         at, inside = above, False
 
 
+def repository_at(top: bytes) -> Repository | None:
+    """The one that is in this very directory."""
+    return _repository_at(top, inside=True)
+
+
 def _repository_at(top: bytes, inside: bool) -> Repository | None:
     link = os.path.join(top, b".git")
     try:

@@ -10,10 +10,10 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.component_states import (
     LARGEST_MANIFEST_BYTES,
     ComponentState,
@@ -22,6 +22,7 @@ from holdfast.domain.component_states import (
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.paths import parent
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
@@ -42,6 +43,7 @@ def capture(
     *,
     only: Container[str] | None = None,
     beyond_budget: bool,
+    skipped: Sequence[Skipped] | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
@@ -57,6 +59,7 @@ def capture(
     if not chosen and not missing and not kept:
         return NOTHING
     run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
+    run.repositories = None if skipped is None else _repositories(vault, skipped)
     try:
         states = kept + [run.capture(component) for component in chosen]
         for text in missing:
@@ -88,6 +91,15 @@ def look_at(vault: Vault, component: Component, intended: Intended | None) -> Co
             return _checked(component.name, captured, None)
         except Refusal as error:
             return ComponentState(component.name, failure=str(error))
+
+
+def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]:
+    """Directories below the workspace whose `.git` the scan has met, when somebody asks for them:
+    just those whose files are captured."""
+    if vault.settings.git_nested != "on":
+        return ()
+    found = {parent(skip.path) for skip in skipped if skip.reason is SkipReason.GIT_DATA}
+    return tuple(sorted(found - {b""}))
 
 
 def _applies(component: Component, vault: Vault) -> bool:
@@ -125,6 +137,7 @@ class _Run:
         self._intended = intended
         self._beyond_budget = beyond_budget
         self._writer: ObjectWriter | None = None
+        self.repositories: tuple[bytes, ...] | None = None
 
     def capture(self, component: Component) -> ComponentState:
         with telling(self._vault, component.name, "saving") as progress:
@@ -142,6 +155,7 @@ class _Run:
             timeout_s=vault.settings.component_timeout,
             intended=self._intended.get(name),
             progress=progress,
+            repositories=self.repositories,
         )
         self._commit()
         sink = StoreSink(

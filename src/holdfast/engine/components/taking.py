@@ -6,7 +6,9 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
-    from holdfast.domain.checkpoints import Checkpoint
+    from collections.abc import Sequence
+
+    from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import CheckpointId, Digest
     from holdfast.engine.vault import Vault
@@ -35,14 +37,21 @@ def capture_components(
     intended: dict[str, Intended] | None = None,
     only: Container[str] | None = None,
     beyond_budget: bool = False,
+    skipped: Sequence[Skipped] | None = None,
 ) -> CapturedComponents:
-    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on, and
-    `intended` what a restore is about to do. With `only`, the others are said to be as they were
-    before."""
+    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
+    `intended` what a restore is about to do, and `skipped` what the scan left out. With `only`, the
+    others are said to be as they were before."""
     if not vault.components.any_for(vault.workspace):
         return NOTHING
     from holdfast.engine.components.capturing import capture
 
     return capture(
-        vault, checkpoint, before, intended or {}, only=only, beyond_budget=beyond_budget
+        vault,
+        checkpoint,
+        before,
+        intended or {},
+        only=only,
+        beyond_budget=beyond_budget,
+        skipped=skipped,
     )

@@ -72,13 +72,13 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             identifier = CheckpointId(vault.ids.new_id())
             components = None
             if request.components:
-                components = _capture(vault, identifier, request, at_head)
+                components = _capture(vault, identifier, request, at_head, saved)
                 plan = _with_components(vault, request, plan, components)
             if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
                 unlocked.put_back()
                 return _untouched(request, plan, at_head)
             if components is None:
-                components = _capture(vault, identifier, request, at_head)
+                components = _capture(vault, identifier, request, at_head, saved)
             safety = add_safety(vault, saved, request, at_head, identifier, components)
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
@@ -100,11 +100,22 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
 
 
 def _capture(
-    vault: Vault, identifier: CheckpointId, request: RestoreRequest, head: Checkpoint | None
+    vault: Vault,
+    identifier: CheckpointId,
+    request: RestoreRequest,
+    head: Checkpoint | None,
+    saved: SavedTree,
 ) -> CapturedComponents:
     """Everything that the restore may change of components, so that undo can bring it back."""
     intended = intended_of(vault, request.target, request.components)
-    return capture_components(vault, identifier, head, intended=intended, beyond_budget=True)
+    return capture_components(
+        vault,
+        identifier,
+        head,
+        intended=intended,
+        beyond_budget=True,
+        skipped=saved.scan.skipped,
+    )
 
 
 def _with_components(

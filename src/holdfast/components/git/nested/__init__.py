@@ -1,0 +1,1 @@
+"""The git state of submodules and of other repositories inside the workspace."""

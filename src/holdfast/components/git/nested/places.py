@@ -1,0 +1,130 @@
+"""Where a repository inside the workspace is, proven to belong there before anything touches it.
+
+    a `.git` directory in place               → that one
+    a `.git` file that leads to a directory   → that one, if it lies below the workspace or in the
+                                                repository around it (a submodule)
+    no `.git` any more, but a submodule's was → the directory it led to, if that names this place
+
+Anybody may write a `.git` file: what leads elsewhere, or through a link, is never followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.finding import Repository, repository_at
+from holdfast.components.git.plain_files import TooLarge, read_small
+from holdfast.components.git.scratch import GitWith
+from holdfast.domain.paths import is_within
+
+_LINK_BYTES = 4096
+_LINK = b"gitdir: "
+
+
+class NotTaken(Exception):
+    """A repository whose git state is left alone, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """`link` is where its `.git` file leads, as it says; None for a repository that is whole in its
+    place. Not `linked`: the file is gone, and the directory it led to is still there."""
+
+    path: bytes
+    repository: Repository
+    link: bytes | None
+    linked: bool = True
+
+
+class Places:
+    """The repositories inside one workspace; `around` is the one that it belongs to itself."""
+
+    def __init__(
+        self,
+        workspace: bytes,
+        around: Repository | None,
+        environment: Mapping[str, str],
+        timeout_s: float,
+    ) -> None:
+        self._workspace = workspace
+        self._environment = environment
+        self._timeout_s = timeout_s
+        allowed = [workspace] if around is None else [workspace, around.common_dir]
+        self._allowed = [os.path.realpath(place) for place in allowed]
+        self._taken = set() if around is None else {os.path.realpath(around.common_dir)}
+
+    def top(self, path: bytes) -> bytes:
+        return os.path.join(self._workspace, path)
+
+    def locate(self, path: bytes, link: bytes | None = None) -> Nested | None:
+        """None when there is none. With `link`, which a checkpoint remembers, one whose `.git` file
+        is gone is found as well. `NotTaken` for one that does not belong here."""
+        top = self.top(path)
+        if os.path.realpath(top) != os.path.join(os.path.realpath(self._workspace), path):
+            raise NotTaken("a link leads there")
+        if os.path.lexists(os.path.join(top, b".git")):
+            found = repository_at(top)
+            if found is None:
+                return None
+            return self._required(Nested(path, found, read_link(top)))
+        return None if link is None else self._unlinked(path, link)
+
+    def take(self, nested: Nested) -> None:
+        """Each repository once: two places may share what they keep alive."""
+        common = os.path.realpath(nested.repository.common_dir)
+        if common in self._taken:
+            raise NotTaken("it is another worktree of a repository that is saved already")
+        self._taken.add(common)
+
+    def git(self, nested: Nested) -> Git:
+        if nested.linked:
+            return Git(nested.repository, self._environment, self._timeout_s)
+        return git_at(nested.repository.git_dir, self._environment, self._timeout_s)
+
+    def _required(self, nested: Nested) -> Nested:
+        for place in (nested.repository.git_dir, nested.repository.common_dir):
+            if not self.is_inside(place):
+                raise NotTaken(f"its repository is elsewhere, at {os.fsdecode(place)}")
+        if not os.path.isdir(nested.repository.shared(b"objects")):
+            raise NotTaken("its .git leads nowhere")
+        return nested
+
+    def is_inside(self, place: bytes) -> bool:
+        real = os.path.realpath(place)
+        return any(real != allowed and is_within(real, allowed) for allowed in self._allowed)
+
+    def _unlinked(self, path: bytes, link: bytes) -> Nested | None:
+        git_dir = os.path.normpath(os.path.join(self.top(path), link))
+        if not self.is_inside(git_dir) or not os.path.isdir(os.path.join(git_dir, b"objects")):
+            return None
+        git = git_at(git_dir, self._environment, self._timeout_s)
+        config = os.path.join(git_dir, b"config")
+        try:
+            named = git.run("config", "--file", config, "--get", "core.worktree").rstrip(b"\n")
+        except GitFailed:
+            return None  # it does not say where it belongs
+        if os.path.realpath(os.path.join(git_dir, named)) != os.path.realpath(self.top(path)):
+            return None
+        return Nested(path, git.repository, link, linked=False)
+
+
+def read_link(top: bytes) -> bytes | None:
+    """Where the `.git` file says that it leads; None when it is no such file."""
+    try:
+        text = read_small(os.path.join(top, b".git"), _LINK_BYTES)
+    except TooLarge:
+        return None
+    return text[len(_LINK) :].rstrip(b"\n") if text is not None and text.startswith(_LINK) else None
+
+
+def link_text(link: bytes) -> bytes:
+    return _LINK + link + b"\n"
+
+
+def git_at(git_dir: bytes, environment: Mapping[str, str], timeout_s: float) -> Git:
+    """Git on a repository that no working tree leads to."""
+    variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}
+    return GitWith(Repository(git_dir, git_dir, git_dir), environment, timeout_s, variables)
