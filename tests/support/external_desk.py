@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.components.external.component import ExternalComponent
+from holdfast.domain.paths import is_within
 from tests.support.component_runs import ComponentRun
 from tests.support.hostile_trees import fill
 
@@ -25,6 +26,9 @@ class NamedPaths:
 
     def add(self, paths: Sequence[bytes]) -> None:
         self.paths += paths
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        self.paths = [n for n in self.paths if not any(is_within(n, path) for path in paths)]
 
 
 class ExternalDesk:

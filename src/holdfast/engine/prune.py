@@ -183,11 +183,16 @@ def reachable(vault: Vault) -> set[Digest]:
 
 
 def reachable_from(
-    vault: Vault, checkpoints: Iterable[Checkpoint], load: TreeLoader
+    vault: Vault,
+    checkpoints: Iterable[Checkpoint],
+    load: TreeLoader,
+    read: Callable[[Digest], bytes] | None = None,
 ) -> set[Digest]:
-    """Every object that these checkpoints name; `load` may know trees that nobody stored yet."""
+    """Every object that these checkpoints name; `load` may know trees that nobody stored yet, and
+    `read` any other object."""
     found: set[Digest] = set()
-    mark(vault, checkpoints, load, found)
+    for checkpoint in checkpoints:
+        _mark(vault, checkpoint, found, load, read or vault.objects.read)
     return found
 
 
@@ -196,14 +201,20 @@ def mark(
 ) -> None:
     """Add what these checkpoints name to `found`, passing over trees that are in it already."""
     for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load)
+        _mark(vault, checkpoint, found, load, vault.objects.read)
 
 
-def _mark(vault: Vault, checkpoint: Checkpoint, found: set[Digest], load: TreeLoader) -> None:
+def _mark(
+    vault: Vault,
+    checkpoint: Checkpoint,
+    found: set[Digest],
+    load: TreeLoader,
+    read: Callable[[Digest], bytes],
+) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
     if checkpoint.components is not None and checkpoint.components not in found:
-        found.update(named_objects(vault.objects, checkpoint.components))
+        found.update(named_objects(read, checkpoint.components))
     pending = [checkpoint.tree]
     while pending:
         digest = pending.pop()

@@ -12,7 +12,7 @@ to name it. `holdfast.testing.component_contract` is the suite that every compon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -197,4 +197,37 @@ class DividedComponent(Component, Protocol):
         others_contents: ContentSource,
     ) -> Sequence[str]:
         """The keys of the parts that one state has otherwise than the other, or one alone has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """A state without some of its files: its facts then, and the contents that read otherwise."""
+
+    facts: dict[str, Any]
+    changed: dict[str, bytes]
+
+
+@runtime_checkable
+class FileComponent(Component, Protocol):
+    """A component that holds files of which one can be removed for good has these as well. Paths
+    are absolute."""
+
+    def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
+        """Each path that the state holds bytes of, with the name of their content."""
+        ...
+
+    def without(
+        self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
+    ) -> Remainder:
+        """The state with nothing at these paths and below, which a restore of it then leaves
+        alone; the contents that belong to them go."""
+        ...
+
+    def forget(self, paths: Sequence[bytes]) -> None:
+        """Follow these paths, and all below them, no longer. Called with the store's lock held."""
+        ...
+
+    def follows(self, path: bytes) -> bool:
+        """Whether the next capture would take it."""
         ...

@@ -22,3 +22,8 @@ class ExternalPaths(Protocol):
         """Name some, which are then the newest; durable when it returns. Called with the store's
         lock held."""
         ...
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        """Take away these and all below them; durable when it returns. Called with the store's
+        lock held."""
+        ...

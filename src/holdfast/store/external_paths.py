@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.external_paths import MOST_NAMES
-from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.paths import from_text, is_within, to_text
 from holdfast.store.store_place import StorePlace
 
 
@@ -40,7 +40,14 @@ class StoredExternalPaths:
             known = self.load()
         except StoreDamaged:
             known = []
-        names = [path for path in known if path not in paths] + list(dict.fromkeys(paths))
+        older = [path for path in known if path not in paths]
+        self._keep([*older, *dict.fromkeys(paths)], known)
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        known = self.load()
+        self._keep([n for n in known if not any(is_within(n, path) for path in paths)], known)
+
+    def _keep(self, names: list[bytes], known: list[bytes]) -> None:
         if names != known:
             data = json.dumps([to_text(path) for path in names[-MOST_NAMES:]])
             self._place.write_external_paths(data.encode())

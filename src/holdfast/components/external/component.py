@@ -6,12 +6,13 @@ They come back only when that is asked for. What a save does not need is importe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.paths import is_within
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -19,6 +20,7 @@ from holdfast.ports.component import (
     ComponentProblem,
     ContentSink,
     ContentSource,
+    Remainder,
     RestoreOf,
 )
 
@@ -97,6 +99,25 @@ class ExternalComponent:
         from holdfast.components.external.states import differing
 
         return differing(one, its_contents, other, others_contents)
+
+    def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
+        from holdfast.components.external.states import read_index
+
+        kept = read_index(contents).values()
+        return {one.path: one.content for one in kept if state.content(one.content) is not None}
+
+    def without(
+        self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
+    ) -> Remainder:
+        from holdfast.components.external.states import without
+
+        return without(state, contents, paths)
+
+    def forget(self, paths: Sequence[bytes]) -> None:
+        self._paths.drop(paths)
+
+    def follows(self, path: bytes) -> bool:
+        return any(is_within(path, name) for name in self._names())
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Nothing is kept outside of the store."""

@@ -92,14 +92,16 @@ class Restoring:
         covering = [k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)]
         look = self._looking.at([*wanted, *covering])
         for path in sorted(wanted):
-            if self._is_chosen(path):
+            if self._is_chosen(path) and wanted[path].kind is not Kind.REMOVED:
                 self._plan_one(steps, wanted[path], wanted)
         refused = {path for path, _ in steps.refused}
         for path, reason in look.left_out:
             if path in covering and self._is_chosen(path) and path not in refused:
                 steps.refused.append((path, f"{reason} now"))
+        purged = [k.path for k in wanted.values() if k.kind is Kind.REMOVED]
         for path, entry in look.entries.items():
             beyond = path not in wanted and any(path.startswith(c + b"/") for c in covering)
+            beyond = beyond and not any(path.startswith(p + b"/") for p in purged)
             if beyond and entry.status is not None and self._is_chosen(path):
                 self._plan_removal(steps, entry)
         steps.remove.sort(key=lambda entry: entry.path, reverse=True)

@@ -3,7 +3,8 @@
     index            [[path, kind, mode, user, group, mtime_ns, owner of its directory], …]
     entry/<digest>   a file's bytes, or a link's target; the digest is of its path
 
-The kind `absent` says that nothing was there. Both may come from an imported bundle: every path is
+The kind `absent` says that nothing was there, `removed` that what was there and below has been
+purged. Both may come from an imported bundle: every path is
 checked here, and a restore touches only what tools of this workspace have named.
 """
 
@@ -11,17 +12,17 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.external.looking import Entry
+from holdfast.components.external.looking import Entry, shown
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
 from holdfast.domain.external_paths import require_kept
-from holdfast.domain.paths import STAGING_PREFIX, from_text, to_text
-from holdfast.ports.component import ComponentProblem, ContentSource
+from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
+from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
 INDEX = "index"
 _LARGEST_INDEX_BYTES = 4 << 20
@@ -34,6 +35,7 @@ class Kind(StrEnum):
     LINK = "link"
     DIRECTORY = "directory"
     ABSENT = "absent"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +81,22 @@ def mode_of(entry: Entry) -> int:
 
 
 def encode_index(entries: Iterable[Entry]) -> bytes:
-    rows = []
-    for entry in entries:
-        s = entry.status
-        user, group, mtime_ns = (s.st_uid, s.st_gid, s.st_mtime_ns) if s else (0, 0, 0)
-        kind = kind_of(entry)
-        rows.append(
-            [
-                to_text(entry.path),
-                kind.value,
-                mode_of(entry),
-                user,
-                group,
-                mtime_ns if kind is Kind.FILE else 0,
-                entry.directory_owner,
-            ]
-        )
+    return _encoded(_kept_of(entry) for entry in entries)
+
+
+def _kept_of(entry: Entry) -> Kept:
+    s = entry.status
+    kind = kind_of(entry)
+    user, group, mtime_ns = (s.st_uid, s.st_gid, s.st_mtime_ns) if s else (0, 0, 0)
+    time_ns = mtime_ns if kind is Kind.FILE else 0
+    return Kept(entry.path, kind, mode_of(entry), user, group, time_ns, entry.directory_owner)
+
+
+def _encoded(kept: Iterable[Kept]) -> bytes:
+    rows = [
+        [to_text(k.path), k.kind.value, k.mode, k.user, k.group, k.mtime_ns, k.directory_owner]
+        for k in kept
+    ]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
@@ -144,3 +146,16 @@ def differing(
         if here.get(path) != there.get(path)
         or one.content(content_name(path)) != other.content(content_name(path))
     ]
+
+
+def without(state: ComponentState, contents: ContentSource, paths: Sequence[bytes]) -> Remainder:
+    """The state with nothing at these paths and below, of which a restore then keeps off."""
+    kept = read_index(contents)
+    rest = [k for k in kept.values() if not any(is_within(k.path, path) for path in paths)]
+    facts = dict(state.facts)
+    facts["paths"] = [shown(k.path) for k in rest if k.kind is not Kind.REMOVED]
+    facts["bytes"] = sum(c.size for k in rest if (c := state.content(k.content)) is not None)
+    facts["left_out"] = [*facts["left_out"], *(f"{shown(p)}: removed for good" for p in paths)]
+    marks = [Kept(path, Kind.REMOVED, 0, 0, 0, 0, None) for path in paths]
+    rows = sorted([*rest, *marks], key=lambda k: k.path)
+    return Remainder(facts, {INDEX: _encoded(rows)})

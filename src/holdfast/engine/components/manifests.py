@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
@@ -25,13 +25,13 @@ def state_of(
     return next((state for state in states if state.name == name), None)
 
 
-def named_objects(objects: ObjectStore, manifest: Digest) -> Iterator[Digest]:
+def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator[Digest]:
     """Every object that a manifest needs, itself included."""
     yield manifest
-    for content in contents_of(decode_manifest(objects.read(manifest))):
+    for content in contents_of(decode_manifest(read(manifest))):
         if content.chunks is None:
             yield content.digest
         else:
             yield content.chunks
-            for piece in decode_chunk_list(objects.read(content.chunks)):
+            for piece in decode_chunk_list(read(content.chunks)):
                 yield piece.digest

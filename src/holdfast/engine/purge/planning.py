@@ -24,6 +24,7 @@ from holdfast.domain.tree_edits import replace_entries
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.listing import entry_at
 from holdfast.engine.prune import protection_reasons, reachable_from
+from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.restore.planning import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
@@ -35,7 +36,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class PurgeRequest:
-    """Paths of the workspace in every checkpoint, or whole checkpoints.
+    """Paths in every checkpoint, those outside of the workspace absolute, or whole checkpoints.
 
     `everywhere` also removes the same content from other paths, `keep_shared` leaves it there;
     `force` goes on where a checkpoint is protected.
@@ -76,6 +77,9 @@ class PurgePlan:
 
 def is_known_path(vault: Vault, path: bytes) -> bool:
     """Whether any checkpoint of the workspace has something at this path."""
+    if is_absolute(path):
+        files = ComponentFiles(vault, vault.objects.read)
+        return any(files.has(c.components, path) for c in vault.catalog.roots())
     trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
     return any(entry_at(vault.load_tree, tree, path) is not None for tree in trees)
 
@@ -85,7 +89,14 @@ def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
     planner = _Planner(vault, request)
     if request.checkpoints:
         return planner.without_checkpoints()
-    return planner.without_paths(require_paths(request.paths))
+    return planner.without_paths(_required(vault, request.paths))
+
+
+def _required(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Validated: an absolute path is one only where a checkpoint has it."""
+    given = [path.rstrip(b"/") for path in paths]
+    outside = [path for path in given if is_absolute(path) and is_known_path(vault, path)]
+    return (*require_paths(path for path in given if path not in outside), *outside)
 
 
 @dataclass(slots=True)
@@ -95,10 +106,20 @@ class _Planner:
     new_objects: dict[Digest, bytes] = field(default_factory=dict)
     similar: dict[Digest, Digest] = field(default_factory=dict)
     last_trees: list[Digest] = field(default_factory=list)
+    files: ComponentFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = ComponentFiles(self.vault, self.read)
+
+    def read(self, digest: Digest) -> bytes:
+        made = self.new_objects.get(digest)
+        return self.vault.objects.read(digest) if made is None else made
 
     def load(self, digest: Digest) -> Tree:
-        encoded = self.new_objects.get(digest)
-        return self.vault.load_tree(digest) if encoded is None else decode_tree(encoded)
+        return decode_tree(self.read(digest))
+
+    def reachable(self, rows: Iterable[Checkpoint]) -> set[Digest]:
+        return reachable_from(self.vault, rows, self.load, self.read)
 
     def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
         roots = list(self.vault.catalog.roots())
@@ -111,23 +132,37 @@ class _Planner:
             )
         wanted = self._contents(contents, roots, removals)
         rows = self._rewritten(roots, removals)
-        shared = wanted & reachable_from(self.vault, rows, self.load)
+        shared = wanted & self.reachable(rows)
         elsewhere: tuple[bytes, ...] = ()
         places: dict[CheckpointId, tuple[bytes, ...]] = {}
         if shared:
             known: dict[Digest, tuple[bytes, ...]] = {}
-            places = {c.id: contents.places(c.tree, shared, known) for c in rows}
+            for c in rows:
+                outside = self.files.places(c.components, shared)
+                places[c.id] = (*contents.places(c.tree, shared, known), *sorted(outside))
             elsewhere = tuple(sorted({path for found in places.values() for path in found}))
         if shared and self.request.everywhere:
             removals = {c.id: (*removals[c.id], *places[c.id]) for c in roots}
             rows = self._rewritten(roots, removals)
             paths, elsewhere = (*paths, *elsewhere), ()
         refusals, hint = self._refusals_of_paths(removals, elsewhere)
+        unnamed = {name for c in rows for name in self.files.unnamed(c.components, shared)}
+        if unnamed and not self.request.keep_shared:
+            also = f"the component {', '.join(sorted(unnamed))} has the same content"
+            refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
         return self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
-        return tuple(p for p in paths if entry_at(self.load, checkpoint.tree, p) is not None)
+        return tuple(
+            path
+            for path in paths
+            if (
+                self.files.has(checkpoint.components, path)
+                if is_absolute(path)
+                else entry_at(self.load, checkpoint.tree, path) is not None
+            )
+        )
 
     def _contents(
         self,
@@ -138,8 +173,11 @@ class _Planner:
         found: set[Digest] = set()
         seen: set[Digest] = set()
         for checkpoint in roots:
-            for path in removals[checkpoint.id]:
-                entry = entry_at(self.load, checkpoint.tree, path)
+            paths = removals[checkpoint.id]
+            outside = [path for path in paths if is_absolute(path)]
+            found |= self.files.contents(checkpoint.components, outside)
+            for path in paths:
+                entry = None if is_absolute(path) else entry_at(self.load, checkpoint.tree, path)
                 if entry is not None:
                     contents.below(entry, found, seen)
         return found
@@ -161,8 +199,17 @@ class _Planner:
 
     def _without(self, checkpoint: Checkpoint, paths: tuple[bytes, ...]) -> Checkpoint:
         outermost = [p for p in paths if not any(p != q and is_within(p, q) for q in paths)]
-        tree, encoded = replace_entries(self.load, checkpoint.tree, dict.fromkeys(outermost))
-        self._take(encoded)
+        inside = [path for path in outermost if not is_absolute(path)]
+        outside = [path for path in outermost if is_absolute(path)]
+        tree, report, manifest = checkpoint.tree, checkpoint.report, checkpoint.components
+        if inside:
+            tree, encoded = replace_entries(self.load, checkpoint.tree, dict.fromkeys(inside))
+            self._take(encoded)
+            report = self._report(checkpoint, inside)
+        if outside and manifest is not None:
+            made = self.files.without(manifest, outside)
+            self.new_objects |= made
+            manifest = next(reversed(made))
         root = self.load(tree)
         intent = checkpoint.intent
         if PURGED_TAG not in intent.tags:
@@ -170,7 +217,8 @@ class _Planner:
         return replace(
             checkpoint,
             tree=tree,
-            report=self._report(checkpoint, outermost),
+            report=report,
+            components=manifest,
             files=root.file_count,
             size_bytes=root.size_bytes,
             intent=intent,
@@ -242,6 +290,7 @@ class _Planner:
         wanted: set[Digest] = set()
         seen: set[Digest] = set()
         for checkpoint in removed.values():
+            wanted |= self.files.contents(checkpoint.components, None)
             for entry in self.load(checkpoint.tree).by_name.values():
                 contents.below(entry, wanted, seen)
         return self._plan(
@@ -260,8 +309,7 @@ class _Planner:
         refusals: list[str],
         hint: str,
     ) -> PurgePlan:
-        before = reachable_from(self.vault, roots, self.load)
-        after = reachable_from(self.vault, rows, self.load)
+        before, after = self.reachable(roots), self.reachable(rows)
         return PurgePlan(
             removed,
             tuple(changed),
@@ -277,6 +325,7 @@ class _Planner:
 
 
 _FORCE_HINT = "insist with --force"
+_UNNAMED_HINT = "leave it there with --keep-shared, or purge the checkpoints that have it"
 
 
 def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:

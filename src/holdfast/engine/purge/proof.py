@@ -20,6 +20,7 @@ from typing import TypeVar
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import Digest
 from holdfast.domain.purges import PurgeProof, Trace
+from holdfast.engine.purge.component_files import ComponentFiles
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.vault import Vault
 
@@ -151,8 +152,12 @@ def _paths_with(vault: Vault, samples: list[bytes]) -> tuple[bytes, ...]:
         if any(sample in vault.objects.read(digest) for sample in samples)
     }
     known: dict[Digest, tuple[bytes, ...]] = {}
-    roots = vault.catalog.roots()
-    return tuple(sorted({p for c in roots for p in contents.places(c.tree, holders, known)}))
+    files = ComponentFiles(vault, vault.objects.read)
+    places: set[bytes] = set()
+    for checkpoint in vault.catalog.roots():
+        places.update(contents.places(checkpoint.tree, holders, known))
+        places |= files.places(checkpoint.components, holders)
+    return tuple(sorted(places))
 
 
 def _even_choice(items: Sequence[T], most: int) -> list[T]:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.errors import NotFound, StoreDamaged, UsageError
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import from_text, to_text
@@ -27,6 +27,7 @@ from holdfast.domain.purges import PurgeOutcome
 from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.prune import reachable
+from holdfast.engine.purge.component_files import file_components, is_absolute
 from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
 from holdfast.engine.purge.proof import search, sought_for
 from holdfast.engine.vault import Vault
@@ -41,7 +42,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     _require_sound_packs(vault)
     try:
         plan = plan_purge(vault, request)
-    except NotFound:
+    except (NotFound, UsageError):
         if finished is None:
             raise
         # The interrupted one was this one, asked for again.
@@ -90,9 +91,15 @@ def finish_purge(vault: Vault) -> PurgeOutcome | None:
 
 
 def still_in_workspace(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Those of `paths` that the workspace has, and that a later checkpoint would save again."""
+    """Those of `paths` that are still there, and that a later checkpoint would save again."""
     root = os.fsencode(vault.workspace)
-    return tuple(path for path in paths if os.path.lexists(root + b"/" + path))
+    following = file_components(vault).values()
+    return tuple(
+        path
+        for path in paths
+        if os.path.lexists(os.path.join(root, path))
+        and (not is_absolute(path) or any(c.follows(path) for c in following))
+    )
 
 
 def _store(vault: Vault, plan: PurgePlan) -> None:
@@ -133,6 +140,9 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
         vault.story.forget_checkpoints(sorted(gone))
         vault.story.forget_paths(paths)
         vault.story.erase_traces()
+    outside = [path for path in paths if is_absolute(path)]
+    for component in file_components(vault).values() if outside else ():
+        component.forget(outside)
     freed_bytes = vault.objects.erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()

@@ -95,10 +95,10 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     terminal.line(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
     for path in outcome.still_in_workspace:
-        terminal.warn(
-            f"{to_text(path)} is still in the workspace, and the next checkpoint saves it again "
-            "unless an ignore rule leaves it out"
-        )
+        way = "is still in the workspace", "unless an ignore rule leaves it out"
+        if path.startswith(b"/"):
+            way = "lies in a directory that is followed", "unless you purge that directory"
+        terminal.warn(f"{to_text(path)} {way[0]}, and the next checkpoint saves it again {way[1]}")
     for warning in outcome.warnings:
         terminal.warn(warning)
     return status

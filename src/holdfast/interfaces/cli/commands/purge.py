@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UsageError
@@ -22,6 +23,7 @@ def configure(parser: Parser) -> None:
 Remove content for good, such as a secret that should never have been saved. With PATHs: from every
 checkpoint of the workspace; the checkpoints stay and say that the path was removed. With REFs:
 those checkpoints, with their reasons and everything that only they need. Words behind -- are paths.
+A PATH outside the workspace is one that a tool of an agent has named; it is followed no longer.
 
 Packs are rewritten, databases built anew and logs emptied; then every file of the store is searched
 for digests and bytes of what was removed, and the answer says what was searched. If something is
@@ -33,10 +35,9 @@ snapshots of the file system. This cannot be undone, so it needs a yes."""
 examples:
   $ holdfast purge .env --dry-run
   $ holdfast purge .env --yes
+  $ holdfast purge ~/.netrc --yes
   $ holdfast purge failed-attempt --force --yes"""
-    parser.add_argument(
-        "words", nargs="*", metavar="PATH|REF", help="paths of the workspace, or checkpoints"
-    )
+    parser.add_argument("words", nargs="*", metavar="PATH|REF", help="paths, or checkpoints")
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--everywhere",
@@ -78,7 +79,7 @@ def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
     from holdfast.engine.purge.planning import PurgeRequest, is_known_path
 
     vault = opened.engine.vault
-    paths = invocation.paths(invocation.literal, vault.workspace) if invocation.literal else []
+    paths = [_literal(invocation, opened, word) for word in invocation.literal]
     checkpoints: list[Checkpoint] = []
     for word in invocation.words:
         found = _checkpoint(invocation, opened, word)
@@ -125,8 +126,32 @@ def _path(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | N
     try:
         found = invocation.paths([word], opened.engine.vault.workspace)
     except UsageError:
-        return None
+        return _outside(invocation, opened, word)
     return found[0] if found else None
+
+
+def _literal(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes:
+    outside = _outside(invocation, opened, word)
+    if outside is not None:
+        return outside
+    found = invocation.paths([word], opened.engine.vault.workspace)
+    if not found:
+        raise UsageError(
+            "the whole workspace cannot be purged", hint="name the paths that have to go"
+        )
+    return found[0]
+
+
+def _outside(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | None:
+    """A file outside of the workspace that checkpoints have: as it is named, or where links on the
+    way lead to."""
+    from holdfast.engine.purge.planning import is_known_path
+
+    named = os.path.abspath(os.path.join(os.fsencode(invocation.directory), os.fsencode(word)))
+    for path in dict.fromkeys((named, os.path.realpath(named))):
+        if is_known_path(opened.engine.vault, path):
+            return path
+    return None
 
 
 def _confirm(invocation: Invocation, opened: OpenWorkspace, request: PurgeRequest) -> None:
