@@ -63,3 +63,40 @@ def test_marks_lie_in_the_text_in_order_and_apart(text: str, query: str) -> None
     if found is not None:
         assert "\n" not in found.text
         assert all(0 <= a < b <= len(found.text) for a, b in found.spans)
+
+
+@pytest.mark.parametrize(
+    ("said", "query", "marked"),
+    [
+        ("needle", "needle", "[needle]"),
+        ("get_user_name", "getusername", "[get_user_name]"),
+        ("getUserName", "get_user_name", "[getUserName]"),
+        ("Größe", "grosse", "[Größe]"),
+        ("connection reset", '"connection reset"', "[connection reset]"),
+        ("日本語", "本語", "日[本語]"),
+    ],
+)
+@pytest.mark.parametrize("straw", ["needles in the hay ", "x" * 5_000 + " ", "größer "])
+@pytest.mark.parametrize("before", [3_000, 3_001, 3_013, 50_000])
+def test_a_long_text_is_marked_as_a_short_one_is(
+    before: int, straw: str, said: str, query: str, marked: str
+) -> None:
+    text = (straw * before)[:before] + f" {said} " + straw * 200
+    assert marked in _marked(text, query)
+
+
+@given(
+    st.lists(st.sampled_from(["alpha", "beta", "getAlpha", "al_pha", "ALPHA", "é"]), min_size=400),
+    st.sampled_from(["alpha", "beta", "alph*", '"alpha beta"', "getalpha", "e", "gamma"]),
+)
+def test_the_first_mark_of_a_long_text_is_the_first_of_all(said: list[str], query: str) -> None:
+    text = " ".join(said)
+    terms = parse_query(query, now_ns=0).terms
+    everything = spans(text, terms)
+    found = excerpt(text, terms)
+    assert (found is None) == (everything == [])
+    if found is not None and len(terms[0].words) == 1:
+        begin, end = everything[0]
+        first, last = found.spans[0]
+        assert found.text[first:last] == text[begin:end]
+        assert (first == begin) == (not found.text.startswith("…"))

@@ -1,13 +1,16 @@
 """Where a text says what was looked for, and the piece of it that is worth showing.
 
 Follows the same rules as the index: words follow each other, a name also counts as one word, the
-last word of a beginning need only begin like that.
+last word of a beginning need only begin like that. A long text is not taken apart whole for one
+line of it: piece after piece, and only those that have the letters of what was looked for.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain.code_words import LONGEST_WORD, Name, Word, names
@@ -18,6 +21,10 @@ LONGEST_TEXT = 100_000
 
 _BEFORE = 50
 _WIDTH = 160
+_PIECE = 250
+_LONGEST_PIECE = 2_000
+_SPACE = re.compile(r"\s")
+_SEPARATORS = {ord(c): None for c in "_-"}
 _GAPS = {ord(c): " " for c in "\t\n\r\v\f\x85\u2028\u2029"}
 
 
@@ -42,7 +49,7 @@ def spans(text: str, terms: Iterable[Term]) -> list[tuple[int, int]]:
 
 def excerpt(text: str, terms: Sequence[Term], *, width: int = _WIDTH) -> Excerpt | None:
     """The text around its first match; None when it has none."""
-    found = spans(text, terms)
+    found = _first_spans(text, terms, width)
     if not found:
         return None
     begin = max(found[0][0] - _BEFORE, 0) if len(text) > width else 0
@@ -58,6 +65,50 @@ def beginning(text: str, *, width: int = _WIDTH) -> Excerpt:
     """What a text begins with, when nothing in it was looked for."""
     tail = "…" if len(text) > width else ""
     return Excerpt(text[:width].translate(_GAPS) + tail, ())
+
+
+def _first_spans(text: str, terms: Sequence[Term], width: int) -> list[tuple[int, int]]:
+    """At least those that begin within `width` of the first one."""
+    searched = text[:LONGEST_TEXT]
+    if len(searched) <= _LONGEST_PIECE:
+        return spans(searched, terms)
+    wanted = {term.words[0] for term in terms}
+    wanted |= {term.whole[:LONGEST_WORD] for term in terms if term.whole is not None}
+    for begin, end in _pieces(searched):
+        letters = _letters(searched[begin:end])
+        if any(word in letters for word in wanted):
+            found = _within(searched, begin, end, terms)
+            if found:
+                behind = max(end, _next_space(searched, found[0][0] + width))
+                return found + _within(searched, end, behind, terms)
+    # Between two pieces, or not at all.
+    return spans(searched, terms) if any(len(term.words) > 1 for term in terms) else []
+
+
+def _within(text: str, begin: int, end: int, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    return [(first + begin, last + begin) for first, last in spans(text[begin:end], terms)]
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where to cut, between words if there is such a place."""
+    begin = 0
+    while begin < len(text):
+        end = _next_space(text, begin + _PIECE)
+        yield begin, end
+        begin = end
+
+
+def _next_space(text: str, start: int) -> int:
+    found = _SPACE.search(text, start, start + _LONGEST_PIECE)
+    return found.start() if found else min(start + _LONGEST_PIECE, len(text))
+
+
+def _letters(text: str) -> str:
+    """All words and all names of a text are somewhere in this."""
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        text = "".join(c for c in apart if not unicodedata.combining(c))
+    return text.translate(_SEPARATORS).casefold()
 
 
 def _as_words(words: Sequence[Word], term: Term) -> set[tuple[int, int]]:

@@ -50,11 +50,13 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Best first. When it is not `complete`, the index has not taken everything in yet: the next
-    search goes on with that."""
+    search goes on with that. With `back_to_ns`, the query costs too much for everything, and what
+    is older was not looked at."""
 
     hits: tuple[Hit, ...]
     complete: bool = True
     warnings: tuple[str, ...] = ()
+    back_to_ns: int | None = None
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -24,6 +24,9 @@ from holdfast.domain.references import TimeReference, parse_reference
 FILTERS = ("kind", "session", "tag", "path", "name", "is", "after", "before")
 LONGEST_QUERY = 2_000
 MOST_TERMS = 32
+MOST_WORDS = 16
+"""Of one phrase: the words behind them are not looked for."""
+
 _LISTS = ("terms", "kinds", "sessions", "tags", "paths", "names", "states")
 _FARTHEST_NS = (1 << 63) - 1
 _PIECE = re.compile(r'(?:([A-Za-z]+):)?(?:"([^"]*)"?(\*?)|([^\s"]+))')
@@ -121,6 +124,8 @@ def _terms(text: str, quoted: bool, prefix: bool) -> Iterator[Term]:
         words = tuple(word.text for name in found for word in name.words)
         if words:
             whole = found[0].whole if len(found) == 1 else None
+            if len(words) > MOST_WORDS:
+                words, prefix = words[:MOST_WORDS], False
             yield Term(words, whole, prefix)
 
 

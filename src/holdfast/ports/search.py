@@ -79,6 +79,14 @@ class Found:
     fields: frozenset[Field] = field(default_factory=frozenset)
 
 
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What matches, best first. With `back_to_ns`, what is older was not looked at."""
+
+    found: Sequence[Found]
+    back_to_ns: int | None = None
+
+
 class IndexLost(Exception):
     """The index could not be used and is empty now."""
 
@@ -100,11 +108,10 @@ class SearchIndex(Protocol):
         """Forget everything; within `exclusive`."""
         ...
 
-    def find(
-        self, query: SearchQuery, *, session_id: SessionId | None, limit: int
-    ) -> Sequence[Found]:
+    def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
         """Best first, the newer of equals first; of one session, or of all. With very many matches
-        only the newest of them are ranked."""
+        only the newest of them are ranked; a query that costs too much is answered from the newest
+        texts alone, and says so."""
         ...
 
     def erase(self) -> None:

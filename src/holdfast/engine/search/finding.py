@@ -7,6 +7,7 @@ what is shown is what there is, and what is gone is not shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -49,15 +50,23 @@ def search(
     for _ in range(_TRIES):
         try:
             caught = catch_up(vault, patience_s=patience_s)
-            found = vault.search.find(query, session_id=session_id, limit=min(limit, MOST_HITS))
+            answer = vault.search.find(query, session_id=session_id, limit=min(limit, MOST_HITS))
         except IndexLost:
             continue
-        hits = tuple(_hits(vault, query, found))
-        return SearchResult(hits[:limit], caught.complete, caught.warnings)
+        hits = tuple(_hits(vault, query, answer.found))
+        warnings = caught.warnings
+        if answer.back_to_ns is not None:
+            warnings += (_not_farther(answer.back_to_ns),)
+        return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns)
     raise StoreDamaged(
         "the search index of the store breaks whenever it is made",
         hint="check the disk; saving and restoring do not need it",
     )
+
+
+def _not_farther(back_to_ns: int) -> str:
+    moment = datetime.fromtimestamp(back_to_ns / 1e9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"what is older than {moment} was not looked at; for that, add before:{moment}"
 
 
 def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import RECORD_KINDS, Kind
 from holdfast.domain.search_query import SearchQuery, State, TagFilter, Term
-from holdfast.store.search.schema import SCOPE, WHOLE
+from holdfast.store.search.schema import INDEXED_BEGINNING, SCOPE, WHOLE
 
 PLAIN = "fplain"
 """The mark of checkpoints that are not records."""
+
+ASIDE = -1
 
 SPOKEN = "fspoken"
 """The mark of every message."""
@@ -26,7 +28,8 @@ BOUNDARY = "\ue000"
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, or None."""
+    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, `ASIDE` if it
+    is worth nothing but where it stands is told, None for a mark."""
 
     text: str
     terms: tuple[int | None, ...]
@@ -86,7 +89,7 @@ class ExpressionWriter:
 
     def among(self, column: str, terms: Sequence[Term]) -> None:
         if terms:
-            ways = [self._phrase(" ".join(t.words), None, prefix=t.prefix) for t in terms]
+            ways = [self._phrase(" ".join(t.words), ASIDE, prefix=t.prefix) for t in terms]
             self._clauses.append(f"{column} : ({' OR '.join(ways)})")
 
     def marked(self, marks: Iterable[tuple[str, bool]]) -> None:
@@ -134,10 +137,11 @@ def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expres
     return writer.written()
 
 
-def alone(term: Term) -> str:
-    """One term without anything else, to see how common it is."""
+def alone(word: str, *, prefix: bool) -> str:
+    """One word without anything else, to see how common it is. The beginning of one is as common as
+    what the index knows of it, so that this costs no more than a word does."""
     writer = ExpressionWriter()
-    writer.want(term, 0)
+    writer.want(Term((word[:INDEXED_BEGINNING] if prefix else word,), prefix=prefix), 0)
     return writer.written().text
 
 

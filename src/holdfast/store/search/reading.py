@@ -3,55 +3,33 @@
     expression → the newest 300 checkpoints and 300 messages that match, and of checkpoints those
     whose name or tag does → scores → messages get the checkpoint they were said at → best first
 
-The cost does not grow with how often a word was said: only the newest matches are looked at.
+The cost does not grow with how often a word was said: only the newest matches are looked at. Where
+there are fewer, what is older is looked at as long as the effort for one search lasts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 import apsw
 
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.search_hits import Field
-from holdfast.domain.search_query import SearchQuery, State
+from holdfast.domain.search_query import SearchQuery, State, Term
 from holdfast.domain.search_ranking import COUNTED_AT_MOST, rarity
-from holdfast.ports.search import Found
-from holdfast.store.search.expressions import (
-    Expression,
-    about_checkpoints,
-    about_messages,
-    alone,
-)
-from holdfast.store.search.schema import (
-    BLOCK_BITS,
-    CHECKPOINT_COLUMNS,
-    MESSAGE_COLUMNS,
-    SCOPE,
-    WEIGHTS,
-    WHOLE,
-)
-from holdfast.store.search.scoring import Scorer, columns_in, score_in
+from holdfast.ports.search import Findings, Found
+from holdfast.store.search.asking import Candidate, Effort, Question, parts, rows
+from holdfast.store.search.expressions import about_checkpoints, about_messages, alone
+from holdfast.store.search.schema import WEIGHTS, Place, first_of_part, index_of
+from holdfast.store.search.scoring import Scorer
 
 RANKED_AT_MOST = 300
+_COUNTED_TOGETHER = 4 * COUNTED_AT_MOST
+_COUNTED_WORDS = 3
+_COUNTED_PARTS = 2
 _MOST_MESSAGES_EACH = 3
 _LOOKED_AT = 3
-_LAST = (1 << 62) - 1
 
-_CHECKPOINTS = """
-SELECT kept.sequence, kept.session, kept.at_ns, kept.id, NULL, worth(moments)
-FROM moments CROSS JOIN kept ON kept.sequence = moments.rowid
-WHERE moments MATCH ? AND moments.rowid BETWEEN ? AND ? AND kept.at_ns >= ? AND kept.at_ns < ?
-ORDER BY moments.rowid DESC LIMIT ?
-"""
-_MESSAGES = """
-SELECT said.sequence, said.session, said.at_ns, NULL, said.position, worth(sayings)
-FROM sayings CROSS JOIN said ON said.sequence = sayings.rowid
-WHERE sayings MATCH ? AND sayings.rowid BETWEEN ? AND ? AND said.at_ns >= ? AND said.at_ns < ?
-ORDER BY sayings.rowid DESC LIMIT ?
-"""
 _SAID_AT = """
 SELECT id FROM kept WHERE session=? AND message_index IS NOT NULL AND message_index<=?
 ORDER BY message_index DESC, sequence DESC LIMIT 1
@@ -62,93 +40,39 @@ ORDER BY message_index, sequence LIMIT 1
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    sequence: int
-    session: int
-    at_ns: int
-    checkpoint_id: CheckpointId | None
-    position: int | None
-    score: float
-    fields: frozenset[Field]
-
-
 def find(
     db: apsw.Connection,
     scorer: Scorer,
+    effort: Effort,
     query: SearchQuery,
     session_id: SessionId | None,
     limit: int,
-) -> list[Found]:
+) -> Findings:
     """Best first, of at most `limit` moments."""
     sessions = _sessions(db, query, session_id)
     if query.is_empty or sessions == []:
-        return []
+        return Findings(())
     most = max(RANKED_AT_MOST, limit)
-    question = _Question(db, scorer, query, _rarities(db, query), most)
-    found: dict[tuple[bool, int], _Candidate] = {}
+    question = Question(db, scorer, effort, query, _rarities(db, query), most)
+    found: dict[tuple[bool, int], Candidate] = {}
     for candidate in _candidates(question, sessions):
         found.setdefault((candidate.position is None, candidate.sequence), candidate)
     best = sorted(found.values(), key=lambda c: (-c.score, -c.at_ns, -c.sequence))
-    names: dict[int, SessionId] = dict(_rows(db, "SELECT number, id FROM sessions"))
-    return list(_moments(db, best, names, limit))
+    names: dict[int, SessionId] = dict(rows(db, "SELECT number, id FROM sessions"))
+    return Findings(list(_moments(db, best, names, limit)), effort.back_to_ns)
 
 
-def _candidates(question: _Question, sessions: Sequence[int] | None) -> Iterator[_Candidate]:
+def _candidates(question: Question, sessions: Sequence[int] | None) -> Iterator[Candidate]:
     query = question.query
     if State.MESSAGE not in query.states:
-        ask = (_CHECKPOINTS, "kept", CHECKPOINT_COLUMNS)
-        newest = list(question.ask(about_checkpoints(query, sessions), *ask))
+        newest = question.ask(Place.KEPT, about_checkpoints(query, sessions))
         yield from newest
         if query.terms and len(newest) == question.most:
             # A name is worth finding however old it is.
             titles = about_checkpoints(query, sessions, titles=True)
-            yield from question.ask(titles, *ask, mark_weight=WEIGHTS["name"])
+            yield from question.ask(Place.KEPT, titles, mark_weight=WEIGHTS["name"])
     if not query.about_checkpoints and (query.terms or State.MESSAGE in query.states):
-        yield from question.ask(about_messages(query, sessions), _MESSAGES, "said", MESSAGE_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked, of whichever table."""
-
-    db: apsw.Connection
-    scorer: Scorer
-    query: SearchQuery
-    rarities: Sequence[float]
-    most: int
-
-    def ask(
-        self,
-        expression: Expression,
-        statement: str,
-        place: str,
-        fields: Mapping[str, Field],
-        mark_weight: float = 0.0,
-    ) -> Iterator[_Candidate]:
-        after = -_LAST if self.query.after_ns is None else self.query.after_ns
-        before = _LAST if self.query.before_ns is None else self.query.before_ns
-        first, last = _rows_between(self.db, place, after, before)
-        columns = [*fields, WHOLE, SCOPE]
-        # A name that stands whole may be one of a path.
-        told = [fields.get(column, Field.PATH) for column in columns]
-        weights = [WEIGHTS.get(column, mark_weight) for column in columns]
-        self.scorer.about(expression, weights, self.rarities)
-        values = (expression.text, first, last, after, before, self.most)
-        for sequence, session, at_ns, key, position, worth in _rows(self.db, statement, *values):
-            where = frozenset(told[column] for column in columns_in(worth))
-            yield _Candidate(sequence, session, at_ns, key, position, score_in(worth), where)
-
-
-def _rows_between(db: apsw.Connection, place: str, after: int, before: int) -> tuple[int, int]:
-    """The numbers between which everything of that time lies."""
-    if (after, before) == (-_LAST, _LAST):
-        return 0, _LAST
-    query = "SELECT min(block), max(block) FROM eras WHERE place=? AND last_ns>=? AND first_ns<?"
-    [(first, last)] = _rows(db, query, place, after, before)
-    if first is None:
-        return 1, 0
-    return first << BLOCK_BITS, ((last + 1) << BLOCK_BITS) - 1
+        yield from question.ask(Place.SAID, about_messages(query, sessions))
 
 
 def _sessions(
@@ -161,28 +85,53 @@ def _sessions(
     if session_id is not None:
         allowed &= {session_id}
     marks = ",".join("?" * len(allowed))
-    rows = _rows(db, f"SELECT number FROM sessions WHERE id IN ({marks})", *allowed)
-    return [number for (number,) in rows]
+    found = rows(db, f"SELECT number FROM sessions WHERE id IN ({marks})", *allowed)
+    return [number for (number,) in found]
 
 
 def _rarities(db: apsw.Connection, query: SearchQuery) -> list[float]:
-    """How rare each term is; a single one has nothing to be weighed against."""
+    """How rare each term is among the newest; a single one has nothing to be weighed against."""
     if len(query.terms) < 2:
         return [1.0] * len(query.terms)
-    newest = "SELECT (SELECT max(sequence) FROM kept), (SELECT max(sequence) FROM said)"
-    total = sum(number or 0 for number in _rows(db, newest)[0])
-    found = []
-    for term in query.terms:
-        documents = 0
-        for table in ("moments", "sayings"):
-            counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
-            documents += _rows(db, counted, alone(term), COUNTED_AT_MOST)[0][0]
-        found.append(rarity(documents, total))
+    newest = [(place, part) for place in Place for part in islice(parts(db, place), _COUNTED_PARTS)]
+    total = sum(_size(db, place, part) for place, part in newest)
+    tables = [index_of(place, part) for place, part in newest]
+    most = min(COUNTED_AT_MOST, _COUNTED_TOGETHER // len(query.terms))
+    return [rarity(_documents(db, tables, term, most), total) for term in query.terms]
+
+
+def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int) -> int:
+    """How many have a term, about: a phrase is as rare as the rarest of its first words."""
+    last = len(term.words) - 1
+    counts = [
+        _count(db, tables, alone(word, prefix=term.prefix and number == last), most)
+        for number, word in enumerate(term.words[:_COUNTED_WORDS])
+    ]
+    whole = 0
+    if term.whole is not None:
+        whole = _count(db, tables, alone(term.whole, prefix=term.prefix), most)
+    return min(counts) + whole
+
+
+def _count(db: apsw.Connection, tables: Sequence[str], expression: str, most: int) -> int:
+    """Up to a bound for each table."""
+    found = 0
+    for table in tables:
+        counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
+        found += rows(db, counted, expression, most)[0][0]
     return found
 
 
+def _size(db: apsw.Connection, place: Place, part: int) -> int:
+    """How many rows a part has, about: few numbers are left out."""
+    query = f"SELECT max(sequence) FROM {place.value} WHERE sequence < ?"
+    return (
+        int(rows(db, query, first_of_part(place, part + 1))[0][0]) + 1 - first_of_part(place, part)
+    )
+
+
 def _moments(
-    db: apsw.Connection, best: Sequence[_Candidate], names: Mapping[int, SessionId], limit: int
+    db: apsw.Connection, best: Sequence[Candidate], names: Mapping[int, SessionId], limit: int
 ) -> Iterator[Found]:
     """As many as lead to `limit` moments, and not more than a few messages of each."""
     seen: dict[tuple[int, object], int] = {}
@@ -211,10 +160,6 @@ def _moments(
 def _said_at(db: apsw.Connection, session: int, position: int) -> CheckpointId | None:
     """The newest checkpoint from before or at a message, else the first one after it."""
     for statement in (_SAID_AT, _SAID_BEFORE):
-        for (identifier,) in _rows(db, statement, session, position):
+        for (identifier,) in rows(db, statement, session, position):
             return CheckpointId(identifier)
     return None
-
-
-def _rows(db: apsw.Connection, statement: str, *values: Any) -> list[Any]:
-    return db.execute(statement, values).fetchall()

@@ -1,18 +1,24 @@
 """The tables of the search index.
 
-`moments` has a row for each checkpoint and `sayings` one for each message, both numbered as their
-sources number them; neither keeps the texts, only where which word stands. `scope` holds no words
-but marks: session, kind, tags and states, so that filters are as quick as words. `eras` tells
-between which times the rows of a block of numbers lie.
+`moments` have a row for each checkpoint and `sayings` one for each message, both numbered as their
+sources number them; neither keeps the texts, only where which word stands. Each is cut into parts
+by number, so that looking at the newest costs the same however much there is: what a query costs
+grows with the part, the beginnings of words above all, which are gathered from a whole table.
+`scope` holds no words but marks: session, kind, tags and states, so that filters are as quick as
+words. `eras` tells between which times the rows of a block of numbers lie.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from holdfast.domain.search_hits import Field
 
-FORMAT = "1"
-OUR_MARK = b"sayings USING fts5"
+FORMAT = "2"
+OUR_MARK = b"CREATE TABLE eras ("
 BLOCK_BITS = 12
+INDEXED_BEGINNING = 5
+"""Letters of a beginning that the index knows like a word; longer ones are put together."""
 
 CHECKPOINT_COLUMNS = {
     "name": Field.NAME,
@@ -41,14 +47,44 @@ WEIGHTS = {
     "paths": 2.0,
 }
 
+_BEGINNINGS = " ".join(map(str, range(1, INDEXED_BEGINNING + 1)))
 _OPTIONS = (
-    "content='', contentless_delete=1, prefix='2 3', tokenize='unicode61 remove_diacritics 2'"
+    f"content='', contentless_delete=1, prefix='{_BEGINNINGS}',"
+    " tokenize='unicode61 remove_diacritics 2'"
 )
 
 
-def _index(name: str, columns: dict[str, Field]) -> str:
-    named = ", ".join((*columns, WHOLE, SCOPE))
-    return f"CREATE VIRTUAL TABLE {name} USING fts5({named}, {_OPTIONS});"
+class Place(StrEnum):
+    """The table of the rows that an index is about."""
+
+    KEPT = "kept"
+    SAID = "said"
+
+
+_NAMES = {Place.KEPT: "moments", Place.SAID: "sayings"}
+_PART_BITS = {Place.KEPT: 15, Place.SAID: 16}
+COLUMNS_OF = {Place.KEPT: CHECKPOINT_COLUMNS, Place.SAID: MESSAGE_COLUMNS}
+
+
+def part_of(place: Place, sequence: int) -> int:
+    return sequence >> _PART_BITS[place]
+
+
+def first_of_part(place: Place, part: int) -> int:
+    """The lowest number that a row of it can have."""
+    return part << _PART_BITS[place]
+
+
+def index_of(place: Place, part: int) -> str:
+    """The name of the table."""
+    return f"{_NAMES[place]}_{part}"
+
+
+def make_index(place: Place, part: int) -> str:
+    """The statement that makes it if it is not there."""
+    named = ", ".join((*COLUMNS_OF[place], WHOLE, SCOPE))
+    table = index_of(place, part)
+    return f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5({named}, {_OPTIONS})"
 
 
 SCHEMA = f"""
@@ -75,7 +111,5 @@ CREATE TABLE eras (
   last_ns INTEGER NOT NULL,
   PRIMARY KEY (place, block)
 ) WITHOUT ROWID;
-{_index("moments", CHECKPOINT_COLUMNS)}
-{_index("sayings", MESSAGE_COLUMNS)}
 INSERT INTO facts VALUES ('format', '{FORMAT}');
 """

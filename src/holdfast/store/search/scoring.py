@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import apsw
 
 from holdfast.domain.search_ranking import score
-from holdfast.store.search.expressions import Expression
+from holdfast.store.search.expressions import ASIDE, Expression
 
 _COLUMN_BITS = 16
 _PARTS = 1000
@@ -20,7 +20,7 @@ class Scorer:
     """Called by the database for every row it finds; `about` says beforehand what was asked."""
 
     def __init__(self) -> None:
-        self._terms: Sequence[int | None] = ()
+        self._phrases: Sequence[tuple[int, int]] = ()
         self._weights: Sequence[float] = ()
         self._rarities: Sequence[float] = ()
         self._average = 0.0
@@ -28,7 +28,7 @@ class Scorer:
     def about(
         self, expression: Expression, weights: Sequence[float], rarities: Sequence[float]
     ) -> None:
-        self._terms = expression.terms
+        self._phrases = [(n, term) for n, term in enumerate(expression.terms) if term is not None]
         self._weights = weights
         self._rarities = rarities
         self._average = 0.0
@@ -38,12 +38,12 @@ class Scorer:
             self._average = max(api.column_total_size() / max(api.row_count, 1), 1.0)
         frequencies = [0.0] * len(self._rarities)
         columns = 0
-        for phrase, term in enumerate(self._terms):
-            for column, places in enumerate(api.phrase_locations(phrase)):
-                if places:
-                    columns |= 1 << column
-                    if term is not None:
-                        frequencies[term] += len(places) * self._weights[column]
+        for phrase, term in self._phrases:
+            for column in api.phrase_columns(phrase):
+                columns |= 1 << column
+                if term != ASIDE:
+                    times = len(api.phrase_column_offsets(phrase, column))
+                    frequencies[term] += times * self._weights[column]
         worth = score(frequencies, self._rarities, api.column_size() / self._average)
         return (int(worth * _PARTS) << _COLUMN_BITS) | columns
 

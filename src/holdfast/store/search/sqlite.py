@@ -8,7 +8,8 @@ format, or not ours makes way for an empty one, and whoever used it is told with
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,9 +19,10 @@ import apsw
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.search_query import SearchQuery
-from holdfast.ports.search import Cursors, Found, IndexBatch, IndexLost
+from holdfast.ports.search import Cursors, Findings, IndexBatch, IndexLost
 from holdfast.store.derived_files import discard, unlink
 from holdfast.store.faults import store_trouble
+from holdfast.store.search.asking import Effort
 from holdfast.store.search.reading import find
 from holdfast.store.search.schema import FORMAT, OUR_MARK, SCHEMA
 from holdfast.store.search.scoring import Scorer
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from holdfast.store.layout import StoreLayout
 
 _PATIENCE_S = 30.0
+_MOST_EFFORT_NS = 20_000_000
+"""Of work, not of waiting: on a busy machine a search looks no less far."""
 _HAS_TABLES = "SELECT 1 FROM sqlite_schema LIMIT 1"
 _TROUBLE = (apsw.BusyError, apsw.LockedError, apsw.FullError)
 _MAKES_NO_SENSE = (apsw.Error, UnicodeDecodeError, ValueError, KeyError, TypeError, StoreDamaged)
@@ -46,10 +50,18 @@ T = TypeVar("T")
 class SqliteSearchIndex:
     """See `holdfast.ports.search.SearchIndex` for the contract of each member."""
 
-    def __init__(self, path: Path, lock: StoreLock, cipher: Cipher | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        lock: StoreLock,
+        cipher: Cipher | None = None,
+        *,
+        clock_ns: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
         self._path = path
         self._file_lock = lock
         self._cipher = cipher
+        self._clock_ns = clock_ns
         self._lock = threading.RLock()
         self._scorer = Scorer()
         self._db: apsw.Connection | None = None
@@ -77,10 +89,12 @@ class SqliteSearchIndex:
             with store_trouble("beginning its search index anew"):
                 unlink(self._path)
 
-    def find(
-        self, query: SearchQuery, *, session_id: SessionId | None, limit: int
-    ) -> Sequence[Found]:
-        return self._use(lambda db: find(db, self._scorer, query, session_id, limit))
+    def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
+        def ask(db: apsw.Connection) -> Findings:
+            effort = Effort(self._clock_ns, _MOST_EFFORT_NS)
+            return find(db, self._scorer, effort, query, session_id, limit)
+
+        return self._use(ask)
 
     def erase(self) -> None:
         self.begin_anew()

@@ -27,10 +27,13 @@ from holdfast.store.search.expressions import (
 )
 from holdfast.store.search.schema import (
     BLOCK_BITS,
-    CHECKPOINT_COLUMNS,
-    MESSAGE_COLUMNS,
+    COLUMNS_OF,
     SCOPE,
     WHOLE,
+    Place,
+    index_of,
+    make_index,
+    part_of,
 )
 
 _ERA = """
@@ -39,26 +42,20 @@ SET first_ns=min(first_ns, excluded.first_ns), last_ns=max(last_ns, excluded.las
 """
 
 
-def _insert(table: str, columns: Iterable[str]) -> str:
-    named = ("rowid", *columns, WHOLE, SCOPE)
-    return f"INSERT INTO {table}({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"
-
-
-_INSERT_MOMENT = _insert("moments", CHECKPOINT_COLUMNS)
-_INSERT_SAYING = _insert("sayings", MESSAGE_COLUMNS)
-
-
 def write_batch(db: apsw.Connection, batch: IndexBatch) -> None:
     """Inside a transaction of the caller's."""
     for checkpoint_id in (*batch.gone, *(text.id for text in batch.checkpoints)):
         _forget(db, checkpoint_id)
+    for place, texts in ((Place.KEPT, batch.checkpoints), (Place.SAID, batch.messages)):
+        for part in sorted({part_of(place, text.sequence) for text in texts}):
+            db.execute(make_index(place, part))
     numbers = _session_numbers(db, chain(batch.checkpoints, batch.messages))
     for checkpoint in batch.checkpoints:
         _add_checkpoint(db, checkpoint, numbers[checkpoint.session_id])
     for message in batch.messages:
         _add_message(db, message, numbers[message.session_id])
-    _widen_eras(db, "kept", batch.checkpoints)
-    _widen_eras(db, "said", batch.messages)
+    _widen_eras(db, Place.KEPT, batch.checkpoints)
+    _widen_eras(db, Place.SAID, batch.messages)
     write_cursors(db, batch.cursors)
 
 
@@ -84,7 +81,7 @@ def read_cursors(db: apsw.Connection) -> Cursors:
 
 def _forget(db: apsw.Connection, checkpoint_id: CheckpointId) -> None:
     for (sequence,) in db.execute("SELECT sequence FROM kept WHERE id=?", (checkpoint_id,)):
-        db.execute("DELETE FROM moments WHERE rowid=?", (sequence,))
+        _drop(db, Place.KEPT, sequence)
         db.execute("DELETE FROM kept WHERE sequence=?", (sequence,))
 
 
@@ -115,15 +112,29 @@ def _add_checkpoint(db: apsw.Connection, text: CheckpointText, session: int) -> 
         for name in names(title):
             marks += [title_mark(word.text) for word in name.words]
         marks += [title_mark(name.whole[:LONGEST_WORD]) for name in names(title) if name.whole]
-    db.execute(_INSERT_MOMENT, _columns(text.sequence, CHECKPOINT_COLUMNS, text.texts, marks))
+    _add(db, Place.KEPT, text, marks)
 
 
 def _add_message(db: apsw.Connection, text: MessageText, session: int) -> None:
     row = (text.sequence, session, text.index, text.at_ns)
     db.execute("INSERT OR REPLACE INTO said VALUES (?,?,?,?)", row)
-    db.execute("DELETE FROM sayings WHERE rowid=?", (text.sequence,))
-    marks = [session_mark(session), SPOKEN]
-    db.execute(_INSERT_SAYING, _columns(text.sequence, MESSAGE_COLUMNS, text.texts, marks))
+    _drop(db, Place.SAID, text.sequence)
+    _add(db, Place.SAID, text, [session_mark(session), SPOKEN])
+
+
+def _drop(db: apsw.Connection, place: Place, sequence: int) -> None:
+    table = index_of(place, part_of(place, sequence))
+    db.execute(f"DELETE FROM {table} WHERE rowid=?", (sequence,))
+
+
+def _add(
+    db: apsw.Connection, place: Place, text: CheckpointText | MessageText, marks: Sequence[str]
+) -> None:
+    columns = COLUMNS_OF[place]
+    table = index_of(place, part_of(place, text.sequence))
+    named = ("rowid", *columns, WHOLE, SCOPE)
+    statement = f"INSERT INTO {table}({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"
+    db.execute(statement, _columns(text.sequence, columns, text.texts, marks))
 
 
 def _columns(
@@ -142,11 +153,11 @@ def _columns(
 
 
 def _widen_eras(
-    db: apsw.Connection, place: str, texts: Sequence[CheckpointText | MessageText]
+    db: apsw.Connection, place: Place, texts: Sequence[CheckpointText | MessageText]
 ) -> None:
     spans: dict[int, tuple[int, int]] = {}
     for text in texts:
         block = text.sequence >> BLOCK_BITS
         first, last = spans.get(block, (text.at_ns, text.at_ns))
         spans[block] = (min(first, text.at_ns), max(last, text.at_ns))
-    db.executemany(_ERA, ((place, block, *span) for block, span in spans.items()))
+    db.executemany(_ERA, ((place.value, block, *span) for block, span in spans.items()))
