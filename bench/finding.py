@@ -54,8 +54,8 @@ QUERIES = {
     "one letter": "w*",
     "the beginning of most words": "word*",
     "beginnings of one letter": "s* t* w*",
-    "nineteen words": "the server word1 word2 word3 word4 word5 get set load save make find user name"
-    " file path session word6",
+    "nineteen words": "the server word1 word2 word3 word4 word5 get set load save make find"
+    " user name file path session word6",
     "words that never follow": '"session server the session"',
     "a word nobody said": "zyzzyva",
     "words and filters": "kind:risky after:30d server",
