@@ -27,6 +27,8 @@ from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session
+from holdfast.engine.annotating import annotate
+from holdfast.engine.conversation import add_message
 from holdfast.engine.engine import Engine
 from holdfast.engine.timeline import timeline
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
@@ -37,6 +39,7 @@ SESSIONS = 50
 EVENTS = 10_000
 SEARCH_LIMIT_MS = 50.0
 TIMELINE_LIMIT_MS = 100.0
+SMALL_LIMIT_MS = 5.0
 _ROWS_AT_ONCE = 5_000
 _SECOND_NS = 1_000_000_000
 
@@ -199,6 +202,20 @@ def measure(engine: Engine, rounds: int) -> Iterator[tuple[str, float, float]]:
     yield f"timeline: {EVENTS:,} checkpoints", _median_ms(whole, rounds), TIMELINE_LIMIT_MS
     yield f"timeline: {EVENTS:,} with messages", _median_ms(spoken, rounds), TIMELINE_LIMIT_MS
     yield "timeline: a page of 100", _median_ms(page, rounds), TIMELINE_LIMIT_MS
+    for name, act in _small_ones(engine, session).items():
+        yield name, _median_ms(act, rounds), SMALL_LIMIT_MS
+
+
+def _small_ones(engine: Engine, session: SessionId) -> dict[str, Callable[[], object]]:
+    """What happens all the time. Those that write wait for the disk."""
+    vault = engine.vault
+    head = engine.resolve(session, "HEAD").id
+    return {
+        "a message is added": lambda: add_message(vault, session, "user", "go on"),
+        "a checkpoint is annotated": lambda: annotate(vault, session, head, "so far so good"),
+        "100 checkpoints are listed": lambda: vault.catalog.history(session, limit=100),
+        "the approval is told": lambda: engine.approval(session),
+    }
 
 
 def _median_ms(ask: Callable[[], object], rounds: int) -> float:

@@ -30,7 +30,7 @@ from holdfast.session_parts.conversing import Conversing
 from holdfast.session_parts.explaining import Explaining
 from holdfast.session_parts.guarding import Guarding
 from holdfast.session_parts.handing_over import HandingOver
-from holdfast.session_parts.snapshots import snapshot_of
+from holdfast.session_parts.snapshots import snapshots_of
 
 if TYPE_CHECKING:
     from holdfast.domain.hunk_choice import NumberedHunk
@@ -214,7 +214,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     def history(self, limit: int | None = 20, *, records: bool = False) -> list[WorkspaceSnapshot]:
         """Newest first; `records` adds what restores leave behind."""
         found = self._engine.vault.catalog.history(self._id, limit=limit, records=records)
-        return [self._snapshot(checkpoint) for checkpoint in found]
+        return snapshots_of(self._engine.vault, found)
 
     def summaries(
         self, limit: int | None = None, *, records: bool = False
@@ -307,7 +307,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         return choose_hunks(self._engine.vault, scan, request, hunks)
 
     def _snapshot(self, checkpoint: Checkpoint) -> WorkspaceSnapshot:
-        return snapshot_of(self._engine.vault, checkpoint)
+        return snapshots_of(self._engine.vault, [checkpoint])[0]
 
 
 def _paths(paths: Sequence[str] | None) -> list[bytes]:
