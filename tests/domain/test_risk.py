@@ -59,6 +59,69 @@ RISKY = [
     "FOO=1 env -i rm -r src",
     "kubectl delete pod web",
     "dropdb shop",
+    "sudo -E rm -rf src",
+    "sudo -n rm -rf src",
+    "time -p rm -rf src",
+    "nice -n 5 rm -rf src",
+    "xargs -n 1 rm -rf",
+    "timeout -k 5 10 rm -rf src",
+    "$(echo rm) -rf src",
+    "`echo rm` -rf src",
+    "$RM -rf src",
+    '"${TOOL}" --force src',
+    "${X}m -r src",
+    "r''m -rf src",
+    "watch rm -rf src",
+    "watch -n 1 'rm -rf src'",
+    "trap 'rm -rf src' EXIT",
+    "ssh host rm -rf /srv",
+    "ssh -p 22 -i key user@host 'rm -rf /srv'",
+    "docker exec web rm -rf /data",
+    "docker run --rm -v /:/all alpine sh -c 'rm -rf /all'",
+    "kubectl exec pod -- rm -rf /data",
+    "xargs rm < list",
+    "printf 'rm -rf src' | xargs -I{} sh -c '{}'",
+    "find . -execdir sh -c 'rm \"$1\"' _ {} \\;",
+    "bash -lc 'rm -rf src'",
+    "bash <<< 'rm -rf src'",
+    "bash <<EOF\nrm -rf src\nEOF",
+    "echo cm0gLXJmIHNyYw== | base64 -d | sh",
+    "at now <<< 'rm -rf src'",
+    "su -c 'rm -rf src'",
+    "flock /tmp/lock rm -rf src",
+    "script -c 'rm -rf src' /dev/null",
+    "tmux send-keys 'rm -rf src' Enter",
+    "coproc rm -rf src",
+    "alias ls='rm -rf src'",
+    "git -c alias.x='!rm -rf src' x",
+    "git bisect run rm -rf src",
+    "git submodule foreach 'rm -rf build'",
+    "git rebase -x 'rm -rf src' main",
+    "git checkout main src",
+    "python3.12 -c 'import shutil; shutil.rmtree(\"src\")'",
+    "uv run python -c 'import shutil; shutil.rmtree(\"src\")'",
+    "python - <<EOF\nimport os\nos.remove('a')\nEOF",
+    "node -e 'fs.rmSync(\"src\", {recursive: true})'",
+    "perl -e 'unlink glob \"*\"'",
+    "awk 'BEGIN { system(\"rm -rf src\") }'",
+    "pwsh -c 'Remove-Item -Recurse src'",
+    "npx rimraf src",
+    "npx --yes rimraf src",
+    "pnpm dlx rimraf src",
+    "> file",
+    "cp /dev/null file",
+    "git stash drop",
+    "git push --force-with-lease",
+    "git push origin :gone",
+    "git push origin --delete gone",
+    "docker volume rm data",
+    "helm uninstall shop",
+    "terraform destroy -auto-approve",
+    "npx prisma migrate reset",
+    "php artisan migrate:fresh",
+    "zip -m all.zip src",
+    "tar --remove-files -cf all.tar src",
+    "setfacl -R -b .",
 ]
 NOTABLE = [
     "rm notes.txt",
@@ -73,6 +136,14 @@ NOTABLE = [
     "npm ci",
     "psql -c 'delete from users where id = 1'",
     "tar xf archive.tar",
+    "$RUN notes.txt",
+    "$(which python) -m pytest",
+    'eval "$(ssh-agent)"',
+    "ssh host",
+    "ssh host ls",
+    "scp notes.txt host:",
+    "curl -X DELETE https://example.invalid/1",
+    "npm publish",
 ]
 HARMLESS = [
     "",
@@ -90,6 +161,19 @@ HARMLESS = [
     "echo 'rm -rf /'",
     "# rm -rf src",
     "kubectl get pods",
+    "watch ls",
+    "trap - EXIT",
+    "trap 'echo done' EXIT",
+    "npx eslint .",
+    "uv run pytest",
+    "bash -c ls",
+    "bash build.sh",
+    "bash --version",
+    "curl https://example.invalid/",
+    "docker ps",
+    "kubectl exec pod -- ls",
+    "python -c 'print(1)'",
+    "X=$(date) make",
 ]
 
 
@@ -150,6 +234,24 @@ def test_what_is_too_long_to_be_read_is_risky() -> None:
     assert "too long to be read whole" in found.reasons
 
 
+def test_what_runs_elsewhere_names_no_path_of_this_machine() -> None:
+    found = _assess("ssh db rm -rf /srv/data")
+    assert found.reasons[0] == "on db: deletes /srv/data and everything below"
+    assert (found.paths, found.outside) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "piece", ["docker exec ", "find . -exec ", "ssh a ", "git submodule foreach ", "tmux 'a b' "]
+)
+def test_commands_that_call_each_other_without_end_are_followed_so_far_and_no_further(
+    piece: str,
+) -> None:
+    found = _assess(piece * 3_000)
+    assert found.grade in RiskGrade
+    if piece.startswith("docker"):
+        assert "too long to be read whole" in found.reasons
+
+
 def test_what_a_heredoc_writes_is_not_taken_for_commands() -> None:
     found = _assess("cat > deploy.sh <<'EOF'\nrm -rf /\ngit push --force\nEOF\n")
     assert found.reasons == ("overwrites deploy.sh",)
@@ -194,6 +296,10 @@ def test_any_text_is_graded(command: str) -> None:
         "\x00",
         "bash -c '",
         'eval "',
+        "docker exec ",
+        "find . -exec ",
+        "watch ",
+        "npx ",
     ],
 )
 @pytest.mark.parametrize("length", [200, 16_000, MOST_READ, 1_000_000])

@@ -12,12 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from holdfast.domain.shell_commands import SUBSTITUTION, ShellCommand, ShellScript
+
+if TYPE_CHECKING:
+    from holdfast.domain.risk_callers import Called
 
 _MOST_REASONS = 5
 _MOST_PATHS = 50
 _DEEPEST = 3
+_MOST_WORDS = 60_000
+_CHARACTERS_A_WORD = 4
 _SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
 
 
@@ -66,10 +72,11 @@ def assess(
     further shells."""
     from holdfast.domain.risk_rules import sql_findings
 
-    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse)
+    budget = _Budget()
+    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget)
     walk.through(script, 0)
     findings = [*walk.findings, *sql_findings(walk.told)]
-    if not script.whole:
+    if not script.whole or budget.is_spent:
         findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
     ordered = sorted(findings, key=lambda f: -f.grade)
@@ -78,10 +85,32 @@ def assess(
     return Assessment(grade, reasons, tuple(walk.paths), tuple(outside), tuple(outside.values()))
 
 
+class _Budget:
+    """How many words are looked at in all: commands that call others may call many, and long."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORDS
+
+    def spend(self, words: int) -> bool:
+        self._left -= words + 1
+        return self._left >= 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
+
+
 class _Walk:
     """The commands one after the other, with the directory that `cd` leads to."""
 
-    def __init__(self, workspace: str, directory: str, parse: Callable[[str], ShellScript]) -> None:
+    def __init__(
+        self,
+        workspace: str,
+        directory: str,
+        parse: Callable[[str], ShellScript],
+        budget: _Budget,
+    ) -> None:
+        self._budget = budget
         self._workspace = workspace
         self._directory = directory
         self._parse = parse
@@ -98,8 +127,12 @@ class _Walk:
             self._command(command, depth)
 
     def _command(self, command: ShellCommand, depth: int) -> None:
-        from holdfast.domain.risk_rules import called_script, findings_of, operands, unwrap
+        from holdfast.domain.risk_callers import called, reads_unseen, unwrap
+        from holdfast.domain.risk_of_code import fed_code
+        from holdfast.domain.risk_rules import findings_of, operands
 
+        if not self._budget.spend(len(command.words)):
+            return
         words, many = unwrap(command.words)
         self.told.append(ShellCommand(words, command.redirects, command.fed))
         for redirect in command.redirects:
@@ -111,14 +144,30 @@ class _Walk:
             target = words[-1] if len(words) > 1 else "~"
             self._directory = join(self._directory, target)
         self.findings += findings_of(words, many=many)
+        self.findings += fed_code(words, command.fed)
+        if reads_unseen(words, command.fed):
+            self.findings.append(Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed"))
         for path in operands(words):
             self._name(path)
-        inner = called_script(words)
-        if inner is not None and depth < _DEEPEST:
-            script = self._parse(inner)
-            if not script.whole:
-                self.findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
-            self.through(script, depth + 1)
+        if depth < _DEEPEST:
+            for inner in called(words, command.fed):
+                self._follow(inner, depth + 1)
+
+    def _follow(self, inner: Called, depth: int) -> None:
+        """What a command runs. On another machine it names no path of this one."""
+        if not self._budget.spend(len(inner.text) // _CHARACTERS_A_WORD):
+            return
+        walk = _Walk("/", "/", self._parse, self._budget) if inner.place else self
+        script = self._parse(inner.text) if inner.text else ShellScript(())
+        if not script.whole:
+            self.findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
+        walk.through(script, depth)
+        if inner.words:
+            walk._command(ShellCommand(inner.words), depth)
+        if walk is not self:
+            found = (f for f in walk.findings if f.grade is RiskGrade.RISKY)
+            self.findings += [Finding(f.grade, f"{inner.place}: {f.reason}") for f in found]
+            self.told += walk.told
 
     def _name(self, path: str) -> None:
         if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:

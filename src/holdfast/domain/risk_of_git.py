@@ -107,6 +107,8 @@ def _checkout(rest: list[str]) -> tuple[RiskGrade, str | None]:
         return RiskGrade.RISKY, "git checkout overwrites files"
     if has("b", "--orphan") or not rest:
         return RiskGrade.NONE, None
+    if len([w for w in rest if not w.startswith("-")]) > 1 and not has("t", "--track"):
+        return RiskGrade.RISKY, "git checkout overwrites files"
     return RiskGrade.NOTABLE, "git checkout may change many files"
 
 

@@ -6,19 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holdfast.domain.risk import Finding, RiskGrade
+from holdfast.domain.risk_callers import EACH, SHELLS, is_dynamic, program, unwrap
+from holdfast.domain.risk_of_code import inline_code, is_code
 from holdfast.domain.shell_commands import ShellCommand, ShellScript
 
 _MANY = 3
-_WRAPPERS = frozenset(
-    "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
-    "unbuffer caffeinate xargs parallel".split()
-)
-_WRAPPER_VALUES = re.compile(
-    r"-(?:u|g|n|c|k|s|C|h|I|L|P|d|E|a)|--(?:user|group|adjustment|chdir|unset|signal|kill-after"
-    r"|max-args|max-procs|delimiter|arg-file|replace)"
-)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_SHELLS = frozenset("sh bash zsh dash ksh fish ash".split())
 _CLIENTS = frozenset(
     "psql mysql mariadb sqlite3 sqlite duckdb clickhouse-client cockroach sqlcmd sqlplus mongosh "
     "mongo redis-cli cqlsh".split()
@@ -30,10 +22,6 @@ _DESTRUCTIVE_SQL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _WRITING_SQL = re.compile(r"\b(delete\s+from|update\s+\S+\s+set|alter\s+table)\b", re.IGNORECASE)
-_DELETING_CODE = re.compile(
-    r"rmtree|os\.(?:remove|unlink|rmdir)|\.unlink\(|rmSync|unlinkSync|rimraf|fs\.rm\b|FileUtils\.rm"
-)
-_WRITING_CODE = re.compile(r"open\([^)]*['\"]w|write_text|write_bytes|writeFile")
 _LOCK_FILES = {
     "npm": ("package-lock.json", "install i add uninstall remove rm update up dedupe audit link"),
     "pnpm": ("pnpm-lock.yaml", "install i add remove rm update up dedupe import"),
@@ -54,9 +42,27 @@ _REMOTE = {
     "terraform": "destroy apply",
     "tofu": "destroy apply",
     "pulumi": "destroy up",
+    "helm": "uninstall delete rollback",
+    "ansible": "-m -a",
     "dropdb": "",
     "dropuser": "",
 }
+_PUBLISHING = {
+    "npm": "publish unpublish",
+    "pnpm": "publish",
+    "yarn": "publish",
+    "cargo": "publish yank",
+    "twine": "upload",
+    "poetry": "publish",
+    "uv": "publish",
+    "gem": "push yank",
+    "scp": "",
+    "sftp": "",
+}
+_SENDS = re.compile(
+    r"-X\s*(?!GET\b|HEAD\b)\w|--request[= ](?!GET\b|HEAD\b)\w|(?:^|\s)-(?:d|F|T)\b"
+    r"|--(?:data|form|upload-file|post-data|json)"
+)
 _DISKS = frozenset("fdisk parted wipefs mkswap sgdisk blkdiscard hdparm".split())
 _NAMING = frozenset("rm rmdir unlink mv cp tee ln touch mkdir rsync install patch unzip".split())
 _FORMATTERS = frozenset("prettier black isort gofmt rustfmt clang-format autopep8 eslint".split())
@@ -70,52 +76,6 @@ def risky(reason: str) -> Finding:
 
 def notable(reason: str) -> Finding:
     return Finding(RiskGrade.NOTABLE, reason)
-
-
-def program(word: str) -> str:
-    return word.rsplit("/", 1)[-1].lstrip("\\")
-
-
-def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """The command that really runs, and whether it gets its arguments from a list (xargs)."""
-    rest, many = list(words[:4_000]), False
-    while rest:
-        if _ASSIGNMENT.match(rest[0]):
-            rest = rest[1:]
-            continue
-        name = program(rest[0])
-        if name not in _WRAPPERS or len(rest) == 1:
-            break
-        many = many or name in ("xargs", "parallel")
-        rest = _behind_options(rest[1:], counted=name == "timeout")
-    return tuple(rest), many
-
-
-def _behind_options(words: list[str], *, counted: bool) -> list[str]:
-    position = 0
-    while position < len(words) and words[position].startswith("-"):
-        position += 2 if _WRAPPER_VALUES.fullmatch(words[position]) else 1
-    while position < len(words) and _ASSIGNMENT.match(words[position]):
-        position += 1
-    return words[position + counted :]
-
-
-def called_script(words: Sequence[str]) -> str | None:
-    """The text that a command hands to a shell."""
-    name = program(words[0])
-    if name == "eval":
-        return " ".join(words[1:])
-    if name in _SHELLS:
-        for position, word in enumerate(words[1:-1], 1):
-            if re.fullmatch(r"-\w*c\w*", word):
-                return words[position + 1]
-    if name == "find":
-        for position, word in enumerate(words):
-            if word in ("-exec", "-execdir", "-ok", "-okdir"):
-                return " ".join(w if w != "{}" else "*" for w in words[position + 1 :]).rstrip(
-                    ";+ "
-                )
-    return None
 
 
 def operands(words: Sequence[str]) -> Iterator[str]:
@@ -153,6 +113,8 @@ def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
             yield risky(f"{name} on every name of a list")
     elif name.startswith("mkfs") or name in _DISKS:
         yield risky(f"{name} rewrites a disk")
+    elif set(_PUBLISHING.get(name, "").split()) & set(arguments[:2]) or name in ("scp", "sftp"):
+        yield notable(f"{name} sends what cannot be taken back from here")
     elif name in _LOCK_FILES:
         yield from _packages(name, arguments)
     elif name in _REMOTE:
@@ -162,14 +124,31 @@ def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
     elif name in _FORMATTERS:
         if any(word in ("--write", "-w", "--fix", "-i") for word in arguments) or name == "black":
             yield notable(f"{name} rewrites files")
-    elif name in ("python", "python3", "node", "perl", "ruby", "deno", "php"):
-        yield from _inline_code(name, arguments)
+    elif is_code(name):
+        yield from inline_code(name, arguments)
+        if arguments[:1] == ("artisan",):
+            yield from _framework("artisan", arguments[1:])
+    else:
+        yield from _unknown(words, many=many)
+
+
+def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
+    """Which program it will be is not known; what it is given may tell what it is for. Options
+    without a program are what follows a substitution, where no grammar is at hand."""
+    dynamic = is_dynamic(words[0])
+    if not dynamic and not words[0].startswith("-"):
+        return
+    destroys = _flags(words) & {"r", "R", "f", "D", "--recursive", "--force", "--hard"}
+    if destroys or (dynamic and (many or words[0] == EACH)):
+        yield risky("an unknown command, with words that destroy")
+    elif dynamic:
+        yield notable("which command runs is not known")
 
 
 def script_findings(script: ShellScript) -> Iterator[Finding]:
     """What only the commands of a script together tell."""
     names = [program(unwrap(c.words)[0][0]) for c in script.commands if unwrap(c.words)[0]]
-    bare = [n for c in script.commands for n in map(program, c.words[:2]) if n in _SHELLS]
+    bare = [n for c in script.commands for n in map(program, c.words[:2]) if n in SHELLS]
     if bare and any(name in ("curl", "wget") for name in names):
         yield risky("runs what it downloads")
 
@@ -263,7 +242,7 @@ def _edits_in_place(words: Sequence[str]) -> bool:
 def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if not _edits_in_place(arguments):
         if name in ("perl", "ruby"):
-            yield from _inline_code(name, arguments)
+            yield from inline_code(name, arguments)
         return
     files = _edited_files(arguments)
     if not files or _is_wide(files):
@@ -281,18 +260,6 @@ def _edited_files(arguments: Sequence[str]) -> list[str]:
     return names if values else names[1:]
 
 
-def _inline_code(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    text = " ".join(arguments)[:20_000]
-    if not any(word in ("-c", "-e", "-r", "-p", "eval") for word in arguments):
-        if any(word in ("flush", "reset_db") for word in arguments):
-            yield risky("empties the database")
-        return
-    if _DELETING_CODE.search(text):
-        yield risky(f"{name} code that deletes files")
-    elif _WRITING_CODE.search(text):
-        yield notable(f"{name} code that writes files")
-
-
 def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     for target in _names(arguments):
         if target.startswith("/dev/"):
@@ -307,6 +274,8 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     if names and names[-1] == "/dev/null":
         yield risky(f"moves {names[0]} to nowhere")
+    elif len(names) > 1 and names[0] == "/dev/null":
+        yield risky(f"empties {names[-1]}")
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
         yield risky("rsync deletes what the source does not have")
     elif names:
@@ -314,6 +283,8 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    if name == "tar" and "--remove-files" in arguments:
+        yield risky("tar deletes what it packs")
     unpacks = name != "tar" or any(
         re.fullmatch(r"-?\w*x\w*|--extract", word) for word in arguments[:2]
     )
@@ -356,14 +327,37 @@ def _docker(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _storage(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if set(arguments) & {"rm", "rb", "delete", "destroy", "db:drop", "db:reset", "pg:reset"}:
+    wiping = {"rm", "rb", "delete", "destroy", "remove", "purge", "db:drop", "db:reset", "pg:reset"}
+    if set(arguments) & wiping or any(w.endswith((":destroy", ":delete")) for w in arguments):
         yield risky(f"{name} deletes what no checkpoint holds")
 
 
 def _framework(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     text = " ".join(arguments)
-    if re.search(r"db:(?:drop|reset|purge)|migrate (?:reset|fresh)|db reset|downgrade|flush", text):
+    if re.search(
+        r"db:(?:drop|reset|purge|wipe)|migrate[: ](?:reset|fresh|refresh)|db reset|downgrade|flush",
+        text,
+    ):
         yield risky(f"{name} may drop tables")
+
+
+def _sending(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    if _SENDS.search(" ".join(arguments)[:20_000]):
+        yield notable(f"{name} changes something elsewhere, which cannot be undone from here")
+
+
+def _remote(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    yield notable("what it does on another machine cannot be undone from here")
+
+
+def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    names = _names(arguments)
+    yield risky(f"deletes {names[0] if names else 'what it is given'} and everything below")
+
+
+def _zip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    if "m" in _flags(arguments):
+        yield risky("zip deletes what it packs")
 
 
 def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -380,7 +374,10 @@ def _git(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("rm", "unlink", "rmdir", "srm"), _rm),
     **dict.fromkeys(("truncate", "shred"), _truncating),
-    **dict.fromkeys(("chmod", "chown", "chgrp", "chattr"), _permissions),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl"), _permissions),
+    **dict.fromkeys(("rimraf", "del-cli", "trash", "trash-put", "trash-cli"), _whole),
+    **dict.fromkeys(("ssh", "mosh", "autossh"), _remote),
+    **dict.fromkeys(("curl", "wget", "http", "https", "xh"), _sending),
     **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _in_place),
     **dict.fromkeys(("tee", "sponge"), _tee),
     **dict.fromkeys(("mv", "cp", "rsync", "install", "ln"), _moving),
@@ -388,10 +385,14 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("pip", "pip3"), _pip),
     **dict.fromkeys(("make", "gmake", "just", "task"), _make),
     **dict.fromkeys(("docker", "podman", "docker-compose"), _docker),
-    **dict.fromkeys(("aws", "gcloud", "az", "gsutil", "heroku", "gh", "doctl"), _storage),
+    **dict.fromkeys(
+        "aws gcloud az gsutil heroku gh doctl vercel fly flyctl netlify railway wrangler".split(),
+        _storage,
+    ),
     **dict.fromkeys(("rails", "rake", "prisma", "alembic", "artisan", "supabase"), _framework),
     "find": _find,
     "dd": _dd,
+    "zip": _zip,
     "git": _git,
     "crontab": _crontab,
 }
