@@ -14,8 +14,9 @@ from holdfast.bootstrap import (
     nearest_workspace,
     open_workspace,
     store_of,
+    unlock_store,
 )
-from holdfast.domain.errors import HoldfastError, NotFound, Refused, StoreDamaged
+from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.settings import Settings, make_settings
 from holdfast.engine.vault import Vault
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -39,7 +40,7 @@ class RepairOutcome:
 def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     """Look at the store of a workspace, however damaged, and mend it if `act`.
 
-    `NotFound` when the directory has no store.
+    `NotFound` when the directory has no store; an encrypted one needs its key.
     """
     from holdfast.domain.repair_plans import Findings, plan_repair
     from holdfast.engine.repair import find, mend
@@ -53,15 +54,10 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     fs, clock = LocalFilesystem(), SystemClock()
     layout.require_own()
     occasion = f"{datetime.fromtimestamp(clock.now_ns() / 1e9, tz=UTC):%Y%m%dT%H%M%SZ}"
+    keys = None
     if layout.keys.exists() or layout.keys_copy.exists():
-        try:
-            return _repair_content(directory, occasion, act=act)
-        except StoreDamaged as error:
-            raise StoreDamaged(
-                f"of an encrypted store only the content can be repaired: {error.message}",
-                hint="take the damaged file from a backup",
-            ) from error
-    mender = StoreMender(fs, layout, directory, clock)
+        keys = unlock_store(layout, os.environ).keys
+    mender = StoreMender(fs, layout, directory, clock, keys=keys)
     with mender.exclusive(), mender.examine() as bench:
         losses = bench.catalog_losses
         incomplete = losses is not None and losses.history_is_incomplete
@@ -99,48 +95,6 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
         vault = opened.engine.vault
         with vault.access.exclusive():
             mend(vault, occasion, history_is_incomplete=incomplete)
-    return RepairOutcome(plan, done=True)
-
-
-def _repair_content(workspace: Path, occasion: str, *, act: bool) -> RepairOutcome:
-    """Of an encrypted store only the content and the story: its index and keys are mended when it
-    is opened, and without a sound catalog it does not open."""
-    from holdfast.domain.repair_plans import Findings, plan_repair
-    from holdfast.engine.repair import find, mend
-
-    with open_workspace(workspace, create=False, force=True, recover=False) as opened:
-        vault = opened.engine.vault
-        story = opened.store.story_mender()
-        with vault.access.exclusive(), story.exclusive():
-            if (problem := next(vault.catalog.check(), None)) is not None:
-                raise StoreDamaged(problem)
-            content = find(vault, history_is_incomplete=False)
-            if content.journal is not None:
-                raise Refused(
-                    "the journal of an encrypted store cannot be repaired: " + content.journal,
-                    hint="what was staged lies in the directory .holdfast of the workspace",
-                )
-            told = story.examine(vault.access.directory)
-            plan = plan_repair(
-                Findings(
-                    False,
-                    None,
-                    None,
-                    None,
-                    content.packs,
-                    len(content.lost),
-                    len(content.healable),
-                    content.damaged_states,
-                    content.unnamed,
-                    None,
-                    _story_losses(told),
-                )
-            )
-            if not act or not plan.steps:
-                return RepairOutcome(plan, done=False)
-            if told is not None:
-                story.mend(told, occasion)
-            mend(vault, occasion, history_is_incomplete=False)
     return RepairOutcome(plan, done=True)
 
 

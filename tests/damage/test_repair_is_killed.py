@@ -75,3 +75,15 @@ def test_a_repair_killed_at_any_call_is_finished_by_the_next(tmp_path: Path) -> 
         assert problems(workspace) == [], number
         assert restorable(workspace, victim) == expected, number
     assert number > 20
+
+
+def test_a_damaged_record_at_the_end_of_a_pack_is_kept_aside(tmp_path: Path) -> None:
+    victim = make_victim(tmp_path / "victim", small_edit, 3)
+    (pack,) = [name for name in victim.files if name.endswith(".pack")]
+    whole = victim.files[pack]
+    damaged_tail = whole[:-3] + b"\0\0\0"
+    workspace = victim.lay_out(tmp_path / "case", {**victim.files, pack: damaged_tail})
+    repair_workspace(workspace, act=True)
+    assert problems(workspace) == []
+    kept = (tmp_path / "case" / "home").glob(f"stores/*/set-aside/*/{Path(pack).name}")
+    assert damaged_tail in [path.read_bytes() for path in kept]

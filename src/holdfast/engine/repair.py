@@ -323,7 +323,8 @@ def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
 
 def _set_staging_aside(vault: Vault, occasion: str) -> None:
     """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
-    copy of something."""
+    copy of something. Those of a sealed store stay in the workspace, where they were readable
+    already, by a name that no restore takes for its own."""
     own = os.path.join(os.fsencode(vault.workspace), MARKER_DIRECTORY)
     try:
         names = sorted(n for n in os.listdir(own) if n.startswith(STAGING_PREFIX))
@@ -331,7 +332,11 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
         return
     if not names:
         return
-    place = os.fsencode(vault.access.aside(occasion))
+    if vault.access.is_sealed():
+        place = os.path.join(own, b"set-aside-" + occasion.encode())
+        os.makedirs(place, 0o700, exist_ok=True)
+    else:
+        place = os.fsencode(vault.access.aside(occasion))
     for name in names:
         source, target = os.path.join(own, name), os.path.join(place, name)
         shutil.move(os.fsdecode(source), os.fsdecode(target))

@@ -96,6 +96,10 @@ class StoreAccess(Protocol):
         """Take a journal that cannot be used out of the way without deleting it."""
         ...
 
+    def is_sealed(self) -> bool:
+        """Whether the store is encrypted, so that nothing may be put there as it is."""
+        ...
+
     def aside(self, occasion: str) -> Path:
         """A fresh directory for what is taken out of the way."""
         ...

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import StoreKeys
     from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.store.encryption.unlocking import Unlocked
-    from holdfast.store.story.repairing import StoryMender
 
 
 class LocalStore(StorePlace):
@@ -197,14 +196,6 @@ class LocalStore(StorePlace):
         return open_story(
             self._fs, self._layout, self._clock, lambda: self.lock_timeout_s, cipher=cipher
         )
-
-    def story_mender(self) -> StoryMender:
-        """For a story whose file nobody here may have open meanwhile."""
-        from holdfast.store.story.repairing import StoryMender
-
-        self.close_story()
-        cipher = None if self.unlocked is None else self.unlocked.keys.cipher("story")
-        return StoryMender(self._fs, self._layout, self._clock, cipher=cipher)
 
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""

@@ -18,27 +18,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import apsw
-
-from holdfast.domain.errors import HoldfastError, NewerStore, StoreDamaged
+from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plans import CatalogLosses
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.story import Story
 from holdfast.store.acknowledged import (
-    NOTES_BYTES,
     SLOT_BYTES,
-    decode_changes,
-    decode_operation,
-    notes_are_damaged,
 )
-from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write
-from holdfast.store.catalog.rebuilding import rebuild
-from holdfast.store.catalog.salvage import Salvaged, salvage
+from holdfast.store.atomic_write import DIRECTORY_MODE, FILE_MODE, atomic_write
 from holdfast.store.catalog.sqlite import SqliteCatalog
+from holdfast.store.catalog_look import CatalogLook
 from holdfast.store.layout import StoreLayout
 from holdfast.store.objects.local import LocalObjectStore
+from holdfast.store.objects.packs import pack_name
 from holdfast.store.setting_aside import make_place, set_aside, sync
 from holdfast.store.stat_cache import SqliteStatCache
 from holdfast.store.store_lock import StoreLock
@@ -47,9 +42,12 @@ from holdfast.store.story.opening import open_story
 from holdfast.store.story.repairing import StoryFindings, StoryMender
 from holdfast.store.suspicion import Suspicion
 
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher, StoreKeys
+
 _SCRATCH = "repairing"
 _MARKER = "repair"
-_LOG_BEGINNING = b"\x37\x7f\x06"
+_REPORT = "unreadable-rows.json"
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -72,15 +70,28 @@ class Bench:
 class StoreMender:
     """One repair of one store; hold `exclusive` around everything."""
 
-    def __init__(self, fs: Filesystem, layout: StoreLayout, workspace: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        clock: Clock,
+        *,
+        keys: StoreKeys | None = None,
+    ) -> None:
+        """`keys` are those of an encrypted store."""
+        self._keys = keys
         self._fs = fs
         self._layout = layout
         self._workspace = workspace
         self._clock = clock
         self._lock = StoreLock(layout.lock, clock, purpose="holdfast repair")
-        self._story = StoryMender(fs, layout, clock)
+        self._story = StoryMender(fs, layout, clock, cipher=self._cipher("story"))
         self._scratch = layout.directory / _SCRATCH
         self._marker = layout.directory / _MARKER
+
+    def _cipher(self, role: str) -> Cipher | None:
+        return None if self._keys is None else self._keys.cipher(role)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -96,17 +107,20 @@ class StoreMender:
         """Look at everything; the store itself is only read."""
         self._clear_scratch()
         self._scratch.mkdir(mode=DIRECTORY_MODE)
-        catalog_path, losses, rows = self._readable_catalog()
+        look = CatalogLook(self._layout, self._lock, self._clock, self._scratch, self._keys)
+        catalog_path, losses, rows = look.readable()
         with contextlib.ExitStack() as opened:
-            catalog = SqliteCatalog(catalog_path)
+            catalog = SqliteCatalog(catalog_path, self._cipher("catalog"))
             opened.callback(catalog.close)
             catalog.migrate()
             objects = LocalObjectStore(
-                self._fs, self._layout.objects, index=self._scratch / "index.db"
+                self._fs, self._layout.objects, self._keys, index=self._scratch / "index.db"
             )
             opened.callback(objects.close)
             objects.catch_up()
-            stat_cache = SqliteStatCache(self._scratch / "stat-cache.db")
+            stat_cache = SqliteStatCache(
+                self._scratch / "stat-cache.db", self._cipher("stat cache")
+            )
             opened.callback(stat_cache.close)
             yield Bench(
                 catalog,
@@ -117,6 +131,7 @@ class StoreMender:
                     self._workspace,
                     self._lock,
                     Suspicion(self._fs, self._layout.suspect),
+                    self._cipher("journal"),
                     open_story=self._opened_story,
                 ),
                 stat_cache,
@@ -129,76 +144,11 @@ class StoreMender:
             )
 
     def _opened_story(self) -> Story:
-        return open_story(self._fs, self._layout, self._clock, lambda: _LOCK_TIMEOUT_S)
-
-    def _readable_catalog(self) -> tuple[Path, CatalogLosses | None, tuple[str, ...]]:
-        """A copy that can be read: of the catalog itself, or of what is left of it."""
-        copy = self._scratch / "catalog.db"
-        problem = self._copy_catalog(copy)
-        if problem is None:
-            return copy, None, ()
-        saved = self._salvage()
-        rebuilt = self._scratch / "rebuilt.db"
-        noted = decode_operation(self._lock.read_notes(SLOT_BYTES))
-        outcome = rebuild(
-            saved,
-            rebuilt,
-            now_ns=self._clock.now_ns(),
-            expected_operations=noted.sequence if noted is not None else 0,
+        keys = self._keys
+        cipher = None if keys is None else lambda: keys.cipher("story")
+        return open_story(
+            self._fs, self._layout, self._clock, lambda: _LOCK_TIMEOUT_S, cipher=cipher
         )
-        losses = CatalogLosses(
-            problem, outcome.lost_checkpoints, outcome.lost_operations, outcome.lost_settings
-        )
-        return rebuilt, losses, outcome.unreadable
-
-    def _copy_catalog(self, copy: Path) -> str | None:
-        """Copy, and say what is wrong with it, if anything is."""
-        source = self._layout.catalog
-        if not source.exists():
-            return "the file is missing"
-        for suffix in ("", "-wal"):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(
-                    source.with_name(source.name + suffix), copy.with_name(copy.name + suffix)
-                )
-        try:
-            with contextlib.closing(SqliteCatalog(copy)) as catalog:
-                notes = self._lock.read_notes(NOTES_BYTES)
-                noted = (decode_operation(notes[:SLOT_BYTES]), decode_changes(notes[SLOT_BYTES:]))
-                if notes_are_damaged(notes):
-                    return "the note of what it acknowledged last is damaged"
-                if not all(catalog.has(note) for note in noted if note is not None):
-                    return "it has lost its newest changes, which had been acknowledged"
-                catalog.migrate()
-                return next(catalog.check(), None)
-        except NewerStore:
-            raise
-        except (HoldfastError, apsw.Error) as error:
-            return str(error)
-
-    def _salvage(self) -> Salvaged:
-        """From the catalog; when nothing is left there, from a file it was swapped with."""
-        places = [self._layout.catalog, self._layout.objects / "index.db", self._layout.stat_cache]
-        places += sorted(self._layout.directory.glob("set-aside/*/*.db"))
-        places += [self._layout.description, self._layout.journal]
-        places += sorted((self._layout.objects / "packs").glob("*.pack"))
-        best = Salvaged()
-        for path in places:
-            database = _read(path)
-            for log in self._logs(path) if database else ():
-                saved = salvage(database, log)
-                if len(saved.rows["operations"]) > len(best.rows["operations"]):
-                    best = saved
-            if best.rows["operations"]:
-                break
-        return best
-
-    def _logs(self, database: Path) -> list[bytes]:
-        """Its own log; then any other file that is one, should it have been swapped with that."""
-        own = _read(database.with_name(database.name + "-wal"))
-        others = [self._layout.lock, *self._layout.directory.rglob("*-wal")]
-        found = [data for data in map(_read, others) if data[:3] == _LOG_BEGINNING]
-        return [own, *(data for data in found if data != own)]
 
     def _description_problem(self) -> str | None:
         try:
@@ -223,7 +173,7 @@ class StoreMender:
                     own.with_name(own.name + suffix), copy.with_name(copy.name + suffix)
                 )
         try:
-            objects = LocalObjectStore(self._fs, self._layout.objects, index=copy)
+            objects = LocalObjectStore(self._fs, self._layout.objects, self._keys, index=copy)
             with contextlib.closing(objects):
                 problems = objects.index.problems()
                 if problems:
@@ -246,16 +196,37 @@ class StoreMender:
         if bench.catalog_losses is not None and not bench.unfinished:
             self._exchange_catalog(bench, occasion)
         if bench.index_problem is not None:
-            with contextlib.closing(LocalObjectStore(self._fs, self._layout.objects)) as objects:
+            self._keep_tails(bench.objects, occasion)
+            objects = LocalObjectStore(self._fs, self._layout.objects, self._keys)
+            with contextlib.closing(objects):
                 objects.rebuild_index()
         if bench.story is not None:
             self._story.mend(bench.story, occasion)
         self._note_newest()
 
+    def _keep_tails(self, objects: LocalObjectStore, occasion: str) -> None:
+        """What follows the last sound record of a pack reads as a write that was cut off, and the
+        next one takes its place. It may be a damaged record: a copy of the pack keeps it."""
+        known = objects.index.pack_lengths()
+        numbers = [n for n in objects.packs.numbers() if objects.packs.size_of(n) > known.get(n, 0)]
+        if not numbers:
+            return
+        place = make_place(self._layout.directory, occasion)
+        for number in numbers:
+            with (place / pack_name(number)).open("xb") as copy:
+                os.fchmod(copy.fileno(), FILE_MODE)
+                with Path(os.fsdecode(objects.packs.path(number))).open("rb") as pack:
+                    shutil.copyfileobj(pack, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
+        sync(place)
+
     def _exchange_catalog(self, bench: Bench, occasion: str) -> None:
         place = make_place(self._layout.directory, occasion)
-        report = json.dumps({"unreadable_rows": list(bench.unreadable_rows)}, indent=1)
-        atomic_write(self._fs, os.fsencode(place / "unreadable-rows.json"), report.encode())
+        report = json.dumps({"unreadable_rows": list(bench.unreadable_rows)}, indent=1).encode()
+        cipher = self._cipher("journal")
+        sealed = report if cipher is None else cipher.seal(report, _REPORT.encode())
+        atomic_write(self._fs, os.fsencode(place / _REPORT), sealed)
         new = place / "rebuilt-catalog.db"
         bench.catalog.close()
         (self._scratch / "rebuilt.db").rename(new)
@@ -280,7 +251,8 @@ class StoreMender:
 
     def _note_newest(self) -> None:
         """What is there now is all there is to remember."""
-        with contextlib.closing(SqliteCatalog(self._layout.catalog)) as catalog:
+        cipher = self._cipher("catalog")
+        with contextlib.closing(SqliteCatalog(self._layout.catalog, cipher)) as catalog:
             catalog.migrate()
             operation, changes = catalog.newest()
         encoded = operation.encode() if operation is not None else b" " * SLOT_BYTES
@@ -288,10 +260,3 @@ class StoreMender:
 
     def _clear_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

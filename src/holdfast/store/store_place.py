@@ -222,6 +222,9 @@ class StorePlace:
         with store_trouble("setting the journal aside"):
             set_aside(self._layout.directory, occasion, self._layout.journal)
 
+    def is_sealed(self) -> bool:
+        return self._note_cipher is not None
+
     def aside(self, occasion: str) -> Path:
         return make_place(self._layout.directory, occasion)
 

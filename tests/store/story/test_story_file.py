@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import stat
@@ -13,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.ports.story import NewMessage, Story
@@ -65,6 +66,21 @@ def test_after_a_failed_sync_the_same_process_reads_it_back_and_goes_on(tmp_path
         say(story, "after")
         assert texts(story) == ["before", "after"]
         assert not (tmp_path / "story.suspect").exists()
+
+
+@pytest.mark.requirement("SE-2", "RL-3")
+def test_a_story_that_cannot_be_read_back_stays_closed_and_says_why(tmp_path: Path) -> None:
+    class Failing(LocalFilesystem):
+        def fsync(self, fd: object) -> None:
+            raise OSError(errno.EIO, "the disk is gone")
+
+    with contextlib.closing(opened(tmp_path)) as story:
+        say(story, "before")
+    (tmp_path / "story.suspect").write_text('["story.db"]')
+    failing = open_story(Failing(), StoreLayout(tmp_path), SystemClock(), lambda: 5.0)
+    with contextlib.closing(failing), pytest.raises(StoreSuspect, match=r"story\.db"):
+        say(failing, "after")
+    assert (tmp_path / "story.suspect").exists()
 
 
 @pytest.mark.requirement("RL-4")

@@ -35,10 +35,23 @@ class Unreadable(ValueError):
 
 @dataclass(slots=True)
 class PageImages:
-    """Every image of every page, newest first; `continued` were read as the rest of a cell."""
+    """Every image of every page, newest first; `continued` were read as the rest of a cell.
+
+    Of each page SQLite uses the first `usable_bytes`. `newest_may_be_lost` where an image is
+    missing of which nobody knows whose it was."""
 
     images: dict[int, list[bytes]] = field(default_factory=dict)
     continued: set[int] = field(default_factory=set)
+    usable_bytes: int = PAGE_BYTES
+    newest_may_be_lost: bool = False
+
+    def tells_its_kind(self, number: int, image: bytes) -> bool:
+        """Whether a page knows what it is, and is empty if it says so. If not, silence is no
+        proof."""
+        start = _DATABASE_HEADER_BYTES if number == 1 else 0
+        kind, _, count, content = struct.unpack_from(">BHHH", image, start)
+        known = kind in (_INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF)
+        return bool(known and (count or content == self.usable_bytes))
 
     def newest(self, number: int) -> bytes:
         found = self.images.get(number)
@@ -62,8 +75,8 @@ class PageImages:
         return free
 
 
-def page_images(database: bytes, log: bytes) -> PageImages:
-    found = PageImages()
+def page_images(database: bytes, log: bytes, *, usable_bytes: int = PAGE_BYTES) -> PageImages:
+    found = PageImages(usable_bytes=usable_bytes)
     for number, start in enumerate(range(0, len(database), PAGE_BYTES), 1):
         found.images[number] = [database[start : start + PAGE_BYTES].ljust(PAGE_BYTES, b"\0")]
     for number, image in _frames(log):
@@ -118,14 +131,6 @@ def cells(pages: PageImages, number: int, image: bytes) -> Iterator[Values | Unr
             yield Unreadable(f"page {number}, cell {position}: {error}")
 
 
-def tells_its_kind(number: int, image: bytes) -> bool:
-    """Whether a page knows what it is, and is empty if it says so. If not, silence is no proof."""
-    start = _DATABASE_HEADER_BYTES if number == 1 else 0
-    kind, _, count, content = struct.unpack_from(">BHHH", image, start)
-    known = kind in (_INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF)
-    return bool(known and (count or content == PAGE_BYTES))
-
-
 def strewn_cells(pages: PageImages, image: bytes) -> Iterator[Values]:
     """Cells found by trying every offset: for a page whose own table of cells is damaged."""
     for offset in range(8, PAGE_BYTES - 4):
@@ -153,13 +158,14 @@ def _cell(pages: PageImages, image: bytes, kind: int, offset: int) -> Values:
 
 
 def _payload(pages: PageImages, image: bytes, offset: int, size: int, kind: int) -> bytes:
-    most = PAGE_BYTES - 35 if kind == _TABLE_LEAF else (PAGE_BYTES - 12) * 64 // 255 - 23
+    usable = pages.usable_bytes
+    most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
     if size <= most:
-        if offset + size > PAGE_BYTES:
+        if offset + size > usable:
             raise Unreadable("it runs over the end of its page")
         return image[offset : offset + size]
-    least = (PAGE_BYTES - 12) * 32 // 255 - 23
-    local = least + (size - least) % (PAGE_BYTES - 4)
+    least = (usable - 12) * 32 // 255 - 23
+    local = least + (size - least) % (usable - 4)
     local = local if local <= most else least
     parts = [image[offset : offset + local]]
     _require_length(parts[0], size)
@@ -168,8 +174,8 @@ def _payload(pages: PageImages, image: bytes, offset: int, size: int, kind: int)
     while left > 0:
         page = pages.newest(following)
         pages.continued.add(following)
-        parts.append(page[4 : 4 + left])
-        left -= PAGE_BYTES - 4
+        parts.append(page[4 : min(4 + left, usable)])
+        left -= usable - 4
         following = int.from_bytes(page[:4], "big")
     return b"".join(parts)
 

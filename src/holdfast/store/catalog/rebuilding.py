@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -26,6 +26,9 @@ from holdfast.store.catalog.salvage import Salvaged
 from holdfast.store.catalog.seals import seal_settings
 from holdfast.store.catalog.transaction import SqliteTransaction
 from holdfast.store.sqlite_connection import connect
+
+if TYPE_CHECKING:
+    from holdfast.store.encryption.cipher import Cipher
 
 _ADDING = ("checkpoint", "restore", "reset", "undo", "redo", "import", "repair")
 _GONE = ("delete", "prune", "purge", "lost")
@@ -46,9 +49,16 @@ class Rebuilt:
         return bool(self.lost_checkpoints or self.lost_operations or self.lost_settings)
 
 
-def rebuild(saved: Salvaged, path: Path, *, now_ns: int, expected_operations: int = 0) -> Rebuilt:
+def rebuild(
+    saved: Salvaged,
+    path: Path,
+    *,
+    now_ns: int,
+    expected_operations: int = 0,
+    cipher: Cipher | None = None,
+) -> Rebuilt:
     """Write the new catalog at `path`; `expected_operations` were once acknowledged."""
-    db = connect(path, synchronous="FULL")
+    db = connect(path, synchronous="FULL", cipher=cipher)
     try:
         migrate(db)
         with db:

@@ -20,7 +20,6 @@ from holdfast.store.catalog.page_images import (
     cells,
     page_images,
     strewn_cells,
-    tells_its_kind,
 )
 from holdfast.store.catalog.rows import CHECKSUM_BYTES, SEALED_COLUMNS, is_sealed
 from holdfast.store.catalog.seals import settings_checksum
@@ -50,28 +49,33 @@ class Salvaged:
 
 
 def salvage(database: bytes, log: bytes) -> Salvaged:
-    pages = page_images(database, log)
+    return salvage_from(page_images(database, log))
+
+
+def salvage_from(pages: PageImages) -> Salvaged:
     found = Salvaged()
     loose = _LooseRows()
     free = pages.free_pages()
-    clear = {n for n in pages.images if tells_its_kind(n, pages.newest(n))}
+    clear = {n for n in pages.images if pages.tells_its_kind(n, pages.newest(n))}
     for number in sorted(clear - free):
         _take_page(pages, number, found, loose)
     for number in sorted(pages.images.keys() - clear - free - pages.continued):
         _take_page(pages, number, found, loose)
     loose.settle(found)
+    if pages.newest_may_be_lost:
+        found.doubtful |= {("sessions", session_id) for session_id in found.rows["sessions"]}
     return found
 
 
 def _take_page(pages: PageImages, number: int, found: Salvaged, loose: _LooseRows) -> None:
     newest, *older = pages.images[number]
     sound = _take(cells(pages, number, newest), found, loose)
-    if sound and tells_its_kind(number, newest):
+    if sound and pages.tells_its_kind(number, newest):
         return
     _take(strewn_cells(pages, newest), found, None, newest=False)
     for image in older:
         _take(cells(pages, number, image), found, loose, newest=False)
-        if tells_its_kind(number, image):
+        if pages.tells_its_kind(number, image):
             return
 
 

@@ -36,13 +36,20 @@ from holdfast.store.system import random_bytes
 PAGE_BYTES = 4096
 _USABLE_BYTES = PAGE_BYTES - OVERHEAD_BYTES
 _FRAME_HEADER_BYTES = 24
-_LOG_HEADER_BYTES = 32
+FRAME_BYTES = _FRAME_HEADER_BYTES + PAGE_BYTES
+LOG_HEADER_BYTES = 32
+PAGE_LABEL, FRAME_LABEL = b"page ", b"frame "
 _DATABASE_HEADER_BYTES = 100
 _RESERVED = bytes(OVERHEAD_BYTES)
 _WAL_VERSIONS = b"\x02\x02"
 _VERSIONS_AT = 18
 
 _numbers = itertools.count(1)
+
+
+def context_of(label: bytes, number: int) -> bytes:
+    """Which page or frame a seal is for, from 0."""
+    return label + number.to_bytes(8, "little")
 
 
 class SealedFiles(apsw.VFS):
@@ -119,7 +126,7 @@ class _SealedFile(apsw.VFSFile):
         self._write_unit(number, bytes(unit))
 
     def _context(self, number: int) -> bytes:
-        return self._label + number.to_bytes(8, "little")
+        return context_of(self._label, number)
 
     def _failure(self, number: int, error: NotAuthentic) -> apsw.CorruptError:
         what = self._label.decode()
@@ -130,7 +137,9 @@ class _SealedPages(_SealedFile):
     def __init__(
         self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
     ) -> None:
-        super().__init__(cipher, below, name, flags, label=b"page ", start=0, unit_bytes=PAGE_BYTES)
+        super().__init__(
+            cipher, below, name, flags, label=PAGE_LABEL, start=0, unit_bytes=PAGE_BYTES
+        )
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         found = b""
@@ -168,20 +177,20 @@ class _SealedLog(_SealedFile):
             below,
             name,
             flags,
-            label=b"frame ",
-            start=_LOG_HEADER_BYTES,
-            unit_bytes=_FRAME_HEADER_BYTES + PAGE_BYTES,
+            label=FRAME_LABEL,
+            start=LOG_HEADER_BYTES,
+            unit_bytes=FRAME_BYTES,
         )
         self._waiting: tuple[int, bytes] | None = None
         self._written_here: set[int] = set()
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         self._write_waiting()
-        if offset < _LOG_HEADER_BYTES:
-            head = super().xRead(min(amount, _LOG_HEADER_BYTES - offset), offset)
-            if len(head) < min(amount, _LOG_HEADER_BYTES - offset) or len(head) == amount:
+        if offset < LOG_HEADER_BYTES:
+            head = super().xRead(min(amount, LOG_HEADER_BYTES - offset), offset)
+            if len(head) < min(amount, LOG_HEADER_BYTES - offset) or len(head) == amount:
                 return head
-            return head + self.xRead(amount - len(head), _LOG_HEADER_BYTES)
+            return head + self.xRead(amount - len(head), LOG_HEADER_BYTES)
         found = b""
         while amount > len(found):
             number, within = self._locate(offset + len(found))
@@ -203,10 +212,10 @@ class _SealedLog(_SealedFile):
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
         view = memoryview(data)
-        if offset < _LOG_HEADER_BYTES:
+        if offset < LOG_HEADER_BYTES:
             self._write_waiting()
             self._written_here.clear()
-            head = view[: _LOG_HEADER_BYTES - offset]
+            head = view[: LOG_HEADER_BYTES - offset]
             super().xWrite(head, offset)
             view, offset = view[len(head) :], offset + len(head)
         while view:
@@ -265,7 +274,8 @@ def create_sealed(path: Path, cipher: Cipher) -> None:
         try:
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
             with os.fdopen(fd, "wb") as file:
-                file.write(cipher.seal(_empty_database()[:_USABLE_BYTES], b"page " + bytes(8)))
+                first = _empty_database()[:_USABLE_BYTES]
+                file.write(cipher.seal(first, context_of(PAGE_LABEL, 0)))
                 file.flush()
                 os.fsync(fd)
             # Another process may have been quicker, or taken ours for something left behind.

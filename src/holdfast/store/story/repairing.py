@@ -1,6 +1,6 @@
 """Making a damaged story one that can be used: sound rows go into a new file, the old is kept.
 
-    look:  check (a copy, unless it is encrypted) → what can be proven of it
+    look:  check a copy → what can be proven of it
     mend:  a whole new file beside the old one → the old one aside → the new one in its place
 
 A crash before the exchange leaves both, one in the middle of it leaves the new one waiting, which
@@ -26,13 +26,14 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.store.acknowledged import SLOT_BYTES, NotedChanges, decode_changes
 from holdfast.store.atomic_write import FILE_MODE
+from holdfast.store.catalog.page_images import page_images
 from holdfast.store.setting_aside import set_aside, sync
 from holdfast.store.sqlite_connection import connect
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.story.migrations import CHANGES, OF_THE_STORY, migrate_story
 from holdfast.store.story.queries import set_fact
 from holdfast.store.story.rows import INSERT, sealed
-from holdfast.store.story.salvage import Salvaged, nothing, salvage_pages, salvage_rows
+from holdfast.store.story.salvage import Salvaged, salvage_from
 from holdfast.store.story.sqlite import SqliteStory
 from holdfast.store.story.story_file import StoryFile, rebuilt_beside
 
@@ -112,13 +113,11 @@ class StoryMender:
         return noted is not None and noted.count > 0
 
     def _problem(self, scratch: Path) -> str | None:
-        path = self._path
-        if self._cipher is None:
-            path = scratch / "story.db"
-            for suffix in ("", "-wal"):
-                with contextlib.suppress(FileNotFoundError):
-                    source = self._path.with_name(self._path.name + suffix)
-                    shutil.copyfile(source, path.with_name(path.name + suffix))
+        path = scratch / "story.db"
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                source = self._path.with_name(self._path.name + suffix)
+                shutil.copyfile(source, path.with_name(path.name + suffix))
         file = StoryFile(
             self._fs,
             path,
@@ -139,16 +138,12 @@ class StoryMender:
         return self._cipher
 
     def _salvage(self) -> Salvaged:
+        database, log = _read(self._path), _read(self._path.with_name("story.db-wal"))
         if self._cipher is None:
-            return salvage_pages(_read(self._path), _read(self._path.with_name("story.db-wal")))
-        if not self._path.exists():
-            return nothing()
-        try:
-            db = connect(self._path, synchronous="FULL", cipher=self._cipher)
-        except (HoldfastError, apsw.Error):
-            return nothing()
-        with contextlib.closing(db):
-            return salvage_rows(db)
+            return salvage_from(page_images(database, log))
+        from holdfast.store.encryption.sealed_pages import sealed_page_images
+
+        return salvage_from(sealed_page_images(database, log, self._cipher))
 
 
 def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> None:

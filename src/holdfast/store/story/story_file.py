@@ -32,7 +32,7 @@ from holdfast.store.setting_aside import identity_of, set_aside
 from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
 from holdfast.store.story.migrations import CHANGES, OF_THE_STORY, is_migrated, migrate_story
 from holdfast.store.story.rows import COLUMNS, require_sealed, sealed
-from holdfast.store.suspicion import Suspicion
+from holdfast.store.suspicion import Suspicion, suspect
 
 if TYPE_CHECKING:
     from holdfast.ports.filesystem import Filesystem
@@ -212,9 +212,12 @@ class StoryFile:
         from holdfast.store.reading_back import read_back_database  # hardly ever needed
 
         self.close()
-        if self.path.exists():
-            read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
-        self._suspicion.clear()
+        try:
+            if self.path.exists():
+                read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
+            self._suspicion.clear()
+        except OSError as error:
+            raise suspect({self.path.name}) from error
 
     def _require_acknowledged(self, db: apsw.Connection) -> None:
         notes = self._lock.read_notes(SLOT_BYTES + 1)
