@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,91 @@ def test_no_process_is_started_when_nothing_in_git_has_changed(
         started(counted)
         session.checkpoint("a commit")
         assert 0 < started(counted) <= 2
+
+
+@pytest.fixture
+def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that gets a line for every git there is, those that git itself starts included."""
+    real = shutil.which("git")
+    log = tmp_path / "traced"
+    write(tmp_path / "bin/git", f'#!/bin/sh\nGIT_TRACE="{log}" exec "{real}" "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return log
+
+
+def processes(log: Path) -> list[str]:
+    """The command of each."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.write_text("")
+    return [line.partition("trace: ")[2] for line in lines if "trace: built-in:" in line]
+
+
+def stages(place: Path) -> None:
+    write(place / "code.txt", "staged\n")
+    git(place, "add", "code.txt")
+
+
+def commits_more(place: Path) -> None:
+    commit(place, "code.txt", "an agent was here\n")
+
+
+def stashes(place: Path) -> None:
+    write(place / "code.txt", "stashed as well\n")
+    git(place, "stash", "-q")
+
+
+def leaves_the_branch(place: Path) -> None:
+    git(place, "checkout", "-q", "--detach", "side")
+
+
+@pytest.mark.requirement("GT-1", "PF-1")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("change", [stages, commits_more, stashes, leaves_the_branch])
+def test_a_change_in_git_costs_two_processes_with_all_that_they_start(
+    tmp_path: Path, traced: Path, change: Callable[[Path], None], packed: bool
+) -> None:
+    place = with_history(tmp_path / "project")
+    if packed:
+        git(place, "gc", "-q", "--prune=now")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("before")
+        change(place)
+        processes(traced)
+        assert session.save_checkpoint("after").degraded == ()
+        found = processes(traced)
+        assert 0 < len(found) <= 2, found
+    assert git(place, "fsck", "--strict") == ""
+
+
+@pytest.mark.requirement("GT-1", "GT-6")
+def test_nothing_is_kept_alive_that_is_not_there(tmp_path: Path) -> None:
+    """A commit of ours that names a missing one would make the whole repository look damaged."""
+    place = with_history(tmp_path / "project")
+    stages(place)
+    blob = git(place, "rev-parse", ":code.txt").strip()
+    (place / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with SessionCheckpointer(place, "s") as session:
+        (problem,) = session.save_checkpoint("why").degraded
+        assert f"object {blob} is missing" in problem
+        assert git(place, "for-each-ref", "refs/holdfast") == ""
+        git(place, "add", "code.txt")
+        assert session.save_checkpoint("again").degraded == ()
+
+
+@pytest.mark.requirement("GT-1")
+def test_what_is_kept_alive_is_as_readable_as_the_rest_of_the_repository(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    (place / ".git/objects").chmod(0o2770)
+    before = set((place / ".git/objects").rglob("*"))
+    stages(place)
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("why")
+    mine = git(place, "for-each-ref", "--format=%(objectname)", "refs/holdfast").strip()
+    file = place / ".git/objects" / mine[:2] / mine[2:]
+    assert file.stat().st_mode & 0o777 == 0o440
+    if file.parent not in before:
+        assert file.parent.stat().st_mode & 0o7777 == 0o2770
 
 
 @pytest.mark.requirement("GT-6")

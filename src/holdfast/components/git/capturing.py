@@ -17,7 +17,7 @@ from typing import Any
 
 from holdfast.components.git import keeping
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.durability import sync_recent_objects
+from holdfast.components.git.durability import Syncing
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import GITLINK, UnknownIndex, read_index
 from holdfast.components.git.looking import (
@@ -86,10 +86,11 @@ class Capturing:
         for _ in range(_TRIES):
             try:
                 before = self._look()
+                syncing = self._begin_sync()
                 with opened(self._repository.own(b"index")) as index_fd:
                     taken = self._take(before, index_fd)
                     if self._look().signature == before.signature:
-                        return self._store(before, taken, index_fd, sink)
+                        return self._store(before, taken, index_fd, sink, syncing)
             except FileNotFoundError:
                 continue  # git moved something while it was read
             except (BrokenReference, TooMuch, TooLarge) as error:
@@ -97,6 +98,15 @@ class Capturing:
                     f"the repository is damaged: {error}; see: git fsck"
                 ) from None
         raise ComponentProblem("git kept changing the repository; save again when it has finished")
+
+    def _begin_sync(self) -> Syncing | None:
+        """What the state needs was there when it was looked at; it gets to the disk meanwhile."""
+        if self._request.checkpoint is None:
+            return None
+        known = self._request.previous
+        synced_ns = known.notes.get("synced_ns") if known is not None else None
+        since_ns = synced_ns if isinstance(synced_ns, int) else 0
+        return Syncing(self._repository, self._request.now_ns, since_ns)
 
     def _look(self) -> Look:
         return look(self._repository, now_ns=self._request.now_ns, refs=self._refs)
@@ -159,7 +169,12 @@ class Capturing:
         ]
 
     def _store(
-        self, found: Look, taken: _Taken, index_fd: int | None, sink: ContentSink
+        self,
+        found: Look,
+        taken: _Taken,
+        index_fd: int | None,
+        sink: ContentSink,
+        syncing: Syncing | None,
     ) -> Captured:
         if taken.shared_index is not None:
             shared = self._repository.own(os.fsencode(taken.shared_index))
@@ -177,14 +192,12 @@ class Capturing:
         if self._request.checkpoint is not None:
             try:
                 notes = self._keep(found, taken, self._request.checkpoint)
-                known = self._request.previous
-                synced_ns = known.notes.get("synced_ns") if known is not None else None
-                since_ns = synced_ns if isinstance(synced_ns, int) else 0
-                sync_recent_objects(self._repository, self._request.now_ns, since_ns)
-                notes["synced_ns"] = self._request.now_ns
             except GitFailed as error:
                 if str(error) not in taken.problems:
                     taken.problems.append(str(error))
+        if syncing is not None:
+            syncing.finish()
+            notes["synced_ns"] = self._request.now_ns
         if found.settled and not taken.problems and self._request.intended is None:
             submodules = [from_text(row[0]) for row in taken.facts["submodules"]]
             kept = from_text(notes["ref"]) if "ref" in notes else None
@@ -201,8 +214,18 @@ class Capturing:
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")}
         ref = KEPT_PREFIX + f"{self._request.owner}/{checkpoint}".encode()
-        oid = keeping.keep(self._git, ref, head, commits, blobs)
+        oid = keeping.keep(self._git, ref, head, commits, blobs, self._certain(head, taken))
         return {"ref": to_text(ref), "commit": oid, "needs": needs}
+
+    def _certain(self, head: str | None, taken: _Taken) -> set[str]:
+        """Commits that are there: the one that the index was just compared with, and those that the
+        checkpoint before has kept alive and still does."""
+        certain = set() if head is None or taken.problems or not taken.facts["index"] else {head}
+        known = self._previous
+        if known is not None and self._is_kept(known.notes.get("ref"), known.notes.get("commit")):
+            certain.update(oid for oid in known.facts["refs"].values() if oid is not None)
+            certain.update(row[0] for row in known.facts["stash"])
+        return certain
 
     def _is_kept(self, ref: object, commit: object) -> bool:
         if not isinstance(ref, str) or not from_text(ref).startswith(KEPT_PREFIX):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 
 from holdfast.components.git.finding import Repository
 
@@ -35,10 +36,31 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
         if len(recent) > _ONE_BY_ONE:
             os.sync()  # waits for the whole system, which is quicker than so many files
             return
-    _sync_all(recent)
+    sync_all(recent)
 
 
-def _sync_all(paths: list[bytes]) -> None:
+class Syncing:
+    """The same while something else goes on: `finish` waits for it, and raises what it met."""
+
+    def __init__(self, repository: Repository, now_ns: int, synced_ns: int) -> None:
+        self._errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                sync_recent_objects(repository, now_ns, synced_ns)
+            except BaseException as error:
+                self._errors.append(error)
+
+        self._thread = threading.Thread(target=work, name="holdfast-git-sync", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        self._thread.join()
+        if self._errors:
+            raise self._errors[0]
+
+
+def sync_all(paths: Sequence[bytes]) -> None:
     """Several at a time: a file system makes one commit of what waits for it together."""
     waiting, errors = list(paths), list[BaseException]()
 

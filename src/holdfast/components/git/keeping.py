@@ -11,57 +11,68 @@ checkpoint that saw the state first; later ones of the same state share it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import KEPT_PREFIX
-from holdfast.components.git.plain_files import read_small
+from holdfast.components.git.loose_objects import add_objects, is_loose, name_of
 from holdfast.components.git.references import packed_under
 
 _NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
+_MESSAGE = b"Kept alive by a checkpoint of Holdfast\n"
 
 
-def keep(git: Git, ref: bytes, head: str | None, commits: Sequence[str], blobs: set[str]) -> str:
-    """Let `ref` keep all of these from being collected; returns the commit it names."""
+def keep(
+    git: Git,
+    ref: bytes,
+    head: str | None,
+    commits: Sequence[str],
+    blobs: set[str],
+    known: Container[str] = (),
+) -> str:
+    """Let `ref` keep all of these from being collected; returns the commit it names. `known` are
+    commits that are certain to be there: nothing else may be named that is not."""
     others = [oid for oid in dict.fromkeys(commits) if oid != head]
-    if head is not None and not others and not blobs:
-        line = b"create %b\0%b\0" % (ref, head.encode())
-        git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
-        return head
-    known = _reports(git.repository)
-    try:
-        git.run("fast-import", "--quiet", given=_script(ref, head, others, blobs), config=_NO_LOG)
-    except GitFailed:
-        # It leaves a report in the repository when it fails; we report ourselves.
-        for name in _reports(git.repository) - known:
-            with contextlib.suppress(OSError):
-                os.unlink(git.repository.own(name))
-        raise
-    text = read_small(git.repository.shared(ref), 100)
-    if text is None:
-        raise GitFailed(f"{os.fsdecode(ref)} was not made")
-    return text.strip().decode()
+    oid = head
+    if oid is None or others or blobs:
+        parents = ([head] if head is not None else []) + others
+        _require(git, [oid for oid in parents if oid not in known], blobs)
+        oid = _add_commit(git.repository, parents, blobs)
+    line = b"create %b\0%b\0" % (ref, oid.encode())
+    git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
+    return oid
 
 
-def _script(ref: bytes, head: str | None, others: list[str], blobs: set[str]) -> bytes:
-    lines = [b"feature done", b"commit " + ref, b"committer " + _WHO]
-    message = b"Kept alive by a checkpoint of Holdfast\n"
-    lines.append(b"data %d\n%b" % (len(message), message))
-    parents = ([head] if head is not None else []) + others
-    for number, oid in enumerate(parents):
-        lines.append((b"from " if number == 0 else b"merge ") + oid.encode())
-    lines.append(b"deleteall")
-    lines += [b"M 100644 %b %b" % (oid.encode(), oid.encode()) for oid in sorted(blobs)]
-    return b"\n".join([*lines, b"", b"done", b""])
+def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
+    """That all of these are there; git is asked only for what is not a file of its own."""
+    repository = git.repository
+    commits = [oid for oid in commits if not is_loose(repository, oid, b"commit")]
+    blobs = {oid for oid in blobs if not is_loose(repository, oid, b"blob")}
+    if not commits and not blobs:
+        return
+    there = existing_objects(git, [*commits, *blobs])
+    missing = sorted({*commits} - {*there[0]} | blobs - there[1])
+    if missing:
+        raise GitFailed(
+            f"object {missing[0]} is missing", "objects are damaged or missing: git fsck --full"
+        )
 
 
-def _reports(repository: Repository) -> set[bytes]:
-    names = os.listdir(repository.git_dir)
-    return {name for name in names if name.startswith(b"fast_import_crash_")}
+def _add_commit(repository: Repository, parents: Sequence[str], blobs: set[str]) -> str:
+    like = next(iter((*parents, *blobs)))
+    names = [oid.encode() for oid in sorted(blobs)]
+    rows = [b"100644 %b\0%b" % (name, bytes.fromhex(name.decode())) for name in names]
+    tree = b"".join(rows)
+    tree_oid = name_of(b"tree", tree, like=like)
+    lines = [b"tree " + tree_oid.encode(), *(b"parent " + oid.encode() for oid in parents)]
+    lines += [b"author " + _WHO, b"committer " + _WHO, b"", _MESSAGE]
+    commit = b"\n".join(lines)
+    commit_oid = name_of(b"commit", commit, like=like)
+    add_objects(repository, [(tree_oid, b"tree", tree), (commit_oid, b"commit", commit)])
+    return commit_oid
 
 
 def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:

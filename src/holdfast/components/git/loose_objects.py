@@ -1,0 +1,90 @@
+"""Objects of a repository as single files: telling that one is there, and adding a tiny one.
+
+A file below `objects/` is `type size NUL content`, compressed, and named by the digest of that. To
+write two of them takes less than the start of a process. What is packed is not found here: git has
+to be asked then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import zlib
+from collections.abc import Sequence
+
+from holdfast.components.git.durability import sync_all
+from holdfast.components.git.finding import Repository
+
+_HEADER_BYTES = 4096
+_HEADER_LENGTH = 32
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def is_loose(repository: Repository, oid: str, kind: bytes) -> bool:
+    """Whether there is a file for this object, and it says that it is of this kind."""
+    try:
+        fd = os.open(_place(repository, oid), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        data = os.read(fd, _HEADER_BYTES)
+        return zlib.decompressobj().decompress(data, _HEADER_LENGTH).startswith(kind + b" ")
+    except (OSError, zlib.error):
+        return False
+    finally:
+        os.close(fd)
+
+
+def name_of(kind: bytes, content: bytes, *, like: str) -> str:
+    """The name that git gives it; `like` is another name of the same repository."""
+    digest = hashlib.sha1 if len(like) == 40 else hashlib.sha256
+    return digest(_whole(kind, content)).hexdigest()
+
+
+def add_objects(repository: Repository, objects: Sequence[tuple[str, bytes, bytes]]) -> None:
+    """Let these be there, durable: name, kind and content of each. Readable for whom the directory
+    of objects is, as in a repository that several people share."""
+    allowed = stat.S_IMODE(os.stat(repository.shared(b"objects")).st_mode)
+    written = []
+    try:
+        for oid, kind, content in objects:
+            place = _place(repository, oid)
+            directory = os.path.dirname(place)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(directory)
+                os.chmod(directory, allowed)
+            # Git takes names like this one for what a crash has left, and removes them by and by.
+            beside = os.path.join(directory, b"tmp_obj_" + os.urandom(8).hex().encode())
+            written.append((beside, place))
+            _write(beside, zlib.compress(_whole(kind, content), 1), 0o444 & allowed)
+        sync_all([beside for beside, _ in written])
+        for beside, place in written:
+            os.replace(beside, place)
+        parents = {os.path.dirname(place) for _, place in written}
+        sync_all([*parents, repository.shared(b"objects")])
+    except BaseException:
+        for beside, _ in written:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+        raise
+
+
+def _write(path: bytes, data: bytes, mode: int) -> None:
+    fd = os.open(path, _NEW, 0o400)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def _whole(kind: bytes, content: bytes) -> bytes:
+    return b"%b %d\0%b" % (kind, len(content), content)
+
+
+def _place(repository: Repository, oid: str) -> bytes:
+    return repository.shared(b"objects", oid[:2].encode(), oid[2:].encode())
