@@ -23,7 +23,13 @@ from holdfast.components.git.finding import Repository, find_repository
 from holdfast.components.git.operation_files import operation_name, present_paths
 from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.planning import tree_of
-from holdfast.components.git.references import BrokenReference, Head, read_head
+from holdfast.components.git.references import (
+    BrokenReference,
+    Head,
+    OtherReferences,
+    read_head,
+    require_file_references,
+)
 from holdfast.components.git.scratch import Scratch, TreeRow, scratch, staged_rows, tree_rows
 from holdfast.components.git.user_commit import run_commit
 from holdfast.domain.commits import (
@@ -301,6 +307,8 @@ def require_repository(workspace: Path) -> Repository:
         raise Refused(
             f"{workspace} is in no git repository", hint="make one: git init, then accept"
         )
+    with named_trouble():
+        require_file_references(repository)
     return repository
 
 
@@ -310,6 +318,8 @@ def named_trouble() -> Iterator[None]:
         yield
     except GitFailed as error:
         raise Refused(f"git: {error}") from None
+    except OtherReferences as error:
+        raise Refused(str(error)) from None
     except BrokenReference as error:
         raise Refused(f"the repository is damaged: {error}", hint="see: git fsck") from None
 

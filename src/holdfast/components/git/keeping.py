@@ -18,7 +18,7 @@ from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import KEPT_PREFIX
 from holdfast.components.git.loose_objects import add_objects, is_loose, name_of
-from holdfast.components.git.references import packed_under
+from holdfast.components.git.references import packed_under, require_file_references
 
 _NO_LOG = ("core.logAllRefUpdates=false",)
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
@@ -89,8 +89,9 @@ def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]
 
 
 def owned_references(repository: Repository, owner: str) -> list[bytes]:
-    """Every reference that this store has made here."""
+    """Every reference that this store has made here; `OtherReferences` when only git can tell."""
     prefix = KEPT_PREFIX + owner.encode() + b"/"
+    require_file_references(repository)
     try:
         loose = [prefix + name for name in os.listdir(repository.shared(prefix))]
     except OSError:

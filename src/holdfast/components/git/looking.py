@@ -23,9 +23,11 @@ from holdfast.components.git.references import (
     OID,
     BrokenReference,
     Head,
+    OtherReferences,
     is_branch_name,
     read_head,
     read_reference,
+    require_file_references,
 )
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
@@ -63,6 +65,7 @@ class Look:
 def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -> Look:
     """`BrokenReference` when HEAD cannot be read, `TooMuch` when an operation left too much."""
     names = _names(repository)
+    require_file_references(repository)
     head = read_head(repository)
     paths = list(present_paths(repository, names))
     wanted = {ref: read_reference(repository, ref) for ref in refs}
@@ -128,7 +131,9 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
             return False
         found = look(repository, now_ns=now_ns)
         return bool(stamp(found, submodules, kept) == previous.notes["signature"])
-    except (LookupError, TypeError, ValueError, AttributeError, OSError, BrokenReference, TooMuch):
+    except (LookupError, TypeError, ValueError, AttributeError, OSError):
+        return False
+    except (BrokenReference, OtherReferences, TooMuch):
         return False
 
 
@@ -228,5 +233,5 @@ def submodule_commit(repository: Repository, path: bytes) -> str | None:
     git_dir = linked_directory(top) or os.path.join(top, b".git")
     try:
         return read_head(Repository(top, git_dir, common_directory(git_dir))).commit
-    except (BrokenReference, TooLarge):
+    except (BrokenReference, OtherReferences, TooLarge):
         return None

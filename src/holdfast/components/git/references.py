@@ -1,6 +1,7 @@
 """References of a repository, read as files: HEAD, branches, the stash.
 
-Packed references are searched, not parsed: a repository may have a hundred thousand.
+Packed references are searched, not parsed: a repository may have a hundred thousand. A repository
+that keeps them in another way than as files is recognised, and never taken for one without any.
 """
 
 from __future__ import annotations
@@ -11,11 +12,25 @@ from dataclasses import dataclass
 
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
+from holdfast.ports.component import ComponentProblem
 
 OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REF_BYTES = 8192
+_CONFIG_BYTES = 4 << 20
+_STORAGE = re.compile(rb"""(?im)(?:^|\])[\t ]*refstorage[\t ]*=[\t ]*"?([^\s"#;]+)""")
 _DEEPEST = 5
 _FORBIDDEN = re.compile(rb"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
+
+
+class OtherReferences(ComponentProblem):
+    """The repository does not keep its references as files."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(
+            f"the repository keeps its references as {how}, which is not supported: files are "
+            "saved, git state is not; git refs migrate --ref-format=files changes that, or leave "
+            "git out: config set components '[]'"
+        )
 
 
 class BrokenReference(Exception):
@@ -44,6 +59,17 @@ def is_branch_name(ref: bytes) -> bool:
     )
 
 
+def require_file_references(repository: Repository) -> None:
+    """`OtherReferences` when the config says that they are no files."""
+    try:
+        config = read_small(repository.shared(b"config"), _CONFIG_BYTES) or b""
+    except TooLarge:
+        raise BrokenReference("its config is far too large") from None
+    for kind in _STORAGE.findall(config):
+        if kind.lower() != b"files":
+            raise OtherReferences("tables" if kind.lower() == b"reftable" else f"{kind!r:.60}")
+
+
 def read_head(repository: Repository) -> Head:
     text = _read(repository.own(b"HEAD"))
     if text is None:
@@ -54,7 +80,7 @@ def read_head(repository: Repository) -> Head:
         return Head(None, _oid(text, b"HEAD"))
     ref = text[4:].strip()
     if ref == b"refs/heads/.invalid":
-        raise BrokenReference("references are stored as a table, which is not supported")
+        raise OtherReferences("tables")
     if not ref.startswith(b"refs/") or _FORBIDDEN.search(ref):
         raise BrokenReference(f"HEAD names {ref!r:.80}, which is no branch")
     holder, commit = _resolve(repository, ref)

@@ -63,6 +63,7 @@ class GitWork:
         from holdfast.components.git.commands import Git, GitFailed
         from holdfast.components.git.finding import find_repository
         from holdfast.components.git.mirror.mirroring import Mirror
+        from holdfast.components.git.references import OtherReferences, require_file_references
         from holdfast.ports.repository import MirrorOutcome
 
         repository = find_repository(workspace)
@@ -70,10 +71,11 @@ class GitWork:
             return MirrorOutcome(0, False, ("the workspace is in no git repository",))
         mirror = Mirror(Git(repository, self._environment, _TIMEOUT_S), place, history)
         try:
+            require_file_references(repository)
             if afresh:
                 mirror.remove()
             return mirror.catch_up()
-        except (GitFailed, HoldfastError, OSError, ValueError) as error:
+        except (GitFailed, OtherReferences, HoldfastError, OSError, ValueError) as error:
             return MirrorOutcome(0, False, (str(error),))
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
