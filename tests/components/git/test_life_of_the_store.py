@@ -62,6 +62,25 @@ def test_references_go_with_the_last_checkpoint_that_needs_them(tmp_path: Path) 
         assert references(place) == []
 
 
+@pytest.mark.requirement("GT-1", "GT-2")
+def test_a_restore_that_is_refused_or_not_needed_leaves_no_reference_behind(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        first = session.checkpoint("one")
+        assert not session.restore_checkpoint(first, components=EXACT).recorded
+        assert len(references(place)) == 1
+        commit(place, "code.txt", "three\n")
+        kept = references(place)
+        (place / ".git/index.lock").write_text("")
+        with pytest.raises(RestoreConflict, match=r"index\.lock is there"):
+            session.restore_checkpoint(first, components=EXACT)
+        assert references(place) == kept
+        (place / ".git/index.lock").unlink()
+        session.restore_checkpoint(first, components=EXACT)
+        session.undo()
+        assert "three" in git(place, "log", "-1", "--format=%s")
+
+
 def _delete(session: SessionCheckpointer, reference: str) -> None:
     engine = session._engine
     engine.delete(SessionId("s"), engine.resolve(SessionId("s"), reference))

@@ -21,6 +21,7 @@ from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
+from holdfast.engine.components.releasing import release_components
 from holdfast.engine.components.restoring import (
     ComponentRestore,
     ComponentsFailed,
@@ -76,6 +77,8 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
                 plan = _with_components(vault, request, plan, components)
             if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
                 unlocked.put_back()
+                if components is not None:
+                    release_components(vault)
                 return _untouched(request, plan, at_head)
             if components is None:
                 components = _capture(vault, identifier, request, at_head, saved)
@@ -124,6 +127,8 @@ def _with_components(
     steps = plan_components(vault, request.target, request.components, components.states)
     why = blocked_first(steps)
     if why is not None and not request.best_effort:
+        # What the capture keeps alive is for a checkpoint that there is not going to be.
+        release_components(vault)
         raise RestoreConflict(
             f"the restore cannot be done: {why}",
             hint="put that right and try again, restore files alone, or skip it: --best-effort",
