@@ -10,8 +10,7 @@ from holdfast.domain.errors import InvalidSetting
 
 _LONGEST_SHOWN = 200
 _SIZE_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
-_SIZE_UNITS |= {"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
-_SIZE_UNITS |= {"g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}
+_SIZE_UNITS |= {u + e: 1 << 10 * n for n, u in enumerate("kmgt", 1) for e in ("", "ib")}
 
 
 class SecretRefused(ValueError):
@@ -288,15 +287,16 @@ class Settings:
         "files that belong to agents: names of agents, and patterns; not taken from a project",
     )
     git_nested: str = _setting(
-        "off",
-        _choice("on", "off"),
-        "whether the git state of submodules and other repositories inside the workspace is saved",
+        "off", _choice("on", "off"), "whether git state of submodules and nested clones is saved"
     )
     accept_template: str = _setting(
         "{subject}\n\n{reasons}",
         _template,
         "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
         "{session}",
+    )
+    accept_timeout: float = _setting(
+        600.0, _seconds, "seconds that git commit and its hooks may take in accept; 0 for no limit"
     )
     mirror: str = _setting(
         "",
@@ -374,6 +374,7 @@ _EXAMPLES = {
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
     "git_nested": '"on" or "off"',
     "accept_template": '"{subject}\\n\\n{reasons}"',
+    "accept_timeout": "600 or 0 for no limit",
     "mirror": 'true or "holdfast-checkpoints" or "" for none',
     "mirror_refs": '"tags" or "holdfast-checkpoints"',
     "worktree_files": '"on" or "off"',

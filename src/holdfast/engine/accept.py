@@ -10,7 +10,7 @@ On a branch without any commit: everything that HEAD holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
@@ -79,6 +79,7 @@ def plan(vault: Vault, acceptance: Acceptance) -> AcceptPlan:
 def accept(vault: Vault, acceptance: Acceptance, wish: CommitWish) -> AcceptOutcome:
     """The commit, and the entry of the log that says so. The store is not locked while hooks of
     the user run."""
+    wish = replace(wish, timeout_s=vault.settings.accept_timeout or None)
     outcome = vault.open_repository().commit(acceptance.work, wish)
     end = acceptance.range.end
     with vault.access.exclusive(), vault.catalog.transaction() as transaction:

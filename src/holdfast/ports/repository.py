@@ -52,12 +52,14 @@ class HandOver:
 class CommitWish:
     """How the commit shall be made. With `edit` the user's editor is opened on the message, on the
     terminal of this process. `expected_head` is what a preview saw (`plan.head`); with `checked`
-    a commit is made only if it is still so."""
+    a commit is made only if it is still so. Hooks that take longer than `timeout_s` are ended; None
+    for no limit, and there is none while somebody edits."""
 
     message: str
     edit: bool = False
     checked: bool = False
     expected_head: str | None = None
+    timeout_s: float | None = None
 
 
 class MirroredHistory(Protocol):

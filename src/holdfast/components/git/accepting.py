@@ -88,18 +88,23 @@ class Accepting:
                     hint="look again: holdfast accept --dry-run",
                 )
             message_file = place.index + b".message"
-            run_commit(
-                self._git,
-                self._environment,
-                place.index,
-                message_file,
-                wish.message,
-                edit=wish.edit,
-            )
+            ended = run_commit(self._git, self._environment, place.index, message_file, wish)
             made = read_head(self._repository)
+            if ended and made.commit == staged.head.commit:
+                raise Refused(
+                    f"a hook of git did not end within {wish.timeout_s:g} seconds and was ended; "
+                    "there is no commit, and nothing was changed",
+                    hint="let it be quicker, or give it more time: "
+                    "holdfast config set accept_timeout SECONDS",
+                )
             if made.commit is None or made.commit == staged.head.commit:
                 raise Refused("git ended well and made no commit", hint="see: git log")
             warnings = self._follow(lock, staged.head.commit, made.commit)
+            if ended:
+                warnings.append(
+                    f"the commit is made, but a hook that runs after it did not end within "
+                    f"{wish.timeout_s:g} seconds and was ended"
+                )
             message = self._git.run("log", "-1", "--format=%B", made.commit)
             text = message.decode("utf-8", "replace").strip("\n") + "\n"
             return AcceptOutcome(made.commit, text, plan, tuple(warnings))

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping
 
 from holdfast.components.git.commands import Git, find_git
+from holdfast.components.git.ending import end_with_children
 from holdfast.components.git.finding import Repository
 from holdfast.domain.commit_messages import without_comments
 from holdfast.domain.errors import Refused
+from holdfast.ports.repository import CommitWish
 
 _ELSEWHERE = (
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES "
@@ -29,37 +32,48 @@ def run_commit(
     environment: Mapping[str, str],
     index: bytes,
     message_file: bytes,
-    message: str,
-    *,
-    edit: bool,
-) -> None:
-    """`Refused`, with what git or a hook said, when there is no commit."""
+    wish: CommitWish,
+) -> bool:
+    """Whether it had to be ended, because a hook took too long: then there may be a commit or none.
+    `Refused`, with what git or a hook said, when there is none for another reason."""
+    edit = wish.edit
     comment = comment_string(git) if edit else ""
     with open(message_file, "w", encoding="utf-8", newline="\n") as file:
-        file.write(without_comments(message, comment))
+        file.write(without_comments(wish.message, comment))
     how = ("--edit", "--cleanup=strip") if edit else ("--no-edit", "--cleanup=whitespace")
     arguments = [find_git(environment), "commit", "--quiet", *how, "-F", os.fsdecode(message_file)]
     variables = {name: value for name, value in environment.items() if name not in _ELSEWHERE}
     variables["GIT_INDEX_FILE"] = os.fsdecode(index)
-    if edit:
-        # The editor needs the terminal; what it prints must not mix with an answer of ours.
-        done = subprocess.run(
-            arguments, cwd=git.repository.top, env=variables, stdout=_STANDARD_ERROR, check=False
-        )
-        said = ""
-    else:
-        captured = subprocess.run(
+    # What it says goes into a file: a hook that was left behind may hold a pipe open for ever.
+    with tempfile.TemporaryFile() as output:
+        # An editor needs the terminal; what it prints must not mix with an answer of ours.
+        process = subprocess.Popen(
             arguments,
             cwd=git.repository.top,
             env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
+            stdin=None if edit else subprocess.DEVNULL,
+            stdout=_STANDARD_ERROR if edit else output,
+            stderr=None if edit else subprocess.STDOUT,
         )
-        done, said = captured, captured.stdout.decode("utf-8", "replace").strip()
-    if done.returncode != 0:
+        if not has_ended(process, None if edit else wish.timeout_s):
+            end_with_children(process)
+            return True
+        output.seek(0)
+        said = output.read().decode("utf-8", "replace").strip()
+    if process.returncode != 0:
         raise _refusal(git.repository, said)
+    return False
+
+
+def has_ended(process: subprocess.Popen[bytes], timeout_s: float | None) -> bool:
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return False
+    except BaseException:
+        end_with_children(process)
+        raise
+    return True
 
 
 def comment_string(git: Git) -> str:
