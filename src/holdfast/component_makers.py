@@ -5,7 +5,7 @@ A sign is what the component itself would say, found out without loading it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,17 @@ def components_of(
         "external": store.has_external_paths,
         "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
     }
-    return InstalledComponents(settings.components, makers, signs)
+
+    def within_time(load: Callable[[], Component]) -> Component:
+        from holdfast.engine.components.guard import Refusal, guarded
+        from holdfast.ports.component import ComponentProblem
+
+        try:
+            return guarded(load, timeout_s=settings.component_timeout)
+        except Refusal as error:
+            raise ComponentProblem(str(error)) from None
+
+    return InstalledComponents(settings.components, makers, signs, within_time)
 
 
 def _active_sessions(store: LocalStore) -> list[str]:

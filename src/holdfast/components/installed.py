@@ -29,7 +29,10 @@ class InstalledComponents:
         names: Sequence[str],
         makers: Mapping[str, Callable[[], Component]],
         signs: Mapping[str, Callable[[], bool]],
+        within_time: Callable[[Callable[[], Component]], Component],
     ) -> None:
+        """`within_time` calls what loads a plug-in; `ComponentProblem` when that fails or hangs."""
+        self._within_time = within_time
         self._names = names
         self._makers = makers
         self._signs = signs
@@ -60,11 +63,12 @@ class InstalledComponents:
     def _load(self, name: str) -> Component | None:
         if name in self._makers:
             return self._makers[name]()
+        from holdfast.ports.component import ComponentProblem
+
         try:
-            return _plugged_in(name)
-        except Exception as error:  # whatever a plug-in does, files are still saved
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            self._missing.append(f"{name}: it cannot be loaded ({said})")
+            return self._within_time(lambda: _plugged_in(name))
+        except ComponentProblem as error:  # whatever a plug-in does, files are still saved
+            self._missing.append(f"{name}: it cannot be loaded ({error})")
             return None
 
 
@@ -82,11 +86,17 @@ def _plugged_in(name: str) -> Component:
 
     from holdfast.domain.component_states import EXACT, valid_component_name
 
-    for point in entry_points(group=GROUP, name=name):
-        component: Component = point.load()()
-        if component.name != name or not valid_component_name(component.name):
-            raise ValueError(f"it calls itself {component.name!r}")
-        if component.modes[:1] != (EXACT,):
-            raise ValueError("its first mode is not 'exact'")
-        return component
-    raise LookupError(f"no installed package offers it as an entry point of {GROUP!r}")
+    offered = {point.value: point for point in entry_points(group=GROUP, name=name)}
+    if not offered:
+        raise LookupError(f"no installed package offers it as an entry point of {GROUP!r}")
+    if len(offered) > 1:
+        raise LookupError(f"several packages offer it: {', '.join(sorted(offered))}")
+    (point,) = offered.values()
+    component: Component = point.load()()
+    if component.name != name or not valid_component_name(component.name):
+        raise ValueError(f"it calls itself {component.name!r}")
+    if component.modes[:1] != (EXACT,):
+        raise ValueError("its first mode is not 'exact'")
+    if type(component.order) is not int:
+        raise ValueError(f"its order is {component.order!r} and no number")
+    return component

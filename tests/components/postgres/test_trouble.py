@@ -154,6 +154,10 @@ def test_tools_are_never_taken_from_a_relative_path(
         ("postgresql://u:s3cret@h", "names no database"),
         ("postgresql://u:s3cret@h/d?schema=public", "has the option 'schema'"),
         ("postgresql://u:s3cret@h/d\nx", "holds no URL of a database"),
+        ("postgresql://u:12/s3cret@h/d", "write @ as %40, / as %2F"),
+        ("postgresql://u:12?s3cret=1@h/d", "write @ as %40, / as %2F"),
+        ("postgresql://u:12@h/s3cret@h/d", "write @ as %40, / as %2F"),
+        ("postgresql://u:12#s3cret@h/d", "write @ as %40, / as %2F"),
     ],
 )
 def test_a_url_that_is_none_is_refused_without_being_shown(url: str, says: str) -> None:

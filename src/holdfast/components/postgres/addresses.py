@@ -105,6 +105,8 @@ def parse_url(url: str, source: str) -> Address:
         scheme = parts.scheme.partition("+")[0]  # a driver's name may follow
         if scheme not in ("postgres", "postgresql") or "\0" in url or "\n" in url:
             raise ValueError
+        if "@" in parts.path + parts.query + parts.fragment:
+            raise ValueError  # what comes before it is likely to be the rest of a password
         credentials, _, hosts = parts.netloc.rpartition("@")
         user, _, password = credentials.partition(":")
         variables = _host_variables(hosts)
@@ -113,7 +115,8 @@ def parse_url(url: str, source: str) -> Address:
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise ComponentProblem(
-            f"{source} holds no URL of a database: postgresql://user:password@host:port/name"
+            f"{source} holds no URL of a database: postgresql://user:password@host:port/name (in a "
+            "name or a password, write @ as %40, / as %2F, ? as %3F and # as %23)"
         ) from None
     for name, value in options:
         if name not in _OPTIONS:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.component_states import (
@@ -48,7 +49,8 @@ def capture(
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
     due = intended or {}
-    chosen = [c for c in vault.components.all() if c.name in due or _applies(c, vault)]
+    applying = _applying(vault, [c for c in vault.components.all() if c.name not in due])
+    chosen = [c for c in vault.components.all() if c.name in due or c.name in applying]
     missing = vault.components.missing()
     known = _known(vault, before)
     kept: list[ComponentState] = []
@@ -102,12 +104,27 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
     return tuple(sorted(found - {b""}))
 
 
-def _applies(component: Component, vault: Vault) -> bool:
-    """One that cannot even say is captured, and fails there with its reason."""
-    try:
-        return component.applies(vault.workspace)
-    except Exception:
-        return True
+def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:
+    """The names of those that have something to capture. One that cannot even say is among them,
+    and fails in its capture, with the reason. All are asked in one call: most have nothing."""
+    answers: dict[str, bool] = {}
+    unasked = list(components)
+    while unasked:
+        told: dict[str, bool] = {}
+        try:
+            guarded(partial(_ask, vault, unasked, told), timeout_s=vault.settings.component_timeout)
+        except Refusal:
+            told = dict(told)  # the call may go on
+            stuck = next(c.name for c in unasked if c.name not in told)
+            told[stuck] = True
+        answers |= told
+        unasked = [component for component in unasked if component.name not in answers]
+    return {name for name, applies in answers.items() if applies}
+
+
+def _ask(vault: Vault, components: Sequence[Component], told: dict[str, bool]) -> None:
+    for component in components:
+        told[component.name] = bool(component.applies(vault.workspace))
 
 
 def _known(vault: Vault, before: Checkpoint | None) -> dict[str, ComponentState]:

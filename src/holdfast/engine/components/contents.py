@@ -132,6 +132,7 @@ class StoreSource:
         self._state = state
         self._progress = progress
         self._given_bytes = 0
+        self._ended = False
 
     def read(self, name: str) -> Iterator[bytes]:
         content = self._state.content(name)
@@ -142,8 +143,14 @@ class StoreSource:
         )
         return self._measured(read_content(self._objects, entry))
 
+    def end(self) -> None:
+        """Give nothing more: a call that was given up may still be running."""
+        self._ended = True
+
     def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
+            if self._ended:
+                raise ComponentProblem("it was given up")
             self._given_bytes += len(piece)
             self._progress.transferred(self._given_bytes)
             yield piece

@@ -7,7 +7,7 @@ end a thread, but nothing waits for it any more, and what it still gives is refu
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from holdfast.domain.errors import NoSpace
@@ -49,5 +49,17 @@ def reason_of(error: BaseException) -> str:
         text = error.message
     else:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    text = " ".join(text.split())
-    return "".join(c for c in text if c.isprintable())[:_LONGEST_REASON]
+    return one_line(text)
+
+
+def one_line(text: object) -> str:
+    """What somebody else's code says, fit for one line of a terminal."""
+    words = " ".join(str(text).split())
+    return "".join(c for c in words if c.isprintable())[:_LONGEST_REASON]
+
+
+def lines(texts: Iterable[object] | None) -> tuple[str, ...]:
+    """What it says in several; nothing when it says nothing at all."""
+    if isinstance(texts, str):
+        texts = (texts,)
+    return tuple(map(one_line, texts or ()))

@@ -8,7 +8,8 @@ With best effort a failure is told and the others go on. Each call has a time li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -25,9 +26,9 @@ from holdfast.domain.restore_plans import (
 )
 from holdfast.engine.components.capturing import look_at
 from holdfast.engine.components.contents import StoreSource
-from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.guard import Refusal, guarded, lines, one_line
 from holdfast.engine.components.manifests import read_states, state_of
-from holdfast.engine.components.telling import Telling, telling
+from holdfast.engine.components.telling import telling
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
 
@@ -86,46 +87,56 @@ def _planned(
     if lost:
         why = f"what is there now cannot be saved, so undo could not bring it back: {lost[0]}"
         return ComponentStep(component.name, wanted.mode, blocked=(why,))
-    with telling(vault, component.name, "planning") as progress:
-        request = _request(vault, target, wanted.state, now, wanted.mode, progress)
+    with _asking(vault, "planning", target, wanted.state, now, wanted.mode) as request:
         try:
-            preview: ComponentPreview = guarded(
-                lambda: component.plan(request), timeout_s=request.timeout_s
-            )
-            return ComponentStep(
-                component.name,
-                wanted.mode,
-                tuple(preview.actions),
-                tuple(preview.warnings),
-                tuple(preview.blocked),
-                tuple(preview.choices),
+            return guarded(
+                lambda: _step(component.name, wanted.mode, component.plan(request)),
+                timeout_s=request.timeout_s,
             )
         except Refusal as error:
             return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
 
 
-def _request(
+def _step(name: str, mode: str, preview: ComponentPreview) -> ComponentStep:
+    return ComponentStep(
+        name,
+        mode,
+        lines(preview.actions),
+        lines(preview.warnings),
+        lines(preview.blocked),
+        tuple((str(key), one_line(line)) for key, line in preview.choices),
+    )
+
+
+@contextmanager
+def _asking(
     vault: Vault,
+    phase: str,
     target: Checkpoint,
     state: ComponentState,
     present: ComponentState | None,
     mode: str,
-    progress: Telling,
-) -> RestoreOf:
+) -> Iterator[RestoreOf]:
+    """A request that is good for the block: one that was given up gets nothing more."""
     name = f"{target.name} ({short(target.id)})" if target.name else short(target.id)
-    return RestoreOf(
-        workspace=vault.workspace,
-        owner=vault.access.workspace_id,
-        present=present,
-        target=state,
-        mode=mode,
-        label=target.id,
-        title=f"{name}: {target.intent.reasoning.splitlines()[0][:100]}",
-        contents=StoreSource(vault.objects, state, progress),
-        now_ns=vault.clock.now_ns(),
-        timeout_s=vault.settings.component_timeout,
-        progress=progress,
-    )
+    with telling(vault, state.name, phase) as progress:
+        contents = StoreSource(vault.objects, state, progress)
+        try:
+            yield RestoreOf(
+                workspace=vault.workspace,
+                owner=vault.access.workspace_id,
+                present=present,
+                target=state,
+                mode=mode,
+                label=target.id,
+                title=f"{name}: {target.intent.reasoning.splitlines()[0][:100]}",
+                contents=contents,
+                now_ns=vault.clock.now_ns(),
+                timeout_s=vault.settings.component_timeout,
+                progress=progress,
+            )
+        finally:
+            contents.end()
 
 
 class ComponentRestore:
@@ -169,11 +180,10 @@ class ComponentRestore:
     def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
         present = state_of(self._vault.objects, self._present, component.name)
         self._begun.append((component, mode))
-        with telling(self._vault, component.name, "restoring") as progress:
-            request = _request(self._vault, self._target, state, present, mode, progress)
+        with _asking(self._vault, "restoring", self._target, state, present, mode) as request:
             guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
-            progress.advance("verifying", 0, None)
-            wrong = guarded(lambda: component.verify(request), timeout_s=request.timeout_s)
+            request.progress.advance("verifying", 0, None)
+            wrong = guarded(lambda: lines(component.verify(request)), timeout_s=request.timeout_s)
         if wrong:
             raise Refusal(f"after the restore {wrong[0]}")
 
@@ -206,9 +216,8 @@ class ComponentRestore:
             return "what was there before was not captured"
         # Of each part there is what was there before, or what was just brought about.
         begun = state_of(self._vault.objects, self._target, component.name)
-        with telling(self._vault, component.name, "putting it back") as progress:
-            back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
-            request = _request(self._vault, self._safety, state, begun, back, progress)
+        back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
+        with _asking(self._vault, "taking back", self._safety, state, begun, back) as request:
             try:
                 guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
             except Refusal as error:
@@ -268,11 +277,14 @@ def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
     anybody = paths and vault.components.any_for(vault.workspace)
     for component in vault.components.all() if anybody else ():
         try:
-            if component.applies(vault.workspace):
-                said += guarded(
-                    partial(component.concerns, vault.workspace, paths, timeout_s=timeout_s),
-                    timeout_s=timeout_s,
-                )
-        except Exception as error:  # whatever a plug-in does, a preview is only a preview
+            said += guarded(partial(_concerns, vault, component, paths), timeout_s=timeout_s)
+        except Refusal as error:  # whatever a plug-in does, a preview is only a preview
             said.append(f"{component.name}: {error}")
     return tuple(said)
+
+
+def _concerns(vault: Vault, component: Component, paths: Sequence[bytes]) -> tuple[str, ...]:
+    workspace, timeout_s = vault.workspace, vault.settings.component_timeout
+    if not component.applies(workspace):
+        return ()
+    return lines(component.concerns(workspace, paths, timeout_s=timeout_s))
