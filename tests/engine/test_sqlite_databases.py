@@ -272,3 +272,82 @@ class _ComingBack(InterceptedFilesystem):
         super().rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         if source == os.fsencode(self._path.name):
             self._path.write_text("again")
+
+
+class _Beginning(InterceptedFilesystem):
+    """Somebody begins a transaction when the restore has planned, and is about to exchange."""
+
+    def __init__(self, inner: Filesystem, writer: subprocess.Popen[str]) -> None:
+        super().__init__(inner)
+        self._writer = writer
+        self._begun = False
+
+    def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if target == b"app.db" and not self._begun:
+            self._begun = True
+            tell(self._writer, "begin")
+        super().rename_new(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+
+_OBEDIENT = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size=1")
+for line in sys.stdin:
+    if line == "begin\\n":
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE rows SET number=7")
+    else:
+        db.execute("COMMIT")
+    print("done", flush=True)
+"""
+
+
+def tell(writer: subprocess.Popen[str], word: str) -> None:
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    print(word, file=writer.stdin, flush=True)
+    assert writer.stdout.readline() == "done\n"
+
+
+@pytest.mark.requirement("RB-3")
+@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
+def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
+    workspace: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workspace / "app.db"
+    make_database(path, mode, 1)
+    monkeypatch.setattr("holdfast.store.database_pause._TRIES", 3)
+    command = [sys.executable, "-c", _OBEDIENT, str(path)]
+    with (
+        SessionCheckpointer(workspace, "s") as session,
+        subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
+    ):
+        first = session.checkpoint("one")
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE rows SET number=2")
+            db.commit()
+        vault = session._engine.vault
+        session._engine.vault = replace(vault, fs=_Beginning(vault.fs, writer))
+        with pytest.raises(RestoreFailed, match="transaction of this database is under way"):
+            session.restore(first)
+        tell(writer, "commit")
+        assert state_of(path) == 7
+        session.restore(first)
+        assert state_of(path) == 1
+        writer.communicate()
+
+
+def test_files_that_are_no_database_are_never_waited_for(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.database_pause._locked", lambda _: False)
+    (workspace / "page").write_bytes(b"x" * 4096)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        (workspace / "page").write_bytes(b"y" * 4096)
+        session.restore(first)
+        assert (workspace / "page").read_bytes() == b"x" * 4096
+        (workspace / "page").write_bytes(b"")
+        session.restore(first)
+        assert (workspace / "page").read_bytes() == b"x" * 4096

@@ -108,6 +108,11 @@ class Filesystem(Protocol):
         when that cannot be had. Closing a handle of the database may end it."""
         ...
 
+    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        """For the block nobody begins a transaction of a SQLite database with a rollback journal;
+        False when one does not end. True for any other file."""
+        ...
+
     def list_xattrs(self, fd: int) -> list[str]:
         """Names of extended attributes that a copy of the bytes would not carry."""
         ...

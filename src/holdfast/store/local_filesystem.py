@@ -148,6 +148,12 @@ class LocalFilesystem:
         return hold(name, dir_fd)
 
     @staticmethod
+    def pause_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        from holdfast.store.database_pause import pause  # late: few restores meet a database
+
+        return pause(name, dir_fd)
+
+    @staticmethod
     def list_xattrs(fd: int) -> list[str]:
         if not _HAS_XATTRS:
             return []

@@ -166,6 +166,9 @@ class InterceptedFilesystem:
     def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         return self._inner.hold_database(name, dir_fd=dir_fd)
 
+    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        return self._inner.pause_database(name, dir_fd=dir_fd)
+
     def list_xattrs(self, fd: int) -> list[str]:
         return self._pass("list_xattrs", fd, lambda: self._inner.list_xattrs(fd))
 

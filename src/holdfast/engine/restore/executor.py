@@ -22,6 +22,10 @@ from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
+from holdfast.engine.restore.database_moments import (
+    between_transactions,
+    rather_between_transactions,
+)
 from holdfast.engine.restore.handles import (
     DIRECTORY_FLAGS,
     NO_DIRECTORY,
@@ -201,7 +205,8 @@ class Executor:
             fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
             self._refuse_directory(path, dir_fd, name)
-            fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+            with between_transactions(fs, step, dir_fd, name):
+                fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
             self._displaced(step, area, slot)
             self.done.undo.append(lambda: self._move_back(slot, path, area))
         else:
@@ -211,7 +216,8 @@ class Executor:
         slot, fs, path = _slot(number), self._fs, step.path
         try:
             self._refuse_directory(path, dir_fd, name)
-            fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+            with between_transactions(fs, step, dir_fd, name):
+                fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
         except FileNotFoundError:
             return  # someone deleted it meanwhile: it is as it should be
         self._displaced(step, area, slot)
@@ -224,14 +230,16 @@ class Executor:
             self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
             self._refuse_directory(path, dir_fd, name)
-            self._fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+            with rather_between_transactions(self._fs, dir_fd, name):
+                self._fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
 
     def _move_away(self, path: bytes, slot: bytes, area: int) -> None:
         """Undo: what was put in goes back into its slot."""
         dir_fd, name = self._handles.open(parent(path)), basename(path)
         with contextlib.suppress(FileNotFoundError):
             self._refuse_directory(path, dir_fd, name)
-            self._fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+            with rather_between_transactions(self._fs, dir_fd, name):
+                self._fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
         expected = step.before if not isinstance(step.before, DirectoryEntry) else None
