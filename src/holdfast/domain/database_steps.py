@@ -1,9 +1,12 @@
 """A plan that treats a SQLite database and the files beside it as the one thing they are.
 
-    the old log and shared memory go first → then the database, in a new file → then its new log
+    the old log and shared memory go first → then the database, in a new file → then its new log,
+    without another step in between
 
 Guarantee: at no moment does the log of one state lie beside the database of another, and nobody who
 has the old one open can write into the new one: its file is replaced even if only the log differs.
+Not guaranteed: that nobody opens the old database in the moment in which its log is gone and it is
+not yet replaced. SQLite then makes a log by the name, which lies beside the new one.
 """
 
 from __future__ import annotations
@@ -35,7 +38,25 @@ def with_whole_databases(
             touched[base] = found
     if not touched:
         return plan
-    return replace(plan, steps=in_running_order(_steps(plan, touched, shared_memories)))
+    steps = in_running_order(_steps(plan, touched, shared_memories))
+    return replace(plan, steps=tuple(_together(steps, touched)))
+
+
+def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:
+    """What belongs to a database one after another, and nothing else in between: whoever opens it
+    meanwhile finds a database without its log, so that moment has to be short."""
+    replaced = {s.path for s in steps if s.path in touched and s.type is StepType.RESTORE}
+    beside: dict[bytes, list[Step]] = {base: [] for base in replaced}
+    for step in steps:
+        if (base := database_of(step.path)) in beside and base is not None:
+            beside[base].append(step)
+    for step in steps:
+        if step.path in replaced:
+            yield from (s for s in beside[step.path] if s.type is StepType.DELETE)
+            yield step
+            yield from (s for s in beside[step.path] if s.type is not StepType.DELETE)
+        elif database_of(step.path) not in beside:
+            yield step
 
 
 def _steps(
