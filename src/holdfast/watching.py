@@ -35,6 +35,7 @@ from holdfast.domain.triggers import (
     enough,
     wait_ns,
 )
+from holdfast.engine.running import unhindered
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
 from holdfast.store.system import SystemClock
 from holdfast.store.watching.unwatched import NoWatch, NoWatcher
@@ -120,7 +121,8 @@ class WatchedWorkspace:
         position: Position | None = None,
         reuse: bool = False,
     ) -> SaveOutcome:
-        with self._lock:
+        # Others wait for this workspace meanwhile, the hook that tells of a tool's end among them.
+        with self._lock, unhindered():
             outcome = self.opened.engine.save(
                 session, intent, kind=kind, position=position or Position(), reuse=reuse
             )

@@ -4,7 +4,8 @@
     partial with what was still running
 
 What the caller itself is in the middle of is not waited for: a checkpoint inside an edit is meant.
-Neither is what cannot end while the caller waits, because it runs on the same thread.
+Neither is what cannot end while the caller waits, because it runs on the same thread. Tools of
+agents count too, from the hook before to the one after, unless the caller is part of the agent.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from holdfast.domain.ids import WorkspaceId
 from holdfast.engine.save import SavedTree, add_report
 from holdfast.engine.vault import Vault
 from holdfast.store.processes import is_alive, own_identity
+from holdfast.store.running_tools import RunningTool, RunningTools
 
 _PAUSE_S = 0.02
 _WAITED_FOR = (ActivityKind.EDIT, ActivityKind.TOOL)
 
 _own: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("own", default=frozenset())
+_unhindered: ContextVar[bool] = ContextVar("unhindered", default=False)
 _unsettled: ContextVar[tuple[Skipped, ...] | None] = ContextVar("unsettled", default=None)
 _threads: dict[tuple[WorkspaceId, int], int] = {}
 
@@ -61,11 +64,21 @@ def settled(vault: Vault) -> Iterator[tuple[Skipped, ...]]:
     if known is not None:
         yield known
         return
-    token = _unsettled.set(_wait(vault) if vault.access.has_story() else ())
+    token = _unsettled.set(_wait(vault))
     try:
         yield _unsettled.get() or ()
     finally:
         _unsettled.reset(token)
+
+
+@contextmanager
+def unhindered() -> Iterator[None]:
+    """For saves that no tool of an agent may hold up, such as those of the agents' own hooks."""
+    token = _unhindered.set(True)
+    try:
+        yield
+    finally:
+        _unhindered.reset(token)
 
 
 def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
@@ -90,11 +103,32 @@ def _wait(vault: Vault) -> tuple[Skipped, ...]:
     deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
     pause = threading.Event()
     while True:
-        others = _others(vault)
+        others = _others(vault) if vault.access.has_story() else []
+        tools = _tools(vault)
+        awaited = [tool for tool in tools if not tool.waited]
         hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
-        if not others or hopeless or vault.clock.monotonic_ns() >= deadline_ns:
-            return tuple(note for activity in others for note in _notes(activity))
+        late = vault.clock.monotonic_ns() >= deadline_ns
+        if late or (hopeless and not awaited):
+            for tool in awaited:
+                _running_tools(vault).give_up(tool.key)
+            notes = [note for activity in others for note in _notes(activity)]
+            return (*notes, *map(_note, tools))
         pause.wait(_PAUSE_S)
+
+
+def _tools(vault: Vault) -> list[RunningTool]:
+    if _unhindered.get():
+        return []
+    return _running_tools(vault).of_others(vault.clock.now_ns())
+
+
+def _running_tools(vault: Vault) -> RunningTools:
+    return RunningTools(vault.access.directory)
+
+
+def _note(tool: RunningTool) -> Skipped:
+    why = f"a tool of an agent was still running: {tool.tool}"
+    return Skipped(b"", SkipReason.UNSTABLE, why)
 
 
 def _others(vault: Vault) -> list[Activity]:

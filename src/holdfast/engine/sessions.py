@@ -14,6 +14,7 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.running import settled
 from holdfast.engine.save import require_open_session
 from holdfast.store.processes import is_alive, own_identity
 
@@ -31,7 +32,7 @@ def start(
     """The session, active, with a checkpoint of how it began."""
     vault = engine.vault
     title, agent = _label("title", title), _label("agent", agent)
-    with engine.exclusive():
+    with settled(vault), engine.exclusive():
         known = require_open_session(vault, session_id)
         _require_free(vault, known, session_id, agent)
         with vault.catalog.transaction() as transaction:

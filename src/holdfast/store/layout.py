@@ -15,6 +15,7 @@ $HOLDFAST_HOME/
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     main-branches               where main branches stood when last looked at (may be lost)
+    running-tools/              a file for each tool of an agent that runs now (may be lost)
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
     nested-repositories         where commits of repositories inside the workspace are kept alive

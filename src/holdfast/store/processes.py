@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _PROC = Path("/proc")
+_SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())
+_HIGHEST = 64
 _STARTED_FIELD = 19
 """Of what follows the name in /proc/PID/stat: when the process began, in ticks since boot."""
 
@@ -28,6 +32,47 @@ def is_alive(identity: str) -> bool:
     except (PermissionError, OverflowError):
         return False  # somebody else's, so not the one that used our store
     return _beginning(int(number)) == beginning
+
+
+def own_line() -> frozenset[str]:
+    """This process, its parent and all above; only this one where the system does not tell."""
+    return frozenset([own_identity(), *(_identity(n) for n in _above(os.getpid()))])
+
+
+def agent_above(number: int) -> str | None:
+    """The program that had a process started, past the shells between; None if nobody knows."""
+    for above in _above(number):
+        told = _told(above)
+        if told is not None and told.name not in _SHELLS:
+            return _identity(above)
+    return None
+
+
+def _identity(number: int) -> str:
+    return f"{number} {_beginning(number)}"
+
+
+def _above(number: int) -> Iterator[int]:
+    """From the parent up."""
+    for _ in range(_HIGHEST):
+        told = _told(number)
+        if told is None or told.parent <= 0:
+            return
+        number = told.parent
+        yield number
+
+
+class _Told(NamedTuple):
+    name: bytes
+    parent: int
+
+
+def _told(number: int) -> _Told | None:
+    try:
+        before, _, behind = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")
+        return _Told(before.partition(b"(")[2], int(behind.split()[1]))
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def _beginning(number: int) -> str:

@@ -145,6 +145,14 @@ def peer_user(connection: socket.socket) -> int | None:
     return None
 
 
+def peer_process(connection: socket.socket) -> int:
+    """The number of the process at the other end; 0 where the system does not tell."""
+    if hasattr(socket, "SO_PEERCRED"):
+        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(told)[0])
+    return 0
+
+
 def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
     """Start one, unless somebody else is about to; `NoDaemon` when none is ready in time."""
     deadline = time.monotonic() + wait_s

@@ -16,11 +16,12 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from holdfast.component_makers import BUILT_IN
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.interfaces.daemon import packed
+from holdfast.interfaces.daemon.client import peer_process
 from holdfast.interfaces.daemon.hook_client import seen_from_here
 
 if TYPE_CHECKING:
@@ -51,11 +52,19 @@ class _Asked(NamedTuple):
     payload: bytes
 
 
-def answer_packed(connection: socket.socket, work: Callable[[], dict[str, Any]]) -> None:
+Message: TypeAlias = dict[str, Any]
+
+
+def answer_packed(
+    connection: socket.socket, message: Message, answer_to: Callable[[Message], Message]
+) -> None:
     """Say at once that somebody is there, then what came of it."""
     connection.settimeout(_ANSWER_TAKEN_S)
     connection.sendall(packed.pack(packed.ACCEPTED, b""))
-    answer = work()
+    arguments = message.get("arguments")
+    if isinstance(arguments, dict):
+        message = message | {"arguments": arguments | {"process": peer_process(connection)}}
+    answer = answer_to(message)
     result = answer.get("answer")
     settle = result.get("settle") if isinstance(result, dict) else None
     told = False
@@ -103,6 +112,7 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         payload = parse_payload(asked.payload)
         call = read_call(asked.words)
         event, dialect = event_of(call, payload, asked.environment, asked.began_ns)
+        event = event._replace(process=arguments.optional_number("process") or 0)
     except (Unreadable, UnknownAgent) as error:
         raise NotHere(str(error)) from None
     try:

@@ -21,7 +21,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from holdfast import __version__
@@ -170,7 +169,7 @@ class Daemon:
                     if message is None:
                         return
                     if message.get("packed"):
-                        answer_packed(connection, partial(self._answer, message))
+                        answer_packed(connection, message, self._answer)
                     else:
                         frames.send(connection, self._answer(message), _ANSWER_TAKEN_S)
         except (OSError, frames.BadFrame) as error:

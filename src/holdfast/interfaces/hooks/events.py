@@ -37,7 +37,8 @@ class ToolKind(StrEnum):
 class AgentEvent(NamedTuple):
     """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
     tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
-    that everything belongs to. `failure` is why a tool call failed."""
+    that everything belongs to. `failure` is why a tool call failed. `process` is the hook's, 0 if
+    it is this one."""
 
     agent: str
     name: str
@@ -57,6 +58,7 @@ class AgentEvent(NamedTuple):
     failure: str | None = None
     carries: bool = False
     received_ns: int = 0
+    process: int = 0
 
     @property
     def is_known(self) -> bool:

@@ -21,10 +21,12 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.operations import RESTORING_KINDS
 from holdfast.domain.tool_descriptions import message_description, tool_description
+from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.outside import Outside
+from holdfast.interfaces.hooks.running import note_begin, note_end
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
 from holdfast.merged_branches import keep_merge
@@ -60,8 +62,9 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """The same in a workspace that is open already."""
     if event.kind is EventKind.OTHER:
         return notices_in(opened, event)
+    note_end(opened, event)
     read_what_is_new(opened, event)
-    with opened.engine.vault.access.exclusive():
+    with unhindered(), settled(opened.engine.vault), opened.engine.vault.access.exclusive():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         before = _to_be_checked(opened, event) if first else None
@@ -99,6 +102,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     outcome = _save_before(opened, event, session)
     # Only now: what was seen before the save began may not count as later than it.
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
+    note_begin(opened, event)
     if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
         from holdfast.interfaces.hooks.checks import remember_checks
 

@@ -1,0 +1,56 @@
+"""Telling others which tool of an agent runs, from the event before it to the one after it.
+
+Neither waits for a lock, so that whoever waits for the tool learns of its end at once. Agents that
+give no ids to tool calls have one running at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from holdfast.bootstrap import OpenWorkspace
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.store.processes import agent_above
+from holdfast.store.running_tools import RunningTools
+
+_ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
+
+
+def note_begin(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """The tool runs once this event is answered."""
+    owner = agent_above(event.process or os.getpid())
+    if event.kind is not EventKind.BEFORE_TOOL or owner is None:
+        return
+    _tools(opened).begin(
+        _key(event),
+        owner=owner,
+        session=_session(event),
+        tool=event.tool,
+        now_ns=opened.engine.vault.clock.now_ns(),
+    )
+
+
+def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """That of the tool which the event comes after; a turn that begins or ends has none left."""
+    if event.kind is EventKind.AFTER_TOOL:
+        _tools(opened).end(_key(event))
+    elif event.kind in _ENDS_ALL:
+        _tools(opened).end_all_of(_session(event))
+
+
+def _tools(opened: OpenWorkspace) -> RunningTools:
+    return RunningTools(opened.store.directory)
+
+
+def _key(event: AgentEvent) -> str:
+    return _digest(event.agent, event.session, event.tool_use_id or "")
+
+
+def _session(event: AgentEvent) -> str:
+    return _digest(event.agent, event.session)
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(joined).hexdigest()[:32]
