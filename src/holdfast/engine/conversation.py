@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -102,12 +103,23 @@ def follow(vault: Vault, session_id: SessionId) -> None:
         left = vault.catalog.operations(session_id, kinds=RESTORING_KINDS, after=followed)
         if not left:
             return
+        earlier = _of_this_log(vault, session_id, earlier)
         for operation in left:
             done = _followed(vault, earlier, operation)
             if not story.add_rollback(session_id, done):
                 earlier = list(story.rollbacks(session_id))  # somebody else was quicker
                 break
             earlier.append(done)
+
+
+def _of_this_log(
+    vault: Vault, session_id: SessionId, earlier: Sequence[Rollback]
+) -> list[Rollback]:
+    """After a repair of a catalog that was lost, checkpoints count from one again: what restores of
+    the lost log left behind came before every checkpoint there is."""
+    known = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
+    numbers = {operation.sequence for operation in known}
+    return [r if r.operation in numbers else replace(r, record=0) for r in earlier]
 
 
 def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Rollback:
