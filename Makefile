@@ -1,5 +1,5 @@
 # Everything a contributor runs. It needs Python 3.11 or newer (with pip and venv), git and make; the rest
-# comes from requirements/*.lock, checked by hash, into .venv. `make help` lists the targets.
+# comes from requirements/*.lock, checked by hash, into .venv. With npm, tests run the public MCP tools as well. `make help` lists the targets.
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -12,6 +12,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PUBLIC_TOOLS := $(VENV)/public-tools
 CHECKED := $(wildcard src tests bench)
 
 # A user's own Python settings must not decide what the tests see.
@@ -32,7 +33,7 @@ demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it 
 	@$(BIN)/holdfast demo $(ARGS)
 
 .PHONY: test
-test: lint ## lint, types, import layers, then the whole test suite
+test: lint public-tools ## lint, types, import layers, then the whole test suite
 	$(BIN)/python -m pytest tests -m "not torture" -n $(WORKERS) $(ARGS)
 
 .PHONY: lint
@@ -78,6 +79,12 @@ lock: $(READY) ## resolve the dependencies again and write requirements/*.lock
 clean: ## remove everything made here, .venv included
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find $(CHECKED) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Where they cannot be had, the script says why, so does the run, and the next one tries again.
+.PHONY: public-tools
+public-tools: $(READY)
+	@if [ ! -e $(PUBLIC_TOOLS)/ready ] || [ -n "$$(find requirements/public-tools -newer $(PUBLIC_TOOLS)/ready)" ]; then \
+		sh requirements/public-tools/install.sh $(CURDIR)/$(PUBLIC_TOOLS); fi
 
 # Compiled once here, so that a timing never includes the compiler, even where Python may not write bytecode.
 .PHONY: bytecode

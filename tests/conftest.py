@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests import privileges
+from tests.support.public_mcp_tools import PUBLIC_TOOLS
 
 DEFAULT_SEED = 20_260_917
 
@@ -61,9 +62,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_report_header() -> str:
+def pytest_report_header() -> list[str]:
     profile = settings.get_current_profile_name()
-    return f"hypothesis profile {profile}, seed {torture_seed()}"
+    said = [f"hypothesis profile {profile}, seed {torture_seed()}"]
+    if PUBLIC_TOOLS.why_not:
+        said.append(f"the public MCP tools are not run: {PUBLIC_TOOLS.why_not}")
+    return said
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -264,7 +264,7 @@ class SettingInfo:
     """One setting with its value, where it comes from and what it means."""
 
     name: str
-    value: Any
+    value: str | int | float | bool | list[str] | dict[str, Any] | None
     origin: str
     meaning: str
 

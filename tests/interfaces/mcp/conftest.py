@@ -10,6 +10,10 @@ import pytest
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from tests.support.hostile_trees import fill
+from tests.support.public_mcp_tools import PUBLIC_TOOLS
+
+# The first lines of the run say why.
+collect_ignore = ["test_public_tools.py"] if PUBLIC_TOOLS.why_not else []
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.ids import SessionId
@@ -21,7 +22,7 @@ from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.store.system import SystemClock
 from tests.support.hostile_trees import fill
-from tests.support.mcp_servers import stdio_client
+from tests.support.mcp_servers import Era, stdio_client
 
 
 def call(sessions: ServedSessions, name: str, **arguments: Any) -> CallToolResult:
@@ -167,3 +168,18 @@ def test_what_cannot_be_served_is_said_at_once(workspace: Path, arguments: list[
     assert done.returncode in (2, 4, 5)
     assert json.loads(done.stderr)["error"]["message"]
     assert done.stdout == ""
+
+
+@pytest.mark.requirement("MC-1", "MC-2")
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_a_wrong_prompt_is_the_callers_mistake(sessions: ServedSessions, era: Era) -> None:
+    async def run() -> None:
+        server = make_server(sessions, Admission(SystemClock()))
+        async with Client(server, mode=era) as client:
+            for name in ("nowhere", "recover_work", "x" * 5000):
+                with pytest.raises(MCPError) as refused:
+                    await client.get_prompt(name, {})
+                assert refused.value.error.code == INVALID_PARAMS
+                assert len(refused.value.error.message) <= 300
+
+    anyio.run(run)

@@ -82,7 +82,7 @@ def serve_http(
 ) -> None:
     """Serve until stopped; `ready` is told the address, and the file of the local token."""
     place.check()
-    with _listen(place) as listening:
+    with listen(place) as listening:
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         app, token_file = make_app(server, place, address, home, clock)
@@ -150,7 +150,7 @@ def _transport_security(resource: str) -> TransportSecuritySettings:
     )
 
 
-def _listen(place: HttpPlace) -> socket.socket:
+def listen(place: HttpPlace) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     try:
         return socket.create_server((place.host, place.port), family=family, backlog=2048)

@@ -13,7 +13,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError
@@ -24,10 +24,12 @@ from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
 from holdfast.tools.answers import told
+from holdfast.tools.wording import one_line
 
 # What is listed is the same for all and costs nothing.
 _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete")
 _REFUSED = -32000
+_LONGEST_REASON = 300
 _INSTRUCTIONS = """\
 Holdfast saves the whole workspace with the reason and takes it back exactly. Call \
 checkpoint_create before anything risky and after every state worth keeping. When work goes wrong, \
@@ -55,6 +57,12 @@ def make_server(sessions: ServedSessions, admission: Admission) -> MCPServer[Any
                 text = TextContent(type="text", text=told(error))
                 return CallToolResult(content=[text], is_error=True)
             raise MCPError(code=_REFUSED, message=told(error), data=error.to_dict()) from None
+        except ValueError as error:
+            # An unknown prompt, or one without its arguments: the caller's mistake.
+            if ctx.method != "prompts/get":
+                raise
+            said = one_line(str(error))[:_LONGEST_REASON]
+            raise MCPError(code=INVALID_PARAMS, message=said) from None
 
     tools = ServedTools(sessions)
     server: MCPServer[Any] = MCPServer(

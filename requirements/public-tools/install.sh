@@ -1,0 +1,43 @@
+#!/bin/sh
+# Install the public MCP inspector and conformance suite, as locked beside this file, into a directory:
+#
+#     sh requirements/public-tools/install.sh DIRECTORY
+#
+# They need a newer Node than many systems have; where it is too old, one from the npm registry is put beside them.
+# A machine without npm, or without a way to its registry, is no failure: DIRECTORY/why-not then says what is missing,
+# the run of the tests prints it, and everything else is tested. The next run tries again.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+target=$1
+needed='22.19'
+node_package='node@22.23.3'
+
+give_up() {
+	echo "$1" >"$target/why-not"
+	echo "note: the public MCP tools are not run: $1" >&2
+	exit 0
+}
+
+new_enough() {
+	"$1" -e "const [a, b] = process.versions.node.split('.').map(Number), [c, d] = '$needed'.split('.').map(Number);
+		process.exit(a > c || (a === c && b >= d) ? 0 : 1)" 2>/dev/null
+}
+
+mkdir -p "$target" || exit 0
+rm -f "$target/ready"
+command -v npm >/dev/null 2>&1 || give_up 'npm was not found'
+if new_enough node; then
+	rm -rf "$target/runtime"
+elif ! new_enough "$target/runtime/node_modules/node/bin/node"; then
+	mkdir -p "$target/runtime"
+	npm install --silent --no-audit --no-fund --no-save --prefix "$target/runtime" "$node_package" >"$target/log" 2>&1 ||
+		give_up "Node $(node --version) is older than $needed, and a newer one could not be installed (see $target/log)"
+	new_enough "$target/runtime/node_modules/node/bin/node" ||
+		give_up "Node $(node --version) is older than $needed, and the one that was installed does not run"
+fi
+[ -d "$target/runtime" ] && PATH="$target/runtime/node_modules/node/bin:$PATH" && export PATH
+cp "$here/package.json" "$here/package-lock.json" "$target/" || give_up 'their lock could not be copied'
+(cd "$target" && npm install --silent --no-audit --no-fund) >"$target/log" 2>&1 ||
+	give_up "npm could not install them (see $target/log)"
+rm -f "$target/why-not"
+touch "$target/ready"
