@@ -114,7 +114,10 @@ class ComponentPreview:
 
 
 class Component(Protocol):
-    """One kind of state. Instances hold no state between calls that matters."""
+    """One kind of state. Instances hold no state between calls that matters.
+
+    One that fails again and again is left alone for a while, as what it talks to may not answer; a
+    component with `outside = False` depends on local files alone and is always tried."""
 
     @property
     def name(self) -> str:

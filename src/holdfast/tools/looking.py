@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.sizes import size_words
+from holdfast.engine.components.breaker import degraded
 from holdfast.engine.listing import list_entries
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
-from holdfast.tools.results import LineOfWork, Listed, Shown, Statistics
+from holdfast.tools.results import DegradedPart, LineOfWork, Listed, Shown, Statistics
 from holdfast.tools.wording import (
     MOST_LISTED,
     bullets,
@@ -174,7 +176,28 @@ def statistics(bench: Bench, arguments: dict[str, Any]) -> Answer:
         f"{size_words(stats['bytes_deduped'])}."
     )
     workspace = one_line(str(session.workspace))
+    parts = _degraded(bench)
+    text += "".join(f"\nThe last checkpoint is without {p.component}: {p.reason}" for p in parts)
     data = Statistics(
-        workspace=workspace, session_id=session.session_id, head=session.head, **stats
+        workspace=workspace,
+        session_id=session.session_id,
+        head=session.head,
+        degraded=parts,
+        **stats,
     )
     return Answer(text, data)
+
+
+def _degraded(bench: Bench) -> list[DegradedPart]:
+    head, vault = bench.session.head, bench.engine.vault
+    last = vault.catalog.checkpoint(bench.session_id, head) if head else None
+    return [
+        DegradedPart(one.name, one_line(one.reason), one.failures, _moment(one.left_alone_until_ns))
+        for one in degraded(vault, last)
+    ]
+
+
+def _moment(at_ns: int | None) -> str | None:
+    if at_ns is None:
+        return None
+    return datetime.fromtimestamp(at_ns / 1e9, tz=UTC).isoformat(timespec="milliseconds")

@@ -220,6 +220,17 @@ class Annotated:
 
 
 @dataclass(frozen=True, slots=True)
+class DegradedPart:
+    """A part of the state that the last checkpoint is without, and why. After some `failures` in a
+    row it is left alone until a time; None when every save tries."""
+
+    component: str
+    reason: str
+    failures: int
+    left_alone_until: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Of the session, and of the store of its workspace."""
 
@@ -232,6 +243,7 @@ class Statistics:
     snapshots: int
     content_blobs: int
     head: str | None
+    degraded: list[DegradedPart] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

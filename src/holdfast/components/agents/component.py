@@ -37,6 +37,7 @@ class AgentsComponent:
 
     name = NAME
     order = 50
+    outside = False
     restored_by_default = True
     modes = (EXACT,)
 

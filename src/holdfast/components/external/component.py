@@ -38,6 +38,7 @@ class ExternalComponent:
 
     name = NAME
     order = 60
+    outside = False
     restored_by_default = False
     modes = (EXACT, SOME)
 

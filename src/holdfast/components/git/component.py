@@ -37,6 +37,7 @@ class GitComponent:
 
     name = NAME
     order = _ORDER
+    outside = False
     restored_by_default = False
     modes = (EXACT, "branch", "revert")
 

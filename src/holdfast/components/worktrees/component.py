@@ -35,6 +35,7 @@ class WorktreesComponent:
 
     name = NAME
     order = _ORDER
+    outside = False
     restored_by_default = False
     modes = (EXACT,)
 

@@ -24,6 +24,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import parent
+from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
@@ -162,7 +163,12 @@ class _Run:
 
     def _capture(self, component: Component, progress: Telling) -> ComponentState:
         vault, name = self._vault, component.name
-        previous = self._known.get(name)
+        previous, breaks = self._known.get(name), is_guarded(component)
+        # What a restore saves first is needed to take the restore back.
+        if breaks and not self._beyond_budget and not self._intended:
+            resting = at_rest(previous, vault.clock.now_ns())
+            if resting is not None:
+                return resting
         request = CaptureRequest(
             workspace=vault.workspace,
             owner=vault.access.workspace_id,
@@ -182,6 +188,7 @@ class _Run:
             progress=progress,
             previous=request.previous,
         )
+        begun_ns = vault.clock.monotonic_ns()
         try:
             captured = guarded(
                 lambda: component.capture(request, sink), timeout_s=request.timeout_s
@@ -191,7 +198,11 @@ class _Run:
             writer = sink.close()
             if writer is not None:
                 writer.abandon()
-            return ComponentState(name, failure=str(error))
+            if not breaks:
+                return ComponentState(name, failure=str(error))
+            took_ns = vault.clock.monotonic_ns() - begun_ns
+            now_ns = vault.clock.now_ns()
+            return failed(name, str(error), previous, now_ns=now_ns, took_ns=took_ns)
         self._writer = sink.close()
         return state if captured is None else replace(state, contents=sink.contents)
 

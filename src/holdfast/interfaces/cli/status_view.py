@@ -24,6 +24,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     title,
 )
 from holdfast.interfaces.cli.round_view import approval_as_json, approval_words
+from holdfast.interfaces.cli.round_view import moment as round_moment
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     DIM,
@@ -38,6 +39,7 @@ from holdfast.interfaces.cli.wording import count, iso, percent, size
 if TYPE_CHECKING:
     from holdfast.domain.activities import Activity
     from holdfast.engine.approval import ApprovalStatus
+    from holdfast.engine.components.breaker import Degraded
     from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
@@ -70,6 +72,7 @@ class Status:
     watch: dict[str, Any] | None = None
     problems: Sequence[Problem] = ()
     cut_off: Sequence[Activity] = ()
+    degraded: Sequence[Degraded] = ()
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -103,6 +106,17 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
                 "paths": [to_text(path) for path in one.paths],
             }
             for one in status.cut_off
+        ],
+        "degraded": [
+            {
+                "component": one.name,
+                "reason": one.reason,
+                "failures": one.failures,
+                "left_alone_until": None
+                if one.left_alone_until_ns is None
+                else iso(round_moment(one.left_alone_until_ns)),
+            }
+            for one in status.degraded
         ],
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
@@ -139,6 +153,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _show_problems(terminal, "unsaved", [one for one in status.problems if not one.saved])
     _show_problems(terminal, "untold", [one for one in status.problems if one.saved])
     _show_cut_off(terminal, status)
+    _show_degraded(terminal, status)
     words = left_out_words(status.skipped)
     how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
     _fact(terminal, "left out", (words or "nothing") + how)
@@ -157,6 +172,15 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
         terminal.line(f"  put it back: holdfast restore {short(one.checkpoint)}{paths}")
     if status.cut_off:
         terminal.line("  or leave it as it is: holdfast attempt --keep")
+
+
+def _show_degraded(terminal: Terminal, status: Status) -> None:
+    """What the last checkpoint has not besides files, and whether the next one tries."""
+    for one in status.degraded:
+        _fact(terminal, "without", terminal.paint(f"{one.name}: {visible(one.reason)}", YELLOW))
+        if one.left_alone_until_ns is not None:
+            until = iso(round_moment(one.left_alone_until_ns))
+            terminal.line(f"  {one.failures} failures in a row; left alone until {until}")
 
 
 def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.errors import StoreDamaged
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
+    from holdfast.engine.components.breaker import Degraded
     from holdfast.interfaces.hooks.problems import Problem
 
 _DAEMON_S = 2.0
@@ -63,12 +66,23 @@ def run(invocation: Invocation) -> int:
             watch=_watch(engine.vault.workspace),
             problems=_problems(invocation, opened),
             cut_off=cut_off(engine.vault, session) if session else (),
+            degraded=_degraded(opened, head),
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
     return 0
+
+
+def _degraded(opened: OpenWorkspace, head: Checkpoint | None) -> Sequence[Degraded]:
+    """What the last checkpoint is without; one that cannot be read is for `check` to tell."""
+    from holdfast.engine.components.breaker import degraded
+
+    try:
+        return degraded(opened.engine.vault, head)
+    except StoreDamaged:
+        return ()
 
 
 def _watch(workspace: Path) -> dict[str, Any] | None:
