@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
-from tests.torture.interception import DiskCall, intercepted, let_pass
+from tests.torture.interception import GIT_CALLS, DiskCall, intercepted, let_pass
 from tests.torture.scenes import (
     SESSION,
     Scene,
@@ -27,13 +27,14 @@ from tests.torture.telling import Teller, Told, stories_of
 class Act:
     """Something that is done in a scene: `trees` are the states it may leave, the last of them
     the one it must leave once it has said that it is done. `stories` are what the story holds
-    before the first step of a telling and after each."""
+    before the first step of a telling and after each. With `git`, how a restore treats it."""
 
     scene: Scene
     action: str
     argument: str
     trees: tuple[State, ...]
     stories: tuple[Told, ...] = ()
+    git: str = ""
 
     def perform(self, work: OpenWorkspace) -> SaveOutcome | RestoreOutcome | DeleteOutcome | None:
         if self.action == "save":
@@ -43,7 +44,7 @@ class Act:
         if self.action == "tell":
             self.tell(work)
             return None
-        return restore(work, self.argument)
+        return restore(work, self.argument, self.git)
 
     def tell(self, work: OpenWorkspace, told: Callable[[], None] = lambda: None) -> None:
         """Every step; `told` is called when one is acknowledged."""
@@ -54,7 +55,8 @@ class Act:
     def calls(self) -> list[DiskCall]:
         """What it asks of the disk when nothing goes wrong, opening the workspace included."""
         self.scene.reset()
-        with intercepted(let_pass) as turnstile, self.scene.open(create=True) as work:
+        also = GIT_CALLS if self.git else ()
+        with intercepted(let_pass, also) as turnstile, self.scene.open(create=True) as work:
             self.perform(work)
         return turnstile.calls
 

@@ -11,7 +11,8 @@ One at a time in a process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -20,6 +21,7 @@ import apsw
 import pytest
 
 import holdfast.bootstrap
+from holdfast.components.git import commands
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing import intercepted_filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
@@ -27,6 +29,13 @@ from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 T = TypeVar("T")
 
 _NAME = "holdfast-intercepted"
+
+GIT_CALLS: tuple[tuple[object, str], ...] = (
+    (commands.Git, "run"),
+    (commands.Git, "start"),
+    *((os, name) for name in "open write fsync replace rename unlink rmdir mkdir link".split()),
+)
+"""What the state of git is read and written with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +132,24 @@ class _SqliteFile(apsw.VFSFile):
         self._turnstile.go("xTruncate", self._path, None, lambda _: below(newsize))
 
 
+def _through(turnstile: Turnstile, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        return turnstile.go(name, b"", None, lambda _: real(*arguments, **options))
+
+    return call
+
+
 @contextmanager
-def intercepted(gate: Gate) -> Iterator[Turnstile]:
-    """Workspaces opened in here reach the disk through `gate` only."""
+def intercepted(gate: Gate, also: Sequence[tuple[object, str]] = ()) -> Iterator[Turnstile]:
+    """Workspaces opened in here reach the disk through `gate` only; `also` are functions, by the
+    object that has them, which do so without the port."""
     turnstile = Turnstile(gate)
     sqlite = _Sqlite(turnstile)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(holdfast.bootstrap, "LocalFilesystem", lambda: _Port(turnstile))
+            for owner, name in also:
+                patch.setattr(owner, name, _through(turnstile, name, getattr(owner, name)))
             yield turnstile
     finally:
         sqlite.unregister()

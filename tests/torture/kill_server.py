@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from holdfast.bootstrap import OpenWorkspace
 from tests.torture.campaign import ROOT
-from tests.torture.interception import DiskCall, intercepted, let_pass
+from tests.torture.interception import GIT_CALLS, DiskCall, intercepted, let_pass
 from tests.torture.scenes import SESSION, opened, restore, save
 from tests.torture.telling import Teller
 
@@ -32,7 +32,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do, and when to die: `how` is `before`, `after` or `half` of call number `at`."""
+    """What to do, and when to die: `how` is `before`, `after` or `half` of call number `at`. With
+    `git`, which is how a restore treats it, the calls of that component count as well."""
 
     project: str
     home: str
@@ -42,6 +43,7 @@ class Order:
     how: str = "before"
     after_s: float = 0.0
     rounds: int = 1
+    git: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _run(order: Order, pipe: int) -> None:
         raise AssertionError("unreachable")
 
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends a process as SIGKILL does
-    with intercepted(kill) as turnstile:
+    with intercepted(kill, GIT_CALLS if order.git else ()) as turnstile:
         try:
             with opened(Path(order.project), Path(order.home), create=True) as work:
                 if order.after_s:
@@ -153,7 +155,7 @@ def _act(work: OpenWorkspace, order: Order, say: Callable[[str, object], None]) 
     if order.action == "save":
         say("made", save(work).id)
     elif order.action == "restore":
-        say("made", restore(work, order.argument).record)
+        say("made", restore(work, order.argument, order.git).record)
     elif order.action == "undo":
         say("made", work.engine.restore(work.engine.undo_request(SESSION)).record)
     elif order.action == "delete":

@@ -19,6 +19,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.engine.check import run_checks
+from holdfast.engine.components.choosing import ComponentChoice
 from holdfast.engine.content import read_content
 from holdfast.engine.prune import collect
 from holdfast.engine.vault import Vault
@@ -49,8 +50,10 @@ def save(work: OpenWorkspace, reasoning: str = "why") -> Checkpoint:
     return save_outcome(work, reasoning).checkpoint
 
 
-def restore(work: OpenWorkspace, reference: str) -> RestoreOutcome:
-    return work.engine.restore(work.engine.restore_request(SESSION, reference))
+def restore(work: OpenWorkspace, reference: str, git: str = "") -> RestoreOutcome:
+    choice = ComponentChoice({"git": git} if git else {})
+    request = work.engine.restore_request(SESSION, reference, components=choice)
+    return work.engine.restore(request)
 
 
 @dataclass(slots=True)
@@ -76,7 +79,7 @@ class Scene:
         return opened(self.project, self.home, create=create)
 
     def state(self) -> State:
-        return describe(self.project)
+        return described(self.project)
 
     def keep(self) -> None:
         """What is there now is what every case starts from."""
@@ -86,6 +89,12 @@ class Scene:
     def reset(self) -> None:
         remove_tree(self.root / "case")
         copy_tree(self._template, self.root / "case")
+
+
+def described(project: Path) -> State:
+    """The files of a workspace; what git keeps for itself is no part of its tree."""
+    found = describe(project)
+    return {p: node for p, node in found.items() if p != b".git" and not p.startswith(b".git/")}
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -234,7 +243,7 @@ def problems(
     wrong: list[str] = []
     with opened(project, home, create=not known) as work:
         work.engine.recover()
-        found = describe(project)
+        found = described(project)
         if found not in trees:
             closest = min((differences(found, tree) for tree in trees), key=len)
             wrong.append(f"the tree is neither old nor new: {closest}")
@@ -258,15 +267,15 @@ def problems(
 
 
 def _next_work_fails(work: OpenWorkspace, project: Path, known: dict[str, State]) -> list[str]:
-    before = describe(project)
+    before = described(project)
     saved = save(work, "the next one")
     write(project / "the-next-file", b"next")
     for checkpoint_id in list(known)[-1:]:
         restore(work, checkpoint_id)
-        if unlike := differences(describe(project), known[checkpoint_id]):
+        if unlike := differences(described(project), known[checkpoint_id]):
             return [f"the next restore brings back {unlike}"]
     restore(work, saved.id)
-    if unlike := differences(describe(project), before):
+    if unlike := differences(described(project), before):
         return [f"the next save was restored as {unlike}"]
     return []
 

@@ -40,7 +40,7 @@ def order_for(
     act: Act, at: int = 0, how: str = "before", after_s: float = 0.0, rounds: int = 1
 ) -> Order:
     project, home = str(act.scene.project), str(act.scene.home)
-    return Order(project, home, act.action, act.argument, at, how, after_s, rounds)
+    return Order(project, home, act.action, act.argument, at, how, after_s, rounds, act.git)
 
 
 def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None:

@@ -29,6 +29,7 @@ CHANGING = (
 def _run(act: Act, *strace: str) -> int:
     """The command under strace; its exit status."""
     words = ["checkpoint", "why"] if act.action == "save" else ["restore", act.argument, "--yes"]
+    words += ["--git", act.git] if act.git and act.action == "restore" else []
     python = [sys.executable, "-m", "holdfast", "-C", str(act.scene.project)]
     environment = {
         **os.environ,
@@ -40,8 +41,9 @@ def _run(act: Act, *strace: str) -> int:
     return subprocess.run(command, env=environment, capture_output=True).returncode
 
 
-def _points(act: Act, log: Path) -> list[tuple[str, int]]:
+def system_calls(act: Act, log: Path) -> list[tuple[str, int]]:
     """Every invocation of every call that changes something."""
+    assert shutil.which("strace"), "this campaign needs strace: install it"
     act.scene.reset()
     assert _run(act, "-e", "trace=?" + ",?".join(CHANGING), "-o", str(log)) == 0
     names = re.findall(r"^(?:\d+ +)?([a-z0-9]+)\(", log.read_text(), re.MULTILINE)
@@ -49,15 +51,19 @@ def _points(act: Act, log: Path) -> list[tuple[str, int]]:
     return [(name, number) for name in sorted(made) for number in range(1, made[name] + 1)]
 
 
+def killed_command(act: Act, name: str, number: int, log: Path) -> int:
+    """The exit status of the command, of which the process that makes this call dies there."""
+    inject = f"inject={name}:signal=KILL:when={number}"
+    return _run(act, "-e", f"trace={name}", "-e", inject, "-o", str(log))
+
+
 def _kill_at_each(campaign: Campaign, scenario: Scenario, act: Act, log: Path) -> None:
-    assert shutil.which("strace"), "this campaign needs strace: install it"
-    points = _points(act, log)
+    points = system_calls(act, log)
 
     def case(case: Case) -> None:
         name, number = points[case.number]
         act.scene.reset()
-        inject = f"inject={name}:signal=KILL:when={number}"
-        status = _run(act, "-e", f"trace={name}", "-e", inject, "-o", str(log))
+        status = killed_command(act, name, number, log)
         known, trees = act.acknowledged("done" if status == 0 and act.action != "save" else None)
         wrong = problems(act.scene.project, act.scene.home, known, trees)
         assert not wrong, "\n".join([f"{name} number {number}, status {status}", *wrong])

@@ -317,3 +317,23 @@ def test_a_preview_warns_of_work_that_is_not_committed(tmp_path: Path) -> None:
             "code.txt, new.txt, other.txt have changes that are not committed in git; "
             "they are saved first"
         )
+
+
+@pytest.mark.requirement("GT-1", "RL-1")
+def test_a_lock_that_a_killed_git_of_ours_left_is_gone_after_the_next_save(
+    tmp_path: Path, holdfast_home: Path
+) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("before")
+        (owner,) = (holdfast_home / "stores").iterdir()
+        left = place / ".git/refs/holdfast" / owner.name / "0123456789.lock"
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_text("")
+        other = place / ".git/refs/holdfast" / "another-store" / "0123456789.lock"
+        other.parent.mkdir()
+        other.write_text("")
+        commit(place, "code.txt", "three\n")
+        session.checkpoint("after")
+    assert not left.exists()
+    assert other.exists(), "somebody else may be using it"

@@ -213,8 +213,14 @@ class Capturing:
         known = self._previous.notes if self._previous is not None else {}
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")}
-        ref = KEPT_PREFIX + f"{self._request.owner}/{checkpoint}".encode()
-        oid = keeping.keep(self._git, ref, head, commits, blobs, self._certain(head, taken))
+        owner = self._request.owner
+        ref = KEPT_PREFIX + f"{owner}/{checkpoint}".encode()
+        keeping.remove_own_locks(self._repository, owner)
+        try:
+            oid = keeping.keep(self._git, ref, head, commits, blobs, self._certain(head, taken))
+        except GitFailed:
+            keeping.remove_own_locks(self._repository, owner)
+            raise
         return {"ref": to_text(ref), "commit": oid, "needs": needs}
 
     def _certain(self, head: str | None, taken: _Taken) -> set[str]:

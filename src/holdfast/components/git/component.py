@@ -135,7 +135,10 @@ class GitComponent:
         from holdfast.components.git.nested.states import kept_in_nested
 
         repository = find_repository(workspace)
-        kept = [] if repository is None else keeping.owned_references(repository, owner)
+        kept: list[bytes] = []
+        if repository is not None:
+            keeping.remove_own_locks(repository, owner)
+            kept = keeping.owned_references(repository, owner)
         nested: dict[str, list[bytes]] = {}
         if self._noted is not None:
             nested = owned_in_nested(workspace, self._noted, self._environment, owner)

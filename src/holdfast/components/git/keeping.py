@@ -100,6 +100,20 @@ def owned_references(repository: Repository, owner: str) -> list[bytes]:
     return sorted(found | set(packed_under(repository, prefix)))
 
 
+def remove_own_locks(repository: Repository, owner: str) -> None:
+    """Take away what a git of ours left that was killed; called by the holder of the store only,
+    beside whom nobody else writes references of this store."""
+    directory = repository.shared(KEPT_PREFIX + owner.encode())
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(b".lock"):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(directory, name))
+
+
 def drop(git: Git, refs: Sequence[bytes]) -> None:
     script = b"".join(b"delete %b\0\0" % ref for ref in refs)
     git.run("update-ref", "--stdin", "-z", given=script, config=_NO_LOG)
