@@ -109,7 +109,7 @@ def save(
                 scanner.remember(saved.scan)
                 return _outcome(same, saved, components, deduplicated=True)
         base = replaced.parent if replaced is not None and replaced.id == head else head
-        parent = _parent(vault, session_id, base)
+        parent = at_head if base == head else _parent(vault, session_id, base)
         position, warnings = placed(vault, session_id, position)
         new = new_checkpoint(
             vault,

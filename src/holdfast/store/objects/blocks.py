@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import cast
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
@@ -39,8 +40,8 @@ def block_record(members: Sequence[tuple[Digest, bytes]]) -> Record:
 def members_of(record: Record) -> list[tuple[Digest, int]]:
     """Digest and size of each member; `BadRecord` for a table that cannot be."""
     table = _table(record)
-    members = [(Digest(digest), size) for digest, size in _MEMBER.iter_unpack(table)]
-    if digest_of(table) != record.digest or sum(size for _, size in members) != record.size:
+    members = cast("list[tuple[Digest, int]]", list(_MEMBER.iter_unpack(table)))
+    if digest_of(table) != record.digest or sum([size for _, size in members]) != record.size:
         raise BadRecord("the table of its members does not match its name")
     return members
 

@@ -272,16 +272,20 @@ def _pack_row(number: int, length: int, seen: int | None = None) -> tuple[int, i
     return number, length, seen, zlib.crc32(_NUMBERS.pack(number, length, seen, 0))
 
 
-def _location(digest: Any, *numbers: Any) -> Location:
-    """A row as a place; a damaged file can hold a row that no writer ever made."""
-    if not isinstance(digest, bytes) or not all(isinstance(number, int) for number in numbers):
+def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal: Any) -> Location:
+    """A row as a place; a damaged file can hold a row that no writer ever made. Spelled out, since
+    every save asks for dozens."""
+    if not (
+        type(digest) is bytes
+        and type(pack) is type(offset) is type(length) is type(depth) is type(seal) is int
+        and pack >= 1
+        and offset >= 0
+        and 0 < length <= _LONGEST_RECORD_BYTES
+    ):
         raise _nonsense()
-    place = Location(*numbers[:4])
-    if place.pack < 1 or place.offset < 0 or not 0 < place.length <= _LONGEST_RECORD_BYTES:
+    if zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(pack, offset, length, depth))) != seal:
         raise _nonsense()
-    if _place_row((Digest(digest), place))[5] != numbers[4]:
-        raise _nonsense()
-    return place
+    return Location(pack, offset, length, depth)
 
 
 def _translate(error: apsw.Error, path: Path) -> Exception:
