@@ -79,6 +79,15 @@ def test_damage_to_whole_files_costs_only_what_it_hit(small: Victim, tmp_path: P
     assert results.total() >= len(small.files)
 
 
+def test_a_damaged_record_that_others_build_on_is_repaired_for_good(
+    small: Victim, tmp_path: Path
+) -> None:
+    """They stay in their pack, readable but for what they build on."""
+    (pack,) = [name for name in small.files if name.endswith(".pack")]
+    damages = [Damage("flipped", pack, at) for at in range(40, len(small.files[pack]), 160)]
+    assert run_all(small, damages, tmp_path / "cases")["lossy"] > 5
+
+
 def test_a_damaged_byte_anywhere_is_found_or_dead(small: Victim, tmp_path: Path) -> None:
     damages = byte_damages(small.files, SLICE_STEP, start=17)
     results = run_all(small, damages, tmp_path / "cases")

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ from holdfast.store.story.repairing import StoryFindings, StoryMender
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.domain.ids import Digest
     from holdfast.store.encryption.cipher import Cipher, StoreKeys
 
 _SCRATCH = "repairing"
@@ -180,9 +182,10 @@ class StoreMender:
                     return problems[0]
                 if objects.is_behind():
                     return None  # caught up by the next opening, like after any crash
-                known = dict(objects.index.locations())
-                same = known.keys() == set(rebuilt.digests())
-                return None if same else "it does not say what the packs say"
+                known, said = dict(objects.index.locations()).keys(), set(rebuilt.digests())
+                # A record whose base is lost is left out of it by a repair, and stays in its pack.
+                more = any(map(partial(_can_be_read, rebuilt), said - known))
+                return "it does not say what the packs say" if known - said or more else None
         except StoreDamaged as error:
             return error.message
 
@@ -260,3 +263,11 @@ class StoreMender:
 
     def _clear_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _can_be_read(objects: LocalObjectStore, digest: Digest) -> bool:
+    try:
+        objects.read(digest)
+    except StoreDamaged:
+        return False
+    return True
