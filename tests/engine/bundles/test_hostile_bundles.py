@@ -62,6 +62,18 @@ def _refuse(target: Composed, path: Path) -> HoldfastError:
     return refusal.value
 
 
+@pytest.mark.requirement("ST-7")
+@pytest.mark.parametrize("content", [b"", bytes(1000), b"HFBUNDLE"])
+def test_a_file_that_is_no_bundle_is_refused_by_its_name(
+    content: bytes, target: Composed, tmp_path: Path
+) -> None:
+    path = tmp_path / "no-bundle"
+    path.write_bytes(content)
+    refusal = _refuse(target, path)
+    assert refusal.message.startswith(f"{path}: ")
+    assert "again" in (refusal.hint or "")
+
+
 @pytest.mark.requirement("ST-7", "RL-7")
 @pytest.mark.parametrize(
     "name",

@@ -310,6 +310,29 @@ def test_an_approved_round_that_has_the_path_needs_force(
     assert places_of(_store(workspace), WORDS) == []
 
 
+def test_a_round_that_was_approved_long_ago_is_named_with_what_it_would_lose(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "approved"
+    place.mkdir()
+    with SessionCheckpointer(place, "one") as session:
+        (place / "secret").write_text("the password")
+        session.checkpoint("with it")
+        session.approve("good")
+        approved = session.approval().approved
+        (place / "secret").unlink()
+        session.checkpoint("without it")
+        session.approve("better")
+        with pytest.raises(Refused) as refusal:
+            session.purge_paths("secret")
+        said = refusal.value.message
+        assert "secret belongs to an approved round, session_1 of session one" in said
+        assert approved is not None
+        assert approved[:10] in said
+        assert "--force" in (refusal.value.hint or "")
+        session.purge_paths("secret", force=True)
+
+
 def test_somebody_reading_the_catalog_is_waited_for_and_the_purge_finished_later(
     workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

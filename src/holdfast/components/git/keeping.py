@@ -11,6 +11,7 @@ checkpoint that saw the state first; later ones of the same state share it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Container, Iterable, Sequence
 

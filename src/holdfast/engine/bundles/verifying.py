@@ -139,6 +139,10 @@ def verified_bundle(
                 f"{path} is no regular file", hint="write it to a file first, then import that"
             )
         yield _verify(FrameReader(fs, fd), accept, most_bytes, progress)
+    except BundleRefused as error:
+        if type(error) is not BundleRefused or str(path) in error.message:
+            raise
+        raise BundleRefused(f"{path}: {error.message}", hint=error.hint) from error
     except OSError as error:
         raise BundleRefused(f"{path} cannot be read: {error.strerror}") from error
     finally:

@@ -22,6 +22,7 @@ from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.tree_edits import replace_entries
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.approval import rounds_in
 from holdfast.engine.listing import entry_at
 from holdfast.engine.prune import protection_reasons, reachable_from
 from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
@@ -261,15 +262,21 @@ class _Planner:
             return [
                 f"the same content also lies at {_some(elsewhere)}"
             ], "remove it there too with --everywhere, or leave it there with --keep-shared"
-        approved = [
-            s.approved
-            for s in self.vault.catalog.sessions()
-            if s.approved is not None and removals.get(s.approved)
-        ]
-        if approved and not self.request.force:
-            names = ", ".join(short(identifier) for identifier in approved)
-            return [f"an approved round has it ({names}) and would change"], _FORCE_HINT
-        return [], ""
+        approved = [] if self.request.force else self._approved_with(removals)
+        return approved, _APPROVED_HINT if approved else ""
+
+    def _approved_with(self, removals: dict[CheckpointId, tuple[bytes, ...]]) -> list[str]:
+        """Every approved round that would lose something, also one that others have followed."""
+        found = []
+        for session in self.vault.catalog.sessions():
+            rounds = {r.approved: f", {r.name}" for r in rounds_in(self.vault, session.id)}
+            for approved, name in ({session.approved: ""} | rounds).items():
+                if approved is not None and (paths := removals.get(approved)):
+                    found.append(
+                        f"{_some(paths)} belongs to an approved round{name} of session "
+                        f"{session.id} (checkpoint {short(approved)}), which would change"
+                    )
+        return found
 
     def without_checkpoints(self) -> PurgePlan:
         removed = {c.id: c for c in self.request.checkpoints}
@@ -326,6 +333,7 @@ class _Planner:
 
 _FORCE_HINT = "insist with --force"
 _UNNAMED_HINT = "leave it there with --keep-shared, or purge the checkpoints that have it"
+_APPROVED_HINT = "insist with --force: the round stays approved, without it"
 
 
 def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
