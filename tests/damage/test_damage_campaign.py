@@ -6,7 +6,6 @@ of a larger one for as long as it is given.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -95,12 +94,6 @@ def test_a_damaged_byte_anywhere_is_found_or_dead(small: Victim, tmp_path: Path)
     assert results["dead"] > 0
 
 
-def _scattered(number: int, total: int) -> int:
-    """Every place once in `total` steps, so that a campaign without an end has seen all files."""
-    stride = next(k for k in range(total * 5 // 8, total + 1) if math.gcd(k, total) == 1)
-    return number * stride % total
-
-
 @pytest.mark.torture_share(8)
 def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
     campaign: Campaign, small: Victim, quick_disk: Path
@@ -110,7 +103,7 @@ def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
 
     def case(case: Case) -> None:
         """Most are only looked at; each tenth is restored from and repaired."""
-        name, at = places[_scattered(case.number, len(places))]
+        name, at = places[case.number]
         damage = Damage("flipped", name, at)
         thorough = case.number % 10 == 0
         results[(run_case if thorough else look_at)(small, damage, quick_disk / "case")] += 1

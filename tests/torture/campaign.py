@@ -17,7 +17,7 @@ import platform
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -139,12 +139,20 @@ class Campaign:
         if self.only is not None:
             yield self.only
         elif not self.is_slice:
-            bounds = [bound for bound in (most_cases, self.enough) if bound is not None]
-            yield from range(min(bounds)) if bounds else itertools.count()
+            yield from itertools.islice(self._in_order(space, most_cases), self.enough)
         elif space is None or space <= slice_cases:
             yield from range(space or slice_cases)
         else:
             yield from (number * space // slice_cases for number in range(slice_cases))
+
+    def _in_order(self, space: int | None, most_cases: int | None) -> Iterable[int]:
+        """A finite space is gone through in no order, so that the time may end anywhere in it."""
+        if most_cases is None:
+            return itertools.count()
+        numbers = list(range(most_cases))
+        if space is not None:
+            random.Random(self.seed).shuffle(numbers)
+        return numbers
 
     def _command(self, only: str = "") -> str:
         enough = f" TORTURE_CASES={self.enough}" if self.enough and not only else ""

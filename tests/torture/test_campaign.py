@@ -47,6 +47,21 @@ def test_a_space_counts_as_covered_only_when_all_of_it_was_run(tmp_path: Path) -
     assert run(10) == "every call"
 
 
+def test_a_campaign_that_is_cut_off_has_seen_all_parts_of_a_space() -> None:
+    def seen(**options: int) -> list[int]:
+        found: list[int] = []
+        campaign = Campaign(7, "sample", 60.0, **options)  # type: ignore[arg-type]
+        bounds = {"slice_cases": 1, "space": 1000, "most_cases": 1000}
+        campaign.run(SCENARIO, lambda case: found.append(case.number), **bounds)  # type: ignore[arg-type]
+        return found
+
+    assert sorted(seen()) == list(range(1000))
+    some = seen(enough=20)
+    assert some == seen()[:20]
+    assert min(some) < 250
+    assert max(some) > 750
+
+
 def test_what_a_scenario_counted_is_part_of_its_row() -> None:
     campaign = Campaign(7, "sample", 60.0)
     campaign.note = "12 swaps"

@@ -131,7 +131,6 @@ def _at_every_system_call(
 ) -> None:
     """Of the command, and of every git that it starts."""
     points = system_calls(act, log)
-    Case(scenario.name, campaign.seed, 0).rng("order").shuffle(points)
     act.scene.reset()
     now = picture(act.scene.project)
 
