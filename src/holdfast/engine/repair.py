@@ -326,6 +326,8 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
     copy of something. Those of a sealed store stay in the workspace, where they were readable
     already, by a name that no restore takes for its own."""
     own = os.path.join(os.fsencode(vault.workspace), MARKER_DIRECTORY)
+    if os.path.islink(own):
+        return  # what lies there is not ours
     try:
         names = sorted(n for n in os.listdir(own) if n.startswith(STAGING_PREFIX))
     except OSError:

@@ -337,3 +337,24 @@ def test_a_lock_that_a_killed_git_of_ours_left_is_gone_after_the_next_save(
         session.checkpoint("after")
     assert not left.exists()
     assert other.exists(), "somebody else may be using it"
+
+
+@pytest.mark.requirement("RL-7")
+@pytest.mark.parametrize("link", ["refs/holdfast", "refs/holdfast/OWNER"])
+def test_locks_are_never_looked_for_through_a_link(
+    tmp_path: Path, holdfast_home: Path, link: str
+) -> None:
+    place = with_history(tmp_path / "project")
+    outside = tmp_path / "outside"
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("before")
+        (owner,) = (holdfast_home / "stores").iterdir()
+        for name in ("somebody.lock", f"{owner.name}/somebody.lock"):
+            write(outside / name, "in use")
+        planted = place / ".git" / link.replace("OWNER", owner.name)
+        shutil.rmtree(planted)
+        planted.symlink_to(outside)
+        commit(place, "code.txt", "three\n")
+        session.checkpoint("after")
+    assert (outside / "somebody.lock").exists()
+    assert (outside / owner.name / "somebody.lock").exists()

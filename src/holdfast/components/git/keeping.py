@@ -103,16 +103,19 @@ def owned_references(repository: Repository, owner: str) -> list[bytes]:
 
 def remove_own_locks(repository: Repository, owner: str) -> None:
     """Take away what a git of ours left that was killed; called by the holder of the store only,
-    beside whom nobody else writes references of this store."""
-    directory = repository.shared(KEPT_PREFIX + owner.encode())
-    try:
-        names = os.listdir(directory)
-    except OSError:
-        return
-    for name in names:
-        if name.endswith(b".lock"):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(directory, name))
+    beside whom nobody else writes references of this store. No link is followed on the way."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+        fd: int | None = None
+        at = repository.shared(b"refs")
+        for part in (at, *(KEPT_PREFIX.removeprefix(b"refs/") + owner.encode()).split(b"/")):
+            fd = os.open(part, flags, dir_fd=fd)
+            opened.callback(os.close, fd)
+        assert fd is not None
+        for name in os.listdir(fd):
+            if os.fsencode(name).endswith(b".lock"):
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=fd)
 
 
 def drop(git: Git, refs: Sequence[bytes]) -> None:
