@@ -17,6 +17,7 @@ from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import store_trouble
 from holdfast.store.suspicion import Suspicion, is_sync_failure, suspect
+from holdfast.store.system import SystemClock
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
@@ -65,12 +66,12 @@ def connect(
 def _log_ahead(connection: apsw.Connection) -> None:
     """Of several who open a new file at once, some are told without a wait that it is locked:
     SQLite does not wait where two could be waiting for each other."""
-    give_up = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
+    give_up_ns = SystemClock.monotonic_ns() + _BUSY_TIMEOUT_MS * 1_000_000
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
         except apsw.BusyError:
-            if time.monotonic() >= give_up:
+            if SystemClock.monotonic_ns() >= give_up_ns:
                 raise
             time.sleep(_NEXT_TRY_S)
         else:
