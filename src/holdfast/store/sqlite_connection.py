@@ -7,7 +7,7 @@ by whoever holds the store's lock (`fold_log`), and never while a connection is 
 from __future__ import annotations
 
 import os
-import time
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -66,6 +66,7 @@ def connect(
 def _log_ahead(connection: apsw.Connection) -> None:
     """Of several who open a new file at once, some are told without a wait that it is locked:
     SQLite does not wait where two could be waiting for each other."""
+    pause = threading.Event()
     give_up_ns = SystemClock.monotonic_ns() + _BUSY_TIMEOUT_MS * 1_000_000
     while True:
         try:
@@ -73,7 +74,7 @@ def _log_ahead(connection: apsw.Connection) -> None:
         except apsw.BusyError:
             if SystemClock.monotonic_ns() >= give_up_ns:
                 raise
-            time.sleep(_NEXT_TRY_S)
+            pause.wait(_NEXT_TRY_S)
         else:
             return
 
