@@ -368,7 +368,7 @@ class Engine:
 
     def _mirrored(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
         """What was done, with what there is to say about the mirror of it, if there is one."""
-        if not self.vault.settings.mirror:
+        if not self.vault.settings.mirror and how != "afresh":
             return outcome
         from holdfast.engine.mirror import mirror_work
 

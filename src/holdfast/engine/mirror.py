@@ -15,7 +15,7 @@ from pathlib import Path
 from holdfast.domain.branch_names import DEFAULT_MIRROR
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
-from holdfast.domain.errors import NotFound
+from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.mirror_commits import mirror_names
@@ -106,12 +106,24 @@ def mirror_place(vault: Vault) -> MirrorPlace:
 def mirror_work(vault: Vault, how: str) -> tuple[str, ...]:
     """Bring the mirror up to date: `soon`, which takes a few seconds at most; `everything`, however
     long it takes; or `afresh`, without what was purged. What is worth saying about it."""
+    if not vault.settings.mirror:
+        return _turned_off(vault)
     repository, place = vault.open_repository(), mirror_place(vault)
     if how == "afresh":
         made = repository.remake_mirror(vault.workspace, place, History(vault))
         return (*_told(made), _LEFTOVERS if made.complete else _STILL_THERE)
     patience_ns = _PATIENCE_NS if how == "soon" else None
     return _told(repository.mirror(vault.workspace, place, History(vault, patience_ns=patience_ns)))
+
+
+def _turned_off(vault: Vault) -> tuple[str, ...]:
+    """Turning the mirror off leaves its branch where it was."""
+    try:
+        repository = vault.open_repository()
+    except Refused:
+        return ()
+    left = repository.former_mirrors(vault.workspace, vault.access.workspace_id)
+    return tuple(f"mirror: {text}" for text in left)
 
 
 def _told(outcome: MirrorOutcome) -> tuple[str, ...]:

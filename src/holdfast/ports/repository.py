@@ -139,7 +139,13 @@ class WorkRepository(Protocol):
     def remake_mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
-        """Take the mirror away and make it again from what there is now."""
+        """Take the mirror away and make it again from what there is now. Refs besides the mirror
+        that have some of the old one are in `warnings`."""
+        ...
+
+    def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
+        """Refs that hold a mirror of this store although none is asked for; or, where that cannot
+        be found out, why."""
         ...
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:

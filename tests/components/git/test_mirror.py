@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.ids import SessionId
 from holdfast.ports.progress import NoProgress
 from tests.components.git.accepted_work import files
 from tests.components.git.mirrored_work import BRANCH, ids, names, others, trailer
@@ -218,6 +219,76 @@ def test_what_is_purged_leaves_the_mirror_too(place: Path) -> None:
     blobs = git(place, "cat-file", "--batch-all-objects", "--batch-check").split()
     contents = [git(place, "cat-file", "-p", oid) for oid in blobs[0::3]]
     assert not any("PASSWORD-42" in text for text in contents)
+
+
+@pytest.mark.requirement("GT-4", "ST-5", "BX-7")
+def test_a_purge_names_every_other_ref_that_has_some_of_the_mirror(place: Path) -> None:
+    configure(place, mirror=True)
+    write(place / "leak.txt", "PASSWORD-42\n")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("with a leak")
+        session.checkpoint("again")
+    git(place, "tag", "of-the-first", f"{BRANCH}~1")
+    git(place, "update-ref", f"refs/remotes/origin/{BRANCH}", BRANCH)
+    git(place, "branch", "-q", "unrelated", "main")
+    (place / "leak.txt").unlink()
+    with SessionCheckpointer(place, "s") as session:
+        outcome = session.purge_paths("leak.txt")
+    named = {text.split()[1] for text in outcome.warnings if "has commits of a mirror" in text}
+    assert named == {"refs/tags/of-the-first", f"refs/remotes/origin/{BRANCH}"}
+    holding = git(place, "log", "--all", "-S", "PASSWORD-42", "--format=%H").split()
+    containing = git(place, "for-each-ref", "--format=%(refname)", f"--contains={holding[-1]}")
+    assert set(containing.split()) == named
+
+
+@pytest.mark.requirement("GT-4", "ST-5", "BX-7")
+def test_a_purge_names_a_mirror_that_was_turned_off_or_renamed(place: Path) -> None:
+    configure(place, mirror=True)
+    write(place / "leak.txt", "PASSWORD-42\n")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("with a leak")
+    configure(place, mirror="another")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("under another name")
+        (place / "leak.txt").unlink()
+        outcome = session.purge_paths("leak.txt")
+    assert any(f"refs/heads/{BRANCH} has commits of a mirror" in t for t in outcome.warnings)
+    git(place, "branch", "-q", "-D", BRANCH)
+    for ref in git(place, "for-each-ref", "--format=%(refname)", f"refs/{BRANCH}").split():
+        git(place, "update-ref", "-d", ref)
+    write(place / "key.txt", "PASSWORD-43\n")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("with another leak")
+    configure(place, mirror="")
+    (place / "key.txt").unlink()
+    with SessionCheckpointer(place, "s") as session:
+        outcome = session.purge_paths("key.txt")
+        assert any("refs/heads/another has commits of a mirror" in t for t in outcome.warnings)
+        git(place, "branch", "-q", "-D", "another")
+        for ref in git(place, "for-each-ref", "--format=%(refname)", "refs/another").split():
+            git(place, "update-ref", "-d", ref)
+        outcome = session.purge_paths("other.txt")
+        assert not any("mirror" in text for text in outcome.warnings)
+
+
+@pytest.mark.requirement("GT-4", "ST-2")
+def test_what_is_deleted_or_dropped_by_retention_stays_in_the_mirror(place: Path) -> None:
+    configure(place, mirror=True)
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("first")
+        write(place / "code.txt", "second\n")
+        second = session.checkpoint("second")
+        write(place / "code.txt", "third\n")
+        session.checkpoint("third")
+        before = ids(place)
+        engine = session._engine
+        engine.delete(SessionId("s"), engine.resolve(SessionId("s"), second))
+        engine.cleanup(NoProgress())
+        assert ids(place) == before
+        assert git(place, "show", f"{BRANCH}~1:code.txt") == "second\n"
+        session.purge("HEAD", force=True)
+        assert second not in ids(place)
+        assert len(ids(place)) == len(before) - 2
 
 
 @pytest.mark.requirement("GT-4")

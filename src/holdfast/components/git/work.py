@@ -5,13 +5,17 @@ What one of them needs is imported by it: most processes make neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
+    from holdfast.components.git.finding import Repository
+    from holdfast.components.git.mirror.mirroring import Mirror
     from holdfast.domain.commits import AcceptOutcome, AcceptPlan
     from holdfast.ports.repository import (
         CommitWish,
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
     )
 
 _TIMEOUT_S = 120.0
+
+
+def _still_in(ref: bytes) -> str:
+    shown = "".join(c if c.isprintable() else "?" for c in to_text(ref))
+    return f"{shown} has commits of a mirror, and may still hold what was removed: delete that ref"
 
 
 class GitWork:
@@ -72,11 +81,39 @@ class GitWork:
         mirror = Mirror(Git(repository, self._environment, _TIMEOUT_S), place, history)
         try:
             require_file_references(repository)
-            if afresh:
-                mirror.remove()
-            return mirror.catch_up()
+            if not afresh:
+                return mirror.catch_up()
+            return self._afresh(mirror, repository, place, history.owner)
         except (GitFailed, OtherReferences, HoldfastError, OSError, ValueError) as error:
             return MirrorOutcome(0, False, (str(error),))
+
+    def _afresh(
+        self, mirror: Mirror, repository: Repository, place: MirrorPlace, owner: str
+    ) -> MirrorOutcome:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.mirror.leftovers import refs_elsewhere, root_of
+
+        git = Git(repository, self._environment, _TIMEOUT_S)
+        root = root_of(git, place.branch)
+        mirror.remove()
+        made = mirror.catch_up()
+        left = tuple(_still_in(ref) for ref in refs_elsewhere(git, owner, place, root))
+        return replace(made, warnings=(*made.warnings, *left))
+
+    def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.finding import find_repository
+        from holdfast.components.git.mirror.leftovers import refs_elsewhere
+        from holdfast.ports.component import ComponentProblem
+
+        repository = find_repository(workspace)
+        if repository is None:
+            return ()
+        git = Git(repository, self._environment, _TIMEOUT_S)
+        try:
+            return [_still_in(ref) for ref in refs_elsewhere(git, owner, None, None)]
+        except ComponentProblem as error:
+            return [f"whether git has a former mirror cannot be found out: {error}"]
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
         from holdfast.components.git.accepting import named_trouble
