@@ -8,24 +8,25 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import RestoreConflict
-from holdfast.domain.ids import SessionId
+from tests.components.git.nested_repositories import (
+    facts_of,
+    nested,
+    pictures,
+    references,
+    with_nested,
+)
 from tests.components.git.repositories import (
     ACTIONS,
-    SCENES,
     Picture,
     commit,
     conflicted_merge,
-    copied,
     deletes_the_branch,
     git,
-    git_directory,
     mid_rebase,
     missing_objects,
     new_repository,
     picture,
     resets,
-    staged,
     with_history,
     write,
 )
@@ -33,27 +34,6 @@ from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
 
 EXACT = {"git": "exact"}
-
-
-def with_nested(place: Path) -> Path:
-    """A repository with a submodule that is ahead of the index, and a clone that git does not
-    know of, with something staged."""
-    SCENES["submodule"](place)
-    staged(place / "vendor/tool")
-    configure(place, git_nested="on")
-    return place
-
-
-def nested(place: Path) -> tuple[Path, Path]:
-    return place / "lib", place / "vendor/tool"
-
-
-def pictures(place: Path) -> list[Picture]:
-    return [picture(at) for at in (place, *nested(place))]
-
-
-def references(place: Path) -> list[str]:
-    return git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
 
 
 @pytest.mark.requirement("GT-1", "GT-2", "GT-6", "BX-6")
@@ -144,25 +124,16 @@ def test_no_more_is_said_once_they_are_no_longer_asked_for(tmp_path: Path) -> No
         for _ in range(3):  # until the clock can tell the last change from a further one
             again = session.save_checkpoint("nothing changed").checkpoint
         assert first.components is not None
-        assert "nested" in _facts(session, again.id)
+        assert "nested" in facts_of(session, again.id)
     configure(place, git_nested="off")
     with SessionCheckpointer(place, "s") as session:
         last = session.save_checkpoint("without them").checkpoint
-        assert "nested" not in _facts(session, last.id)
+        assert "nested" not in facts_of(session, last.id)
         commit(place / "lib", "code.txt", "an agent was here\n")
         session.restore_checkpoint(first.id, components=EXACT)
         assert "ahead" in git(place / "lib", "log", "-1", "--format=%s")
         session.undo()
         assert "an agent" in git(place / "lib", "log", "-1", "--format=%s")
-
-
-def _facts(session: SessionCheckpointer, reference: str) -> dict[str, object]:
-    from holdfast.engine.components.manifests import read_states
-
-    vault = session._engine.vault
-    checkpoint = session._engine.resolve(SessionId("s"), reference)
-    (state,) = [s for s in read_states(vault.objects, checkpoint) if s.name == "git"]
-    return dict(state.facts)
 
 
 @pytest.mark.requirement("GT-1", "ST-5")
@@ -308,96 +279,3 @@ def test_a_workspace_without_any_repository_saves_as_before(tmp_path: Path) -> N
         commit(place / "inner", "code.txt", "one\n")
         assert session.save_checkpoint("with one").degraded == ()
         session.restore_checkpoint(saved.checkpoint.id, components=EXACT)
-
-
-@pytest.mark.requirement("GT-6", "RL-7")
-def test_a_git_file_that_leads_out_of_the_workspace_is_never_followed(tmp_path: Path) -> None:
-    place = with_history(tmp_path / "project")
-    outside = with_history(tmp_path / "outside")
-    write(place / "inner/code.txt", "inner\n")
-    write(place / "inner/.git", f"gitdir: {outside / '.git'}\n")
-    (place / "through").symlink_to(outside)
-    configure(place, git_nested="on")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.save_checkpoint("before")
-        assert saved.degraded == ()
-        assert _facts(session, saved.checkpoint.id)["nested_left_out"] == [
-            ["inner", f"its repository is elsewhere, at {outside / '.git'}"]
-        ]
-        assert references(outside) == []
-        commit(outside, "code.txt", "of somebody else\n")
-        now = picture(outside)
-        session.restore_checkpoint(saved.checkpoint.id, components=EXACT)
-        assert picture(outside) == now
-
-
-@pytest.mark.requirement("GT-6", "RL-7")
-def test_a_place_that_became_a_link_is_left_alone(tmp_path: Path) -> None:
-    place = with_history(tmp_path / "project")
-    with_history(place / "inner")
-    configure(place, git_nested="on")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.checkpoint("before")
-        outside = copied(place / "inner", tmp_path / "outside")
-        commit(outside, "code.txt", "of somebody else\n")
-        now = picture(outside)
-        shutil.rmtree(place / "inner/.git")
-        shutil.rmtree(place / "inner")
-        (place / "inner").symlink_to(outside)
-        plan = session.plan_restore(saved, components=EXACT)
-        assert any("a link leads there" in text for text in plan.warnings)
-        session.restore_checkpoint(saved, components=EXACT)
-        assert picture(outside) == now
-
-
-@pytest.mark.requirement("GT-6", "DB-3")
-def test_a_damaged_nested_repository_is_named_and_costs_no_other(tmp_path: Path) -> None:
-    place = with_nested(tmp_path / "project")
-    git_directory(place / "lib").joinpath("HEAD").write_text("nonsense\n")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.save_checkpoint("why")
-        (problem,) = saved.degraded
-        assert problem.startswith("git: lib: the repository is damaged")
-        rows = _facts(session, saved.checkpoint.id)["nested"]
-        assert isinstance(rows, list)
-        assert [("facts" in row, row["path"]) for row in rows] == [
-            (False, "lib"),
-            (True, "vendor/tool"),
-        ]
-
-
-@pytest.mark.requirement("GT-1", "CP-12")
-def test_one_in_an_ignored_directory_is_left_alone(tmp_path: Path) -> None:
-    place = with_history(tmp_path / "project")
-    write(place / ".gitignore", "scratch/\n")
-    with_history(place / "scratch/inner")
-    configure(place, git_nested="on")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.checkpoint("why")
-        assert "nested" not in _facts(session, saved)
-    assert references(place / "scratch/inner") == []
-
-
-@pytest.mark.requirement("GT-1", "GT-5")
-def test_a_linked_worktree_inside_is_left_to_the_repository_it_belongs_to(tmp_path: Path) -> None:
-    place = with_history(tmp_path / "project")
-    git(place, "worktree", "add", "-q", str(place / "side-work"), "side")
-    configure(place, git_nested="on")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.save_checkpoint("why")
-        assert saved.degraded == ()
-        assert _facts(session, saved.checkpoint.id)["nested"] == []
-
-
-@pytest.mark.requirement("GT-2", "RB-3")
-def test_one_that_cannot_be_restored_leaves_all_of_them_as_they_were(tmp_path: Path) -> None:
-    place = with_nested(tmp_path / "project")
-    with SessionCheckpointer(place, "s") as session:
-        saved = session.checkpoint("before")
-        commit(place, "code.txt", "an agent was here\n")
-        resets(place / "lib")
-        write(git_directory(place / "vendor/tool") / "index.lock", "")
-        after = pictures(place)
-        with pytest.raises(RestoreConflict, match=r"vendor/tool: .*index\.lock is there"):
-            session.restore_checkpoint(saved, components=EXACT)
-        assert pictures(place) == after
