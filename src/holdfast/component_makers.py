@@ -60,6 +60,7 @@ def components_of(
             StoredAgentStates(store),
             stores=store.directory.parent.parent,
             sessions=lambda: _active_sessions(store),
+            of_agents=lambda: _active_sessions(store, of_agents=True),
         )
 
     def postgres() -> Component:
@@ -105,9 +106,9 @@ def components_of(
     return InstalledComponents(settings.components, makers, signs, within_time)
 
 
-def _active_sessions(store: LocalStore) -> list[str]:
+def _active_sessions(store: LocalStore, *, of_agents: bool = False) -> list[str]:
     return [
         session.id if session.agent is None else f"{session.id} ({session.agent})"
         for session in store.catalog.sessions()
-        if session.status is SessionStatus.ACTIVE
+        if session.status is SessionStatus.ACTIVE and (session.agent is not None or not of_agents)
     ]

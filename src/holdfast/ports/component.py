@@ -165,7 +165,8 @@ class Component(Protocol):
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
         """What somebody should know before these files of the workspace are overwritten or removed,
-        a line each; asked for previews only. Paths are relative to the workspace."""
+        a line each; asked for previews only, also of one that does not apply. Paths are relative to
+        the workspace."""
         ...
 
     def restore(self, request: RestoreOf) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import SessionCheckpointer
+from holdfast import SessionCheckpointer, start_session
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import InvalidSetting, StoreDamaged, UsageError
 from tests.support.encrypted_stores import files_with, make_encrypted
+from tests.support.hostile_trees import fill
 
 
 @pytest.fixture
@@ -137,3 +139,42 @@ def test_a_project_cannot_say_what_outside_of_it_is_read(workspace: Path) -> Non
     )
     with pytest.raises(InvalidSetting, match="agent_state is not taken from a project"):
         SessionCheckpointer(workspace, "s")
+
+
+@pytest.mark.requirement("AG-1", "RB-1")
+def test_agents_at_work_are_reported_where_nothing_of_theirs_is_kept(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    with SessionCheckpointer(workspace, "mine") as session:
+        first = session.checkpoint("before")
+        fill(workspace / "file", b"2")
+        assert not any("has not ended" in text for text in session.plan_restore(first).warnings)
+        start_session(workspace, "theirs", agent="codex").close()
+        told = "the session theirs (codex) has not ended: its agent may still use what it remembers"
+        assert told in session.plan_restore(first).warnings
+        session.set_agent_state("planner", {"step": 1})
+        second = session.checkpoint("with a state")
+        session.set_agent_state("planner", {"step": 2})
+        fill(workspace / "file", b"3")
+        warnings = session.plan_restore(second).warnings
+        assert [text for text in warnings if "theirs" in text] == [told]
+        session.restore(first)
+        assert not any("has not ended" in text for text in session.plan_restore("HEAD").warnings)
+
+
+@pytest.mark.requirement("AG-1", "RB-1")
+def test_a_process_of_an_agent_is_reported_where_nothing_of_its_is_kept(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    program = tmp_path / "bin/codex"
+    fill(program, b"#!/bin/sh\necho ready\nread line\n")
+    program.chmod(0o755)
+    with SessionCheckpointer(workspace, "mine") as session:
+        first = session.checkpoint("before")
+        fill(workspace / "file", b"2")
+        with subprocess.Popen([program], cwd=workspace, stdin=-1, stdout=-1) as agent:
+            assert agent.stdout is not None
+            assert agent.stdout.readline() == b"ready\n"
+            warnings = session.plan_restore(first).warnings
+            agent.communicate(b"\n")
+    assert any(f"codex is at work here (process {agent.pid})" in text for text in warnings)

@@ -33,7 +33,8 @@ _SHOWN = 5
 
 class AgentsComponent:
     """`chosen` is the setting `agent_state`, `given` what agents said through the library, `stores`
-    where Holdfast keeps its own files, `sessions` tells which sessions have not ended."""
+    where Holdfast keeps its own files, `sessions` tells which sessions have not ended, and
+    `of_agents` which of these an agent has begun."""
 
     name = NAME
     order = 50
@@ -49,12 +50,14 @@ class AgentsComponent:
         *,
         stores: Path | None = None,
         sessions: Callable[[], Sequence[str]] = tuple,
+        of_agents: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._chosen = chosen
         self._environment = environment
         self._given = given
         self._stores = stores
         self._sessions = sessions
+        self._of_agents = of_agents
 
     def applies(self, workspace: Path) -> bool:
         return bool(self._chosen) or self._given.exist()
@@ -101,7 +104,9 @@ class AgentsComponent:
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
-        return ()
+        """Agents that are at work, also where nothing of theirs is kept: what they know of these
+        files no longer holds."""
+        return [*self._running(workspace), *map(_not_ended, self._of_agents())]
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.agents.restoring import Restoring
@@ -166,15 +171,14 @@ class AgentsComponent:
             raise ComponentProblem(error.message) from None
 
     def _active(self, workspace: Path) -> list[str]:
+        return [*self._running(workspace), *map(_not_ended, self._sessions())]
+
+    def _running(self, workspace: Path) -> list[str]:
         from holdfast.components.agents.activity import running_agents
 
-        lines = [
+        return [
             f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
             for agent, process in running_agents(workspace)
-        ]
-        return lines + [
-            f"the session {_clean(text)} has not ended: its agent may still use what it remembers"
-            for text in self._sessions()
         ]
 
     def _patterns(self, workspace: Path) -> list[Pattern]:
@@ -218,3 +222,7 @@ def _clean(text: str) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _not_ended(session: str) -> str:
+    return f"the session {_clean(session)} has not ended: its agent may still use what it remembers"

@@ -102,6 +102,8 @@ class GitComponent:
         from holdfast.components.git.references import BrokenReference
         from holdfast.components.git.uncommitted import uncommitted
 
+        if not self.applies(workspace):
+            return ()
         git = Git(_required(workspace), self._environment, timeout_s)
         try:
             return uncommitted(git, os.fsencode(workspace), paths)

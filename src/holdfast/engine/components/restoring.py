@@ -266,7 +266,12 @@ def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
 
 def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) -> RestorePlan:
     """The plan with what happens to components, and what is worth a warning about that."""
-    warnings = tuple(f"{step.name}: {text}" for step in steps for text in step.warnings)
+    warnings = tuple(
+        f"{step.name}: {text}"
+        for step in steps
+        for text in step.warnings
+        if text not in plan.warnings  # said about the files already
+    )
     return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))
 
 
@@ -274,8 +279,7 @@ def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
     """What components say about files that are about to change; a preview goes on without."""
     said: list[str] = []
     timeout_s = vault.settings.component_timeout
-    anybody = paths and vault.components.any_for(vault.workspace)
-    for component in vault.components.all() if anybody else ():
+    for component in vault.components.all() if paths else ():
         try:
             said += guarded(partial(_concerns, vault, component, paths), timeout_s=timeout_s)
         except Refusal as error:  # whatever a plug-in does, a preview is only a preview
@@ -284,7 +288,5 @@ def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
 
 
 def _concerns(vault: Vault, component: Component, paths: Sequence[bytes]) -> tuple[str, ...]:
-    workspace, timeout_s = vault.workspace, vault.settings.component_timeout
-    if not component.applies(workspace):
-        return ()
-    return lines(component.concerns(workspace, paths, timeout_s=timeout_s))
+    timeout_s = vault.settings.component_timeout
+    return lines(component.concerns(vault.workspace, paths, timeout_s=timeout_s))
