@@ -363,39 +363,3 @@ def test_a_failed_sync_of_the_story_is_read_back_by_the_next_message_and_costs_n
         say(vault_of(session), "b")
         assert [m.content for m in session.messages()] == ["a", "b"]
     assert not path.with_name("story.suspect").exists()
-
-
-@pytest.mark.requirement("SE-4", "RL-4")
-def test_marks_of_a_lost_catalog_do_not_mix_with_those_of_the_repaired_one(
-    tmp_path: Path,
-) -> None:
-    workspace = tmp_path / "project"
-    workspace.mkdir()
-
-    def step(session: SessionCheckpointer, number: int) -> str:
-        (workspace / "file").write_text(str(number))
-        session.add_message("user", f"said {number}")
-        return session.checkpoint(f"step {number}")
-
-    def gone(session: SessionCheckpointer) -> list[int]:
-        return [m.index for m in session.messages() if m.rolled_back_by is not None]
-
-    with SessionCheckpointer(workspace, "s") as session:
-        made = [step(session, number) for number in range(6)]
-        session.restore(made[1])
-        step(session, 6)
-        session.restore(made[4])
-        assert gone(session) == [5, 6]
-        store = session.save()
-    for path in store.glob("catalog.db*"):
-        path.unlink()
-    assert repair_workspace(workspace, act=True).done
-    with SessionCheckpointer(workspace, "s") as session:
-        new = [step(session, number) for number in (7, 8, 9)]
-        assert gone(session) == [5, 6]
-        session.restore(new[0])
-        assert gone(session) == [5, 6, 8, 9]
-        session.undo()
-        assert gone(session) == [5, 6]
-        session.restore(new[1])
-        assert gone(session) == [5, 6, 9]
