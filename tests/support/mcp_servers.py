@@ -33,7 +33,8 @@ class HttpServer:
     @asynccontextmanager
     async def client(self, era: Era = "auto", token: str | None = None) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
-        async with httpx2.AsyncClient(headers=headers) as http:
+        # However loaded the machine is, an answer is waited for.
+        async with httpx2.AsyncClient(headers=headers, timeout=None) as http:
             transport = streamable_http_client(self.url, http_client=http)
             async with Client(transport, mode=era) as client:
                 yield client

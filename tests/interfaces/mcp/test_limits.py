@@ -17,11 +17,13 @@ from mcp.shared.exceptions import MCPError
 from holdfast.domain.errors import Busy
 from holdfast.interfaces.mcp.admission import Admission, weight
 from holdfast.interfaces.mcp.http import LARGEST_BODY
+from holdfast.interfaces.mcp.outlet import CountedStream, Outlet
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.stdio import LONGEST_LINE
 from tests.support.clocks import StandingClock
-from tests.support.mcp_servers import command, http_server
+from tests.support.hostile_trees import fill
+from tests.support.mcp_servers import command, http_server, stdio_client
 
 pytestmark = pytest.mark.requirement("MC-4")
 
@@ -111,6 +113,144 @@ def test_a_call_that_is_cancelled_leaves_everything_in_order(
     anyio.run(run)
     with sessions.handlers(None, None) as handlers:
         assert handlers.session.history()[0].intent.reasoning == "whole"
+
+
+@pytest.mark.requirement("MC-2")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_thousand_calls_at_once_and_some_cut_off(workspace: Path, transport: str) -> None:
+    """Through a process of its own: each call gets its own answer, and those that nobody waits for
+    any more leave nothing behind that the others notice."""
+
+    async def run(client: Client) -> None:
+        answered: list[int] = []
+
+        async def one(number: int) -> None:
+            result = await client.call_tool("checkpoint_show", {"ref": f"none{number}"})
+            text = result.content[0].text  # type: ignore[union-attr]
+            # Beyond the burst a call is told to come back, which is an answer as well.
+            assert f"'none{number}'" in text or "(busy)" in text, text
+            answered.append(number)
+
+        async def cut_off() -> None:
+            with anyio.move_on_after(0):
+                await client.call_tool("checkpoint_create", {"reasoning": "nobody waits"})
+
+        await client.call_tool("checkpoint_create", {"reasoning": "first"})
+        async with anyio.create_task_group() as tasks:
+            for number in range(1000):
+                tasks.start_soon(one, number)
+                if number % 50 == 0:
+                    tasks.start_soon(cut_off)
+        assert sorted(answered) == list(range(1000))
+
+    async def over_stdio() -> None:
+        async with stdio_client(workspace) as client:
+            await run(client)
+
+    async def over_http() -> None:
+        async with server.client() as client:
+            await run(client)
+
+    if transport == "stdio":
+        anyio.run(over_stdio)
+        return
+    with http_server(workspace) as server:
+        anyio.run(over_http)
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    async def run() -> None:
+        outlet = Outlet(most=2)
+        sending, receiving = anyio.create_memory_object_stream[int]()
+        counted = CountedStream(sending, outlet)
+        begun: list[int] = []
+
+        async def call(number: int) -> None:
+            async with outlet.work():
+                begun.append(number)
+            await counted.send(number)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(6):
+                tasks.start_soon(call, number)
+            await anyio.wait_all_tasks_blocked()
+            assert (begun, outlet.waiting, outlet.at_work) == ([0, 1], 2, 0)
+            read = False
+
+            async def next_line() -> None:
+                nonlocal read
+                await outlet.room()
+                read = True
+
+            tasks.start_soon(next_line)
+            await anyio.wait_all_tasks_blocked()
+            assert not read
+            got = [await receiving.receive() for _ in range(6)]
+        await counted.aclose()
+        await receiving.aclose()
+        assert read
+        assert sorted(got) == sorted(begun) == list(range(6))
+        assert (outlet.waiting, outlet.at_work) == (0, 0)
+
+    anyio.run(run)
+
+
+def test_an_answer_that_nobody_waits_for_any_more_gives_its_room_back() -> None:
+    async def run() -> None:
+        outlet = Outlet(most=1)
+        sending, receiving = anyio.create_memory_object_stream[int]()
+        counted = CountedStream(sending, outlet)
+        with anyio.move_on_after(0):
+            await counted.send(1)
+        with anyio.move_on_after(0):
+            async with outlet.work():
+                await anyio.sleep_forever()
+        await outlet.room()
+        async with outlet.work():
+            assert outlet.at_work == 1
+        await counted.aclose()
+        await receiving.aclose()
+
+    anyio.run(run)
+
+
+def test_answers_that_were_not_read_in_time_are_all_there_later(workspace: Path) -> None:
+    """More than pipes hold: the server waits, and goes on when the client reads."""
+    fill(workspace / "big", b"".join(b"old %d\n" % n for n in range(3000)))
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    sent = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        _call(1, "checkpoint_create", reasoning="before"),
+    ]
+    with subprocess.Popen(
+        command(workspace), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in sent:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        assert {json.loads(process.stdout.readline())["id"] for _ in range(2)} == {0, 1}
+        fill(workspace / "big", b"".join(b"new %d\n" % n for n in range(3000)))
+        for number in range(2, 82):
+            line = json.dumps(_call(number, "checkpoint_diff", content=True))
+            process.stdin.write(line.encode() + b"\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(80)]
+        assert {answer["id"] for answer in answers} == set(range(2, 82))
+        assert not any(answer["result"]["isError"] for answer in answers)
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def _call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def test_a_body_beyond_the_limit_is_refused(workspace: Path) -> None:

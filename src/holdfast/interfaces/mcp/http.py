@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.access_tokens import SignedTokenVerifier
+from holdfast.interfaces.mcp.admission import MOST_CALLS
 from holdfast.interfaces.mcp.local_token import LocalTokenVerifier, local_token
 from holdfast.interfaces.mcp.scopes import SCOPES
 from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
@@ -92,6 +93,7 @@ def serve_http(
             log_config=None,
             access_log=False,
             server_header=False,
+            limit_concurrency=MOST_CALLS,
             timeout_graceful_shutdown=_DRAIN_S,
         )
         uvicorn.Server(config).run(sockets=[listening])

@@ -18,6 +18,7 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.admission import Admission
+from holdfast.interfaces.mcp.outlet import Outlet
 from holdfast.interfaces.mcp.prompts import add_prompts
 from holdfast.interfaces.mcp.resources import add_resources
 from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
@@ -39,8 +40,11 @@ previews first, saves the present state, and checkpoint_undo takes it back."""
 CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
 
 
-def make_server(sessions: ServedSessions, admission: Admission) -> MCPServer[Any]:
-    """The server of some workspaces, for any transport."""
+def make_server(
+    sessions: ServedSessions, admission: Admission, outlet: Outlet | None = None
+) -> MCPServer[Any]:
+    """The server of some workspaces, for any transport; `outlet` is where its answers leave, if all
+    of them leave by one way."""
 
     async def guard(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in _GUARDED:
@@ -51,7 +55,10 @@ def make_server(sessions: ServedSessions, admission: Admission) -> MCPServer[Any
             with admission.admit(client, ctx.params):
                 granted = None if token is None else token.scopes
                 require_scope(granted, scope_needed(ctx.method, ctx.params))
-                return await call_next(ctx)
+                if outlet is None:
+                    return await call_next(ctx)
+                async with outlet.work():
+                    return await call_next(ctx)
         except HoldfastError as error:
             if ctx.method == "tools/call":
                 text = TextContent(type="text", text=told(error))

@@ -2,7 +2,8 @@
 
 The two streams belong to the protocol while it runs: what programs started here read is empty and
 what they print goes to standard error. A line longer than a request may be is passed over, so that
-memory stays bounded; its sender gets the answer that it was no request. Waiting for the next line
+memory stays bounded; its sender gets the answer that it was no request. A client that does not read
+its answers is not read from either. Waiting for the next line
 holds up nothing: a server that is told to end ends.
 """
 
@@ -16,6 +17,8 @@ import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
+from holdfast.interfaces.mcp.outlet import CountedStream, Outlet
+
 LONGEST_LINE = 4 * 1024 * 1024
 _PIECE_BYTES = 64 * 1024
 _TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
@@ -24,8 +27,10 @@ _TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may
 class IncomingLines:
     """The lines of a stream as they come, none longer than may be."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, outlet: Outlet | None = None) -> None:
+        """While the outlet has no room, nothing is read."""
         self._fd = fd
+        self._outlet = outlet
         # A file is always there to be read, and cannot be waited for.
         self._waits = not stat.S_ISREG(os.fstat(fd).st_mode)
         self._pending = bytearray()
@@ -35,6 +40,8 @@ class IncomingLines:
         return self
 
     async def __anext__(self) -> str:
+        if self._outlet is not None:
+            await self._outlet.room()
         searched = 0
         while (end := self._pending.find(b"\n", searched)) < 0:
             searched = len(self._pending)
@@ -54,18 +61,19 @@ class IncomingLines:
         return line.decode("utf-8", "replace")
 
 
-def serve_stdio(server: MCPServer[Any]) -> None:
+def serve_stdio(server: MCPServer[Any], outlet: Outlet) -> None:
     """Serve until the client closes its end."""
-    anyio.run(_serve, server)
+    anyio.run(_serve, server, outlet)
 
 
-async def _serve(server: MCPServer[Any]) -> None:
+async def _serve(server: MCPServer[Any], outlet: Outlet) -> None:
     incoming, outgoing = _claim_streams()
-    lines: Any = IncomingLines(incoming)
+    lines: Any = IncomingLines(incoming, outlet)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
     low_level = server._lowlevel_server  # its own method takes no streams
     async with stdio_server(lines, anyio.wrap_file(answers)) as (read, write):
-        await low_level.run(read, write, low_level.create_initialization_options())
+        counted: Any = CountedStream(write, outlet)
+        await low_level.run(read, counted, low_level.create_initialization_options())
 
 
 def _claim_streams() -> tuple[int, int]:

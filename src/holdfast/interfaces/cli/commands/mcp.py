@@ -64,20 +64,22 @@ def run(invocation: Invocation) -> int:
 
     gc.disable()
     from holdfast.interfaces.mcp.admission import Admission
+    from holdfast.interfaces.mcp.outlet import Outlet
     from holdfast.interfaces.mcp.server import make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
     from holdfast.store.system import SystemClock
 
     clock = SystemClock()
     sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
-    server = make_server(sessions, Admission(clock))
+    outlet = Outlet() if place is None else None
+    server = make_server(sessions, Admission(clock), outlet)
     gc.enable()
     try:
-        if place is None:
+        if outlet is not None:
             from holdfast.interfaces.mcp.stdio import serve_stdio
 
-            serve_stdio(server)
-        else:
+            serve_stdio(server, outlet)
+        elif place is not None:
             from holdfast.bootstrap import holdfast_home
             from holdfast.interfaces.mcp.http import serve_http
 
