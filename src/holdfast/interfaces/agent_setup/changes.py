@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.errors import Refused
+from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.interfaces.agent_setup.hook_entries import entries_of
 from holdfast.interfaces.agent_setup.json_text import NotJson
 from holdfast.interfaces.agent_setup.own_files import is_own
@@ -29,7 +29,8 @@ _LARGEST = 10 << 20
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One file before and after; None means that it is not there. `target` is where it really
-    lies, `status` what the system said about it when it was read."""
+    lies, `status` what the system said about it when it was read. `remodelled`: the content is
+    right, and nobody could run it."""
 
     path: Path
     target: Path
@@ -37,11 +38,12 @@ class FileChange:
     after: str | None
     mode: int
     status: tuple[int, int, int] | None
+    remodelled: bool = False
 
     @property
     def word(self) -> str:
         if self.before == self.after:
-            return "unchanged"
+            return "changed" if self.remodelled else "unchanged"
         if self.before is None:
             return "created"
         return "removed" if self.after is None else "changed"
@@ -66,13 +68,27 @@ def plan_uninstall(agent: str, places: Iterable[Place]) -> list[FileChange]:
 
 
 def is_installed(agent: str, place: Place) -> bool:
-    """Whether anything of ours is in a file, in whatever version."""
+    """Whether anything of ours is in a file, in whatever version; `Refused` when that cannot be
+    told, because the file is damaged and names us."""
     before, _ = _read(place.path)
     if before is None:
         return False
     if place.content is not None:
         return is_own(before)
-    return without_hooks(before, agent) != before
+    try:
+        return without_hooks(before, agent) != before
+    except NotJson as error:
+        if f"hook {agent}" in before:
+            raise _invalid(place, error) from None
+        return False  # somebody else's file, and somebody else's trouble
+
+
+def may_be_installed(agent: str, place: Place) -> bool:
+    """The same, where a file that cannot be read is no reason to stop."""
+    try:
+        return is_installed(agent, place)
+    except HoldfastError:
+        return True
 
 
 def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
@@ -97,7 +113,10 @@ def _planned(place: Place, after: str | None) -> FileChange:
     if status is not None and not place.executable:
         mode = stat.S_IMODE(status.st_mode)
     seen = None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
-    return FileChange(place.path, Path(os.path.realpath(place.path)), before, after, mode, seen)
+    stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
+    remodelled = bool(stuck and after is not None)
+    target = Path(os.path.realpath(place.path))
+    return FileChange(place.path, target, before, after, mode, seen, remodelled)
 
 
 def _installed(agent: str, place: Place, program: str) -> str:

@@ -17,6 +17,7 @@ from holdfast.interfaces.agent_setup.changes import (
     FileChange,
     carry_out,
     is_installed,
+    may_be_installed,
     plan_install,
     plan_uninstall,
 )
@@ -127,11 +128,11 @@ def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator
     """Where the same event would be delivered twice; it counts once, and costs twice."""
     for other in _OTHERS_READ.get(agent, ()):
         for place in (p for s in SCOPES for p in places_of(other, s, at, program)):
-            if is_installed(other, place):
+            if may_be_installed(other, place):
                 yield f"{agent} also runs the hooks in {place.path}; an event counts once"
     elsewhere = "user" if scope == "project" else "project"
     for place in places_of(agent, elsewhere, at, program)[:1]:
-        if is_installed(agent, place):
+        if may_be_installed(agent, place):
             yield f"also installed in {place.path}; an event counts once"
 
 
@@ -142,7 +143,7 @@ def _shared(agent: str, scope: str, at: Locations) -> bool:
     return any(
         other != agent
         and [place.path for place in skill_places(other, scope, at)] == own
-        and any(is_installed(other, place) for place in places_of(other, scope, at, program))
+        and any(may_be_installed(other, place) for place in places_of(other, scope, at, program))
         for other in AGENTS
     )
 

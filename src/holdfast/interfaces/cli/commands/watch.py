@@ -133,7 +133,8 @@ def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
         invocation.terminal.warn(f"{name} is not watched: {status.doubt}")
         how = "Looking once a minute"
     else:
-        how = f"Watching {status.directories:,} directories"
+        number = status.directories
+        how = f"Watching {number:,} {'directory' if number == 1 else 'directories'}"
     invocation.terminal.line(f"{how} of {name}. Ctrl-C ends it.")
     invocation.terminal.flush()
 
