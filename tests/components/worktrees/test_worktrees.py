@@ -93,6 +93,53 @@ def test_files_of_a_worktree_come_back_and_what_nobody_saved_is_not_touched(plac
 
 
 @pytest.mark.requirement("GT-5")
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_worktree_that_was_moved_comes_back_at_its_new_place(place: Path, by_hand: bool) -> None:
+    configure(place, worktree_files="on")
+    side, moved = place.parent / "side-work", place.parent / "moved-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        before = worktree_files(side)
+        if by_hand:
+            side.rename(moved)
+            git(moved, "worktree", "repair")
+        else:
+            git(place, "worktree", "move", str(side), str(moved))
+        write(moved / "code.txt", "an agent was here\n")
+        write(moved / "junk.txt", "junk\n")
+        after = worktrees_picture(place)
+        plan = session.plan_restore(saved, components=WITH)
+        lines = [line for step in plan.components for line in step.actions]
+        assert lines == [f"bring the files of the worktree {moved} back"]
+        session.restore_checkpoint(saved, components=WITH)
+        assert worktree_files(moved) == before
+        assert not side.exists()
+        session.undo()
+        assert worktrees_picture(place) == after
+        assert not side.exists()
+
+
+@pytest.mark.requirement("GT-5")
+@pytest.mark.parametrize("other", ["made anew", "without a log"])
+def test_another_worktree_is_not_taken_for_one_that_was_moved(place: Path, other: str) -> None:
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        if other == "made anew":
+            git(place, "worktree", "remove", "--force", str(side))
+            git(place, "commit", "-q", "--allow-empty", "-m", "so that logs differ")
+            elsewhere = place.parent / "elsewhere/side-work"
+            git(place, "worktree", "add", "-q", "--detach", str(elsewhere), "main")
+            git(elsewhere, "checkout", "-q", "side")
+        else:
+            git(place, "worktree", "move", str(side), str(place.parent / "moved"))
+            (place / ".git/worktrees/side-work/logs/HEAD").unlink()
+        with pytest.raises(RestoreConflict, match="is checked out elsewhere"):
+            session.restore_checkpoint(saved, components=WITH)
+        assert not side.exists()
+
+
+@pytest.mark.requirement("GT-5")
 def test_a_worktree_that_stands_elsewhere_is_left_alone_and_it_is_said(place: Path) -> None:
     configure(place, worktree_files="on")
     side = place.parent / "side-work"

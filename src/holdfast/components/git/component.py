@@ -102,9 +102,10 @@ class GitComponent:
         from holdfast.components.git.references import BrokenReference
         from holdfast.components.git.uncommitted import uncommitted
 
-        if not self.applies(workspace):
+        repository = find_repository(workspace)
+        if repository is None:
             return ()
-        git = Git(_required(workspace), self._environment, timeout_s)
+        git = Git(repository, self._environment, timeout_s)
         try:
             return uncommitted(git, os.fsencode(workspace), paths)
         except (BrokenReference, ComponentProblem, UnknownIndex):

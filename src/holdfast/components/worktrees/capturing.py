@@ -59,6 +59,7 @@ class Capturing:
                     "ref": None if worktree.ref is None else to_text(worktree.ref),
                     "commit": worktree.commit,
                     "files": self._take_files(number, worktree, sink),
+                    "born": worktree.born,
                 }
             )
         facts: dict[str, Any] = {"worktrees": rows} | self._about_to_be_made(linked)
@@ -105,7 +106,10 @@ class Capturing:
         except ComponentProblem:
             return {}  # the restore itself will say so
         there = {worktree.path for worktree in linked}
-        missing = [one for one in target.worktrees if one.path not in there]
+        born = {worktree.born for worktree in linked if worktree.is_there} - {None}
+        missing = [
+            one for one in target.worktrees if one.path not in there and one.born not in born
+        ]
         branches = {
             to_text(one.ref): one.commit
             for one in missing

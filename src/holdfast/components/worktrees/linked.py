@@ -12,20 +12,25 @@ from dataclasses import dataclass
 from holdfast.components.git.commands import Git
 from holdfast.components.git.finding import Repository, linked_directory
 from holdfast.components.git.looking import read_worktrees
+from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, is_safe_name
 
 _GITLINK = b"160000"
+_LINE_BYTES = 4096
+_OID_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """One that is registered; `is_there` tells that its directory leads back to it."""
+    """One that is registered; `is_there` tells that its directory leads back to it. `born` tells it
+    from every other one, wherever it is moved to; None when nothing does."""
 
     path: bytes
     ref: bytes | None
     commit: str | None
     git_dir: bytes
     is_there: bool
+    born: str | None = None
 
     def repository(self, common_dir: bytes) -> Repository:
         return Repository(self.path, self.git_dir, common_dir)
@@ -47,9 +52,28 @@ def linked_worktrees(repository: Repository) -> list[Linked]:
                 row["commit"],
                 git_dir,
                 there is not None and os.path.realpath(there) == os.path.realpath(git_dir),
+                _born(git_dir),
             )
         )
     return found
+
+
+def _born(git_dir: bytes) -> str | None:
+    """Its name in the repository, and the first line of its log: who made it when, and where."""
+    try:
+        fd = os.open(os.path.join(git_dir, b"logs/HEAD"), os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        line, end, _ = os.read(fd, _LINE_BYTES).partition(b"\n")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    # A log that was cut off begins with some other commit, and proves nothing.
+    if not end or not line.startswith(b"0" * _OID_LENGTH):
+        return None
+    return digest_of(os.path.basename(git_dir) + b"\n" + line).hex()
 
 
 def changed_paths(git: Git) -> list[bytes]:

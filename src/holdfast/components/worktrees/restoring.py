@@ -7,7 +7,8 @@
 Guarantees: no worktree that is there is removed, except one that a restore made and that its undo
 takes back while nobody has put anything into it. A file is only replaced or removed while its bytes
 are those that the state before the restore has. No branch is moved. Each step can be repeated.
-A worktree that stands on another commit by now is left alone, and that is said.
+A worktree that stands on another commit by now is left alone, and that is said. One that was moved
+is taken for the same only where git knows it and its log begins as it did.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
@@ -78,7 +79,10 @@ class Restoring:
         steps = WorktreeSteps()
         linked = {one.path: one for one in linked_worktrees(self._repository)}
         for one in self._target.worktrees:
-            self._plan_one(steps, one, linked.get(one.path))
+            there = linked.get(one.path) or self._moved(one, linked)
+            if there is not None:
+                one = replace(one, path=there.path)
+            self._plan_one(steps, one, there)
         for path in self._target.absent:
             there = linked.get(path)
             if there is None or not there.is_there:
@@ -88,6 +92,15 @@ class Restoring:
             else:
                 steps.warnings.append(f"{to_text(path)} is left: somebody has worked in it")
         return steps
+
+    def _moved(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
+        """The same worktree at another place, if git knows it there and nothing speaks against it:
+        it is there, and no other one that was saved is."""
+        if one.born is None or os.path.lexists(one.path):
+            return None
+        saved = {other.path for other in self._target.worktrees}
+        same = [w for w in linked.values() if w.born == one.born and w.is_there]
+        return same[0] if len(same) == 1 and same[0].path not in saved else None
 
     def _plan_one(self, steps: WorktreeSteps, one: Worktree, there: Linked | None) -> None:
         shown = to_text(one.path)
@@ -129,7 +142,7 @@ class Restoring:
                     f"the branch {branch} has moved since: {shown} is made at the commit it stood "
                     "on, on no branch"
                 )
-                one = Worktree(one.path, None, one.commit, one.files, one.index)
+                one = replace(one, ref=None)
             elif one.ref in self._checked_out():
                 branch = to_text(one.ref.removeprefix(b"refs/heads/"))
                 steps.blocked.append(f"the branch {branch} of {shown} is checked out elsewhere")

@@ -35,13 +35,14 @@ class SavedFile:
 @dataclass(frozen=True, slots=True)
 class Worktree:
     """One linked worktree. `files` is None when only the place and HEAD were saved; `index` names
-    its index then."""
+    its index then. `born` tells it from others when it was moved."""
 
     path: bytes
     ref: bytes | None
     commit: str | None
     files: Mapping[bytes, SavedFile] | None = None
     index: str | None = None
+    born: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def _decode(state: ComponentState) -> WorktreesState:
             None if row["commit"] is None else _oid(row["commit"]),
             files[number] if row["files"] is True else None,
             indexes.get(number),
+            None if row.get("born") is None else str(row["born"]),
         )
         for number, row in enumerate(rows)
     )
