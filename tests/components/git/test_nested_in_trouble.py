@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreConflict
 from tests.components.git.nested_repositories import (
     facts_of,
+    nested,
     pictures,
     references,
     with_nested,
@@ -25,6 +28,7 @@ from tests.components.git.repositories import (
     with_history,
     write,
 )
+from tests.components.git.test_costs_and_crashes import CRASHING
 from tests.support.composition import configure
 
 EXACT = {"git": "exact"}
@@ -121,3 +125,40 @@ def test_one_that_cannot_be_restored_leaves_all_of_them_as_they_were(tmp_path: P
         with pytest.raises(RestoreConflict, match=r"vendor/tool: .*index\.lock is there"):
             session.restore_checkpoint(saved, components=EXACT)
         assert pictures(place) == after
+
+
+@pytest.mark.requirement("RB-3", "GT-2")
+@pytest.mark.parametrize(
+    "stride", [31, pytest.param(1, marks=(pytest.mark.torture, pytest.mark.torture_share(0)))]
+)
+def test_a_crash_anywhere_leaves_all_of_them_as_they_were_or_as_they_shall_be(
+    tmp_path: Path, holdfast_home: Path, stride: int
+) -> None:
+    place = with_nested(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+    then = [(seen.head, seen.index, seen.operation) for seen in pictures(place)]
+    commit(place, "code.txt", "an agent was here\n")
+    for repository in nested(place):
+        resets(repository)
+        git(repository, "checkout", "-qb", "elsewhere")
+    now = [(seen.head, seen.index, seen.operation) for seen in pictures(place)]
+    assert all(one != other for one, other in zip(then, now, strict=True))
+    kept = [copied(at, tmp_path / f"kept-{at.name}") for at in (place, holdfast_home)]
+    outcomes, step = set(), 0
+    while True:
+        for source, target in zip(kept, (place, holdfast_home), strict=True):
+            shutil.rmtree(target)
+            copied(source, target)
+        child = subprocess.run(
+            [sys.executable, "-c", CRASHING, str(place), saved, str(step)], check=False
+        )
+        with SessionCheckpointer(place, "s"):
+            seen = [(one.head, one.index, one.operation) for one in pictures(place)]
+        assert seen in (then, now), step
+        outcomes.add(seen == then)
+        if child.returncode == 0:
+            break
+        assert child.returncode == 9
+        step += stride
+    assert outcomes == {True, False}

@@ -1,7 +1,7 @@
 """Ending a git with everything that it has started: hooks, and what hooks have started.
 
-    stop all of them, until no new one appears → kill what git has started → ask git to end, which
-    then removes its lock files → kill it when it does not
+    stop all of them, until no new one appears → kill what git has started, and wait for that
+    → ask git to end, which then removes its lock files → kill it when it does not
 
 They share our terminal, because a signature may ask for a passphrase there, so they are no process
 group of their own. Where there is no /proc only git itself is ended; nothing waits for the rest.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 
@@ -25,8 +26,7 @@ def end_with_children(process: subprocess.Popen[bytes]) -> None:
         for pid in found:
             _send(pid, signal.SIGSTOP)
         stopped |= found
-    for pid in stopped - {process.pid}:
-        _send(pid, signal.SIGKILL)
+    _kill(stopped - {process.pid})
     _send(process.pid, signal.SIGTERM)
     _send(process.pid, signal.SIGCONT)
     try:
@@ -34,6 +34,29 @@ def end_with_children(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _kill(pids: set[int]) -> None:
+    """And wait until they have ended: they are not our own children."""
+    handles = [handle for pid in pids if (handle := _handle(pid)) is not None]
+    try:
+        for pid in pids:
+            _send(pid, signal.SIGKILL)
+        for handle in handles:
+            ended = select.poll()
+            ended.register(handle, select.POLLIN)
+            ended.poll(_PATIENCE_S * 1000)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _handle(pid: int) -> int | None:
+    """Ready to be read when the process has ended."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None  # no such process any more, or no such system
 
 
 def _send(pid: int, number: signal.Signals) -> None:
