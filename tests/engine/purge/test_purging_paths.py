@@ -244,6 +244,18 @@ def test_a_trace_in_a_file_that_nobody_knows_is_reported(
     assert {trace.file for trace in outcome.proof.traces} == {"aside/old.pack.damaged"}
 
 
+def test_a_note_of_a_hook_that_goes_meanwhile_is_no_trouble(
+    workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "one") as session:
+        access = session._engine.vault.access
+        gone = access.directory / "running-tools" / ("0" * 32)
+        listed = access.files
+        monkeypatch.setattr(access, "files", lambda: [*listed(), gone])
+        outcome = session.purge_paths("config/.env")
+    assert outcome.proof.traces == ()
+
+
 def test_bytes_in_a_pack_that_was_set_aside_are_a_trace(
     workspace: Path, history: list[str]
 ) -> None:
