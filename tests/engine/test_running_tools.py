@@ -15,8 +15,9 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
+from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import agent_above, own_line
-from holdfast.store.running_tools import LONGEST_NS, NAME, RunningTool, RunningTools
+from holdfast.store.running_tools import LONGEST_NS, RunningTool, RunningTools
 from tests.support.composition import configure
 
 pytestmark = pytest.mark.requirement("SE-12")
@@ -86,7 +87,7 @@ def _send(workspace: Path, agent: Agent, kind: EventKind, use: str | None = "use
 
 def _files(workspace: Path) -> list[str]:
     with open_workspace(workspace, create=False) as opened:
-        directory = opened.store.directory / NAME
+        directory = opened.store.directory / RUNNING_TOOLS
         return sorted(os.listdir(directory)) if directory.exists() else []
 
 
@@ -209,7 +210,7 @@ def test_what_an_agent_runs_does_not_wait_for_its_tool(workspace: Path) -> None:
 def test_files_that_make_no_sense_are_passed_over(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "mine") as session:
         session.checkpoint("begin")
-        directory = session._engine.vault.access.directory / NAME
+        directory = session._engine.vault.access.directory / RUNNING_TOOLS
         directory.mkdir(mode=0o700)
         (directory / "empty").write_bytes(b"")
         (directory / "binary").write_bytes(b"\xff\n\xff\n\xff\n\xff")

@@ -10,11 +10,13 @@ agents count too, from the hook before to the one after, unless the caller is pa
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.checkpoints import Skipped, SkipReason
@@ -22,8 +24,11 @@ from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
 from holdfast.engine.save import SavedTree, add_report
 from holdfast.engine.vault import Vault
+from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import is_alive, own_identity
-from holdfast.store.running_tools import RunningTool, RunningTools
+
+if TYPE_CHECKING:
+    from holdfast.store.running_tools import RunningTool, RunningTools
 
 _PAUSE_S = 0.02
 _WAITED_FOR = (ActivityKind.EDIT, ActivityKind.TOOL)
@@ -117,12 +122,14 @@ def _wait(vault: Vault) -> tuple[Skipped, ...]:
 
 
 def _tools(vault: Vault) -> list[RunningTool]:
-    if _unhindered.get():
+    if _unhindered.get() or not os.path.isdir(vault.access.directory / RUNNING_TOOLS):
         return []
     return _running_tools(vault).of_others(vault.clock.now_ns())
 
 
 def _running_tools(vault: Vault) -> RunningTools:
+    from holdfast.store.running_tools import RunningTools  # most saves meet no tool at all
+
     return RunningTools(vault.access.directory)
 
 

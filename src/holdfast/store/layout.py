@@ -43,6 +43,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
 from holdfast.store.own_files import read_own_file
 
+RUNNING_TOOLS = "running-tools"
 FORMAT = 2
 """The newest that this version knows. A store without encryption is of the first still, so that
 versions from before encryption go on reading it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,12 +76,16 @@ def _told(number: int) -> _Told | None:
         return None
 
 
+@cache
+def _boot() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+
+
 def _beginning(number: int) -> str:
     try:
         told = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")[2].split()
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
         if told[0] == b"Z":
             return "gone"
-        return f"{told[_STARTED_FIELD].decode()} {boot}"
+        return f"{told[_STARTED_FIELD].decode()} {_boot()}"
     except (OSError, IndexError, ValueError):
         return "unknown"

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import is_alive, own_line
 
-NAME = "running-tools"
 LONGEST_NS = 600 * 1_000_000_000
 _WAITED = ".waited"
 _MOST = 64
@@ -43,7 +43,7 @@ class RunningTools:
     """Those of one store."""
 
     def __init__(self, store: Path) -> None:
-        self._directory = os.path.join(store, NAME)
+        self._directory = os.path.join(store, RUNNING_TOOLS)
 
     def begin(self, key: str, *, owner: str, session: str, tool: str, now_ns: int) -> None:
         shown = "".join(c if c.isprintable() else "?" for c in tool)[:_LONGEST_NAME]
