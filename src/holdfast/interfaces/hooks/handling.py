@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
@@ -64,7 +65,10 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         return notices_in(opened, event)
     note_end(opened, event)
     read_what_is_new(opened, event)
-    with unhindered(), settled(opened.engine.vault), opened.engine.vault.access.exclusive():
+    vault = opened.engine.vault
+    # What will save waits for edits now, before anybody else has to wait for it.
+    waited = settled(vault) if event.kind in BEGINS else nullcontext()
+    with unhindered(), waited, vault.access.exclusive():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         before = _to_be_checked(opened, event) if first else None
