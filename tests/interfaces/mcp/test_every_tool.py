@@ -104,7 +104,7 @@ class Scenario:
             "holdfast://checkpoints",
             "holdfast://timeline",
         }
-        assert len(templates) == 2
+        assert len(templates) == 3
         for uri, part in (
             ("holdfast://checkpoints", '"checkpoints"'),
             ("holdfast://timeline", "restore"),

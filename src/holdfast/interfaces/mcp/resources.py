@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
@@ -12,9 +13,14 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from holdfast.interfaces.mcp.tools import ServedTools
 from holdfast.tools.answers import ToolResult
 
+if TYPE_CHECKING:
+    from holdfast.tools import ToolHandlers
+
 _JSON = "application/json"
 _TEXT = "text/plain"
 _NOW = "workspace"
+_TIMELINE = "holdfast://timeline"
+_PAGE = 100
 
 
 def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
@@ -35,15 +41,32 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
     async def checkpoints() -> str:
         return await read_json("checkpoint_list", limit=100)
 
+    async def read_page(before: str | None) -> str:
+        answer = await tools.run("timeline", lambda handlers: timeline_page(handlers, before))
+        if not answer.success:
+            raise ResourceError(answer.output)
+        return answer.output
+
     @server.resource(
-        "holdfast://timeline",
+        _TIMELINE,
         name="timeline",
         title="Timeline",
-        description="Checkpoints and what restores left behind, in order, newest first.",
-        mime_type=_TEXT,
+        description="Everything that happened in the session, newest first: checkpoints, restores, "
+        "approvals, messages, notes, edits and attempts. `next` is the address of the next page.",
+        mime_type=_JSON,
     )
     async def timeline() -> str:
-        return await read("checkpoint_list", limit=200, records=True)
+        return await read_page(None)
+
+    @server.resource(
+        f"{_TIMELINE}/{{page}}",
+        name="timeline_page",
+        title="Timeline, older",
+        description="A further page of the timeline: the `next` of the page before.",
+        mime_type=_JSON,
+    )
+    async def older(page: str) -> str:
+        return await read_page(page)
 
     @server.resource(
         "holdfast://checkpoints/{ref}",
@@ -66,6 +89,24 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
     async def diff(from_ref: str, to_ref: str) -> str:
         new = None if to_ref == _NOW else to_ref
         return await read("checkpoint_diff", from_ref=from_ref, to_ref=new, content=True)
+
+
+def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
+    """Everything that happened, a page as JSON."""
+    from holdfast.domain.timeline_data import timeline_as_data
+
+    before = None
+    if page is not None:
+        try:
+            padded = page.encode() + b"=" * (-len(page) % 4)
+            before = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+        except ValueError:
+            before = "?"  # which is answered like any other text that is no place
+    found = timeline_as_data(handlers.session.timeline(_PAGE, before=before))
+    if found["next"] is not None:
+        place = base64.urlsafe_b64encode(found["next"].encode()).decode().rstrip("=")
+        found["next"] = f"{_TIMELINE}/{place}"
+    return ToolResult(None, True, json.dumps(found))
 
 
 async def _answered(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:

@@ -9,8 +9,8 @@ the client gets the preview and its token.
 
 # Annotations are values here, not texts: the library reads those of the functions made below.
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import anyio.to_thread
@@ -27,6 +27,9 @@ from holdfast.tools import results
 from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.formats import input_schema
 from holdfast.tools.specs import SPECS, ToolSpec
+
+if TYPE_CHECKING:
+    from holdfast.tools import ToolHandlers
 
 _RESULTS: Mapping[str, type] = {
     "checkpoint_create": results.Created,
@@ -146,25 +149,39 @@ class ServedTools:
         return call
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """The answer of a tool; the work itself is done in a thread and always to its end."""
+        """The answer of a tool."""
+        given = dict(arguments)
+        workspace, session_id = given.pop("workspace", None), given.pop("session_id", None)
+
+        def work(handlers: "ToolHandlers") -> ToolResult:
+            return handlers.call(name, given)
+
+        answer = await self.run(name, work, workspace, session_id)
+        if isinstance(answer.data, results.AutomaticSettings) and answer.data.changed:
+            self._sessions.forget(workspace)
+        return answer
+
+    async def run(
+        self,
+        name: str,
+        work: "Callable[[ToolHandlers], ToolResult]",
+        workspace: object = None,
+        session_id: object = None,
+    ) -> ToolResult:
+        """What some work on a session answers; it is done in a thread and always to its end."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
-        return await anyio.to_thread.run_sync(
-            self._answer, name, dict(arguments), limiter=self._limiter
-        )
 
-    def _answer(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        workspace = arguments.pop("workspace", None)
-        try:
-            with self._sessions.handlers(workspace, arguments.pop("session_id", None)) as handlers:
-                answer = handlers.call(name, arguments)
-            if isinstance(answer.data, results.AutomaticSettings) and answer.data.changed:
-                self._sessions.forget(workspace)
-        except HoldfastError as error:
-            return ToolResult(None, False, told(error))
-        except Exception as error:
-            return ToolResult(None, False, unexpected(name, error))
-        return answer
+        def answer() -> ToolResult:
+            try:
+                with self._sessions.handlers(workspace, session_id) as handlers:
+                    return work(handlers)
+            except HoldfastError as error:
+                return ToolResult(None, False, told(error))
+            except Exception as error:
+                return ToolResult(None, False, unexpected(name, error))
+
+        return await anyio.to_thread.run_sync(answer, limiter=self._limiter)
 
 
 def arguments_of(ctx: Context) -> dict[str, Any]:
