@@ -82,6 +82,33 @@ def test_json_is_one_value_at_the_end(cli: CommandLine, project: Path) -> None:
     assert [made["kind"] for made in answer["checkpoints"]] == ["initial"]
 
 
+def test_being_told_to_end_while_it_saves_loses_no_word_of_what_was_saved(
+    cli: CommandLine, project: Path
+) -> None:
+    """At whatever moment it comes: all that was made is told, and nothing else."""
+    cli.save()
+    for number in range(6):
+        (project / "src/one.py").write_text(f"{number}\n")
+        session = f"aider{number}"
+        with watching(project, "--files", "1", "--json", "--session", session) as child:
+            while session not in cli.json("status")["sessions"]:
+                assert child.poll() is None
+            (project / "src/two.py").write_text(f"{number}\n")
+            answer = json.loads(end(child))
+        made = cli.json("log", "--session", session)
+        assert [one["id"] for one in answer["checkpoints"]] == [one["id"] for one in made[::-1]]
+
+
+def test_one_directory_is_one(tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "a").write_text("a")
+    with watching(alone) as child:
+        assert "initial" in line(child)
+        assert line(child).startswith("Watching 1 directory of")
+        end(child)
+
+
 @pytest.mark.parametrize("option", ["--files", "--every"])
 @pytest.mark.parametrize("value", ["many", "-1", ""])
 def test_a_number_that_is_none_is_refused(cli: CommandLine, option: str, value: str) -> None:

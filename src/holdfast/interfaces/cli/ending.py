@@ -16,8 +16,12 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class Ended(BaseException):
+    """Told to end, and nothing was under way."""
+
+
 class Ending:
-    """Asked for by signals; told by a `KeyboardInterrupt` out of `wait`."""
+    """Asked for by signals; told by an `Ended` out of `wait`."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -41,12 +45,14 @@ class Ending:
         self._waiting = True
         try:
             if self._asked:
-                raise KeyboardInterrupt
+                raise Ended
             happened.wait(seconds)
         finally:
             self._waiting = False
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         again, self._asked = self._asked, True
-        if self._waiting or again:
+        if again:
             raise KeyboardInterrupt
+        if self._waiting:
+            raise Ended

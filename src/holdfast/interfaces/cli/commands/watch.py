@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import Busy, NoSpace, UsageError
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.ending import Ending
+from holdfast.interfaces.cli.ending import Ended, Ending
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
@@ -46,6 +46,12 @@ examples:
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
+    ending = Ending()
+    with ending.on_signals():
+        return _watch(invocation, ending)
+
+
+def _watch(invocation: Invocation, ending: Ending) -> int:
     from holdfast.watching import WatchedWorkspace, open_watcher, trigger_rules
 
     opened = invocation.open(create=True)
@@ -63,16 +69,13 @@ def run(invocation: Invocation) -> int:
         watcher.close()
         raise
     made: list[SaveOutcome] = []
-    ending = Ending()
     try:
-        with ending.on_signals():
-            try:
-                with invocation.busy("saving", opened):
-                    _note(invocation, made, workspace.begin(session))
-                _say_how(invocation, workspace)
-                _follow(invocation, workspace, happened, ending, made)
-            except KeyboardInterrupt:
-                _note(invocation, made, workspace.finish())
+        with invocation.busy("saving", opened):
+            _note(invocation, made, workspace.begin(session))
+        _say_how(invocation, workspace)
+        _follow(invocation, workspace, happened, ending, made)
+    except Ended:
+        _note(invocation, made, workspace.finish())
     finally:
         workspace.close()
         watcher.close()
