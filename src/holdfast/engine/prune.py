@@ -22,7 +22,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.retention import Decision, decide, protections, rules_with
-from holdfast.engine.components.manifests import named_objects
+from holdfast.engine.components.manifests import ObjectReader, named_objects
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
@@ -186,13 +186,13 @@ def reachable_from(
     vault: Vault,
     checkpoints: Iterable[Checkpoint],
     load: TreeLoader,
-    read: Callable[[Digest], bytes] | None = None,
+    objects: ObjectReader | None = None,
 ) -> set[Digest]:
     """Every object that these checkpoints name; `load` may know trees that nobody stored yet, and
-    `read` any other object."""
+    `objects` any other object."""
     found: set[Digest] = set()
     for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, read or vault.objects.read)
+        _mark(vault, checkpoint, found, load, objects or vault.objects)
     return found
 
 
@@ -201,7 +201,7 @@ def mark(
 ) -> None:
     """Add what these checkpoints name to `found`, passing over trees that are in it already."""
     for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, vault.objects.read)
+        _mark(vault, checkpoint, found, load, vault.objects)
 
 
 def _mark(
@@ -209,12 +209,12 @@ def _mark(
     checkpoint: Checkpoint,
     found: set[Digest],
     load: TreeLoader,
-    read: Callable[[Digest], bytes],
+    objects: ObjectReader,
 ) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
     if checkpoint.components is not None and checkpoint.components not in found:
-        found.update(named_objects(read, checkpoint.components))
+        found.update(named_objects(objects, checkpoint.components))
     pending = [checkpoint.tree]
     while pending:
         digest = pending.pop()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
@@ -25,13 +26,19 @@ def state_of(
     return next((state for state in states if state.name == name), None)
 
 
-def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator[Digest]:
+class ObjectReader(Protocol):
+    """An object store, or one with objects that nobody has stored yet."""
+
+    def read(self, digest: Digest) -> bytes: ...
+
+
+def named_objects(objects: ObjectReader, manifest: Digest) -> Iterator[Digest]:
     """Every object that a manifest needs, itself included."""
     yield manifest
-    for content in contents_of(decode_manifest(read(manifest))):
+    for content in contents_of(decode_manifest(objects.read(manifest))):
         if content.chunks is None:
             yield content.digest
         else:
             yield content.chunks
-            for piece in decode_chunk_list(read(content.chunks)):
+            for piece in decode_chunk_list(objects.read(content.chunks)):
                 yield piece.digest

@@ -120,7 +120,7 @@ class _Planner:
         return decode_tree(self.read(digest))
 
     def reachable(self, rows: Iterable[Checkpoint]) -> set[Digest]:
-        return reachable_from(self.vault, rows, self.load, self.read)
+        return reachable_from(self.vault, rows, self.load, self)
 
     def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
         roots = list(self.vault.catalog.roots())
