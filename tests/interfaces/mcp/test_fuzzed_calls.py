@@ -129,7 +129,7 @@ def test_every_kind_of_parameter_is_fuzzed() -> None:
     assert set(FITTING) == set(get_args(ParameterType))
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 @pytest.mark.parametrize("era", ["legacy", "auto"])
 def test_any_arguments_of_any_tool_are_answered(era: Era, data: st.DataObject) -> None:
@@ -155,7 +155,7 @@ def test_any_arguments_of_any_tool_are_answered(era: Era, data: st.DataObject) -
             sessions.close()
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     uri=st.builds(
         "holdfast://{}".format,
