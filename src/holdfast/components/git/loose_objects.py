@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import stat
+import threading
 import zlib
 from collections.abc import Sequence
 
@@ -56,7 +57,10 @@ def add_objects(repository: Repository, objects: Sequence[tuple[str, bytes, byte
                 os.mkdir(directory)
                 os.chmod(directory, allowed)
             # Git takes names like this one for what a crash has left, and removes them by and by.
-            beside = os.path.join(directory, b"tmp_obj_" + os.urandom(8).hex().encode())
+            mine = b"tmp_obj_%d_%d_%b" % (os.getpid(), threading.get_ident(), oid.encode())
+            beside = os.path.join(directory, mine)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(beside)
             written.append((beside, place))
             _write(beside, zlib.compress(_whole(kind, content), 1), 0o444 & allowed)
         sync_all([beside for beside, _ in written])
