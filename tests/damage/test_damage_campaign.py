@@ -136,6 +136,27 @@ def test_damage_at_random_places_of_a_small_store_is_repaired(
     campaign.run(Scenario(4, "damage-repair", title), case, slice_cases=6)
 
 
+@pytest.mark.torture_share(3)
+@pytest.mark.requirement("ST-6")
+def test_damage_at_random_places_of_an_encrypted_store_is_repaired(
+    campaign: Campaign, tmp_path: Path, quick_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "keys" / "key"
+    key.parent.mkdir()
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
+    victim = make_victim(tmp_path / "victim", small_edit, 3, key=key)
+    names = sorted(name for name in victim.files if victim.files[name])
+
+    def case(case: Case) -> None:
+        rng = case.rng()
+        name = rng.choice(names)
+        place = rng.randrange(len(victim.files[name]))
+        run_case(victim, Damage(rng.choice((*KINDS, "missing")), name, place), quick_disk / "case")
+
+    title = "bytes of an encrypted store flipped, zeroed, cut off, or a file gone: a repair"
+    campaign.run(Scenario(4, "damage-sealed", title), case, slice_cases=5)
+
+
 @pytest.mark.torture
 @pytest.mark.torture_share(2)
 def test_damage_at_random_bytes_of_a_larger_store(

@@ -17,6 +17,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.restore.journal import Journal, encode_journal
+from tests.support.encrypted_stores import make_encrypted
 from tests.support.tree_hash import describe
 from tests.torture.telling import Teller, Told, told_in
 
@@ -77,11 +78,16 @@ def rows_of(session: SessionCheckpointer) -> list[tuple[object, ...]]:
     return [(c.id, c.name, c.parent, c.kind, c.tree, c.intent) for c in catalog.roots()]
 
 
-def make_victim(place: Path, edit: Callable[[Path, int], None], checkpoints: int) -> Victim:
-    """A history of edits and a restore, its logs not folded: as a killed process leaves it."""
+def make_victim(
+    place: Path, edit: Callable[[Path, int], None], checkpoints: int, *, key: Path | None = None
+) -> Victim:
+    """A history of edits and a restore, its logs not folded: as a killed process leaves it. With
+    a `key` the store is encrypted."""
     workspace = place / "workspace"
     workspace.mkdir(parents=True)
     os.environ["HOLDFAST_HOME"] = str(place / "home")
+    if key is not None:
+        make_encrypted(workspace, key)
     states: dict[str, object] = {}
     with SessionCheckpointer(workspace, SESSION) as session:
         for number in range(checkpoints):
