@@ -25,8 +25,8 @@ _OPENING = """# Reliability
 What was tried to break a store or a workspace, how often, and what came of it. Every line is the
 last run of a campaign on the machine named below; `make torture` runs them all, and
 `make reliability` writes this file from what they recorded. A line is repeated with its command;
-`TORTURE_S=seconds` gives it more time, `TORTURE_CASE=number` runs one case alone. A slice of each
-campaign is part of `make test`.
+`TORTURE_S=seconds` gives it more time, `TORTURE_CASES=number` ends it after so many cases,
+`TORTURE_CASE=number` runs one case alone. A slice of each campaign is part of `make test`.
 
 The bound is the highest rate of failures that the cases leave possible with 95 % confidence. Where
 a finite space was gone through completely, the line names it: such cases are no sample.
