@@ -340,48 +340,6 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-_EXAMPLES = {
-    "include": '[".env", "*.db"]',
-    "ignore": '["*.log"]',
-    "max_file_size": '"250 MB"',
-    "budget": '"10 GB"',
-    "lock_timeout": "30",
-    "wait_for_edits": "5",
-    "setuid": '"restore" or "drop"',
-    "max_manual_checkpoints": "50 or 0 for no limit",
-    "max_automatic_per_hour": "30 or 0 for no limit",
-    "components": '["git"] or [] for files alone',
-    "component_timeout": "20",
-    "component_max_size": '"1 GB"',
-    "auto_edit": '"on" or "off"',
-    "auto_shell": '"on" or "off"',
-    "auto_after_shell": '"on" or "off"',
-    "auto_message": '"on" or "off"',
-    "auto_turn_end": '"on" or "off"',
-    "restore_on_failure": '"on" or "off"',
-    "check_command": '["make", "test"] or [] for none',
-    "check_timeout": "60",
-    "defaults": '"on" or "off"',
-    "key_file": '"~/keys/shop.key"',
-    "auto_files": "5 or 0 for never",
-    "auto_interval": "30 or 0 for never",
-    "end_of_day": '"18:00" or "" for never',
-    "auto_merge": '["main", "master"] or [] for never',
-    "daemon": '"on" or "off"',
-    "daemon_idle": "30 or 0 for never",
-    "watch": '"on" or "off" or "paranoid"',
-    "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
-    "agent_state": '["claude-code", "~/.notes/**/*.md"]',
-    "git_nested": '"on" or "off"',
-    "accept_template": '"{subject}\\n\\n{reasons}"',
-    "accept_timeout": "600 or 0 for no limit",
-    "mirror": 'true or "holdfast-checkpoints" or "" for none',
-    "mirror_refs": '"tags" or "holdfast-checkpoints"',
-    "worktree_files": '"on" or "off"',
-    "retention": '{tool = {age = "24 hours", most = 10}}',
-}
-
-
 def check_setting(key: str, value: Any) -> Any:
     """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
     if key not in _CHECKS:
@@ -391,11 +349,15 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
+        from holdfast.domain.setting_examples import (
+            EXAMPLES,
+        )  # late: needed by no command that works
+
         secret = isinstance(error, SecretRefused) or len(repr(value)) >= _LONGEST_SHOWN
         shown = key if secret else f"{key} cannot be {value!r}"
         raise InvalidSetting(
             f"{shown}: {error}",
-            hint=f"what it takes: {_EXAMPLES[key]}; what it means: holdfast config list",
+            hint=f"what it takes: {EXAMPLES[key]}; what it means: holdfast config list",
         ) from None
 
 
