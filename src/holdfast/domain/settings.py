@@ -349,9 +349,8 @@ def check_setting(key: str, value: Any) -> Any:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
-        from holdfast.domain.setting_examples import (
-            EXAMPLES,
-        )  # late: needed by no command that works
+        # Late: no command that works needs them.
+        from holdfast.domain.setting_examples import EXAMPLES
 
         secret = isinstance(error, SecretRefused) or len(repr(value)) >= _LONGEST_SHOWN
         shown = key if secret else f"{key} cannot be {value!r}"
