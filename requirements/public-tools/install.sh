@@ -23,6 +23,12 @@ new_enough() {
 		process.exit(a > c || (a === c && b >= d) ? 0 : 1)" 2>/dev/null
 }
 
+# A registry that does not answer must not hold up the tests.
+install() {
+	if command -v timeout >/dev/null 2>&1; then set -- timeout 240 npm install "$@"; else set -- npm install "$@"; fi
+	"$@" --silent --no-audit --no-fund --fetch-timeout=20000 --fetch-retries=1 --fetch-retry-maxtimeout=5000
+}
+
 mkdir -p "$target" || exit 0
 rm -f "$target/ready"
 command -v npm >/dev/null 2>&1 || give_up 'npm was not found'
@@ -30,14 +36,14 @@ if new_enough node; then
 	rm -rf "$target/runtime"
 elif ! new_enough "$target/runtime/node_modules/node/bin/node"; then
 	mkdir -p "$target/runtime"
-	npm install --silent --no-audit --no-fund --no-save --prefix "$target/runtime" "$node_package" >"$target/log" 2>&1 ||
+	install --no-save --prefix "$target/runtime" "$node_package" >"$target/log" 2>&1 ||
 		give_up "Node $(node --version) is older than $needed, and a newer one could not be installed (see $target/log)"
 	new_enough "$target/runtime/node_modules/node/bin/node" ||
 		give_up "Node $(node --version) is older than $needed, and the one that was installed does not run"
 fi
 [ -d "$target/runtime" ] && PATH="$target/runtime/node_modules/node/bin:$PATH" && export PATH
 cp "$here/package.json" "$here/package-lock.json" "$target/" || give_up 'their lock could not be copied'
-(cd "$target" && npm install --silent --no-audit --no-fund) >"$target/log" 2>&1 ||
+(cd "$target" && install) >"$target/log" 2>&1 ||
 	give_up "npm could not install them (see $target/log)"
 rm -f "$target/why-not"
 touch "$target/ready"
