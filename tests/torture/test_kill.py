@@ -16,10 +16,10 @@ import pytest
 from tests.torture.acts import Act, first_save, small_act
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.kill_server import KillServer, Order
+from tests.torture.killing import at_every_call, killed, moments, order_for
 from tests.torture.scenes import build_large, change_some, make_scene, problems
 
 pytestmark = pytest.mark.requirement("RL-1")
-WRITES = ("write", "xWrite")
 
 
 @pytest.fixture(scope="module")
@@ -28,47 +28,17 @@ def server() -> Iterator[KillServer]:
         yield server
 
 
-def moments(act: Act) -> list[tuple[int, str]]:
-    """Every moment of death there is."""
-    calls = act.calls()
-    points = [(call.number, "before") for call in calls]
-    points += [(call.number, "half") for call in calls if call.name in WRITES]
-    return [*points, (calls[-1].number, "after")]
-
-
-def order_for(
-    act: Act, at: int = 0, how: str = "before", after_s: float = 0.0, rounds: int = 1
-) -> Order:
-    project, home = str(act.scene.project), str(act.scene.home)
-    return Order(project, home, act.action, act.argument, at, how, after_s, rounds, act.git)
-
-
 def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None:
     """Let it die and look at what the next process finds."""
-    answer = server.ask(order)
-    assert answer.died or not must_die, answer
-    assert answer.died or answer.error is None, answer
+    answer = killed(server, order, must_die=must_die)
     known, trees = act.acknowledged(answer.made)
     wrong = problems(act.scene.project, act.scene.home, known, trees)
     assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
 
 
 def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: KillServer) -> None:
-    points = moments(act)
-
-    def case(case: Case) -> None:
-        at, how = points[case.number]
-        act.scene.reset()
-        _kill(server, act, order_for(act, at, how), must_die=True)
-
-    campaign.run(
-        scenario,
-        case,
-        slice_cases=30,
-        space=len(points),
-        covered="every call, every half-done write",
-        most_cases=len(points),
-    )
+    kill = partial(_kill, server, act, must_die=True)
+    at_every_call(campaign, scenario, act, kill, slice_cases=30)
 
 
 def test_a_small_save_killed_at_every_call(

@@ -23,9 +23,9 @@ from tests.components.git.repositories import (
 )
 from tests.torture.acts import Act
 from tests.torture.campaign import Campaign, Case, Scenario
-from tests.torture.kill_server import KillServer
+from tests.torture.kill_server import KillServer, Order
+from tests.torture.killing import at_every_call, killed
 from tests.torture.scenes import Scene, problems, save
-from tests.torture.test_kill import moments, order_for
 from tests.torture.test_kill_at_system_calls import killed_command, system_calls
 
 pytestmark = pytest.mark.requirement("RL-1", "GT-1", "GT-2")
@@ -102,28 +102,17 @@ def _at_every_call(
 ) -> None:
     act.scene.reset()
     now = picture(act.scene.project)
-    points = moments(act)
     counted: Counter[str] = Counter()
 
-    def case(case: Case) -> None:
+    def kill(order: Order) -> None:
         """How often git is looked at depends on its clock: the last calls may not be made."""
-        at, how = points[case.number]
-        act.scene.reset()
-        answer = server.ask(order_for(act, at, how))
-        assert answer.died or answer.error is None, answer
+        answer = killed(server, order, must_die=False)
         outcome, wrong = _judged(act, answer.made, now, then)
-        assert not wrong, "\n".join([f"{how} call {at}, {answer}", *wrong])
+        assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
         counted[outcome] += 1
         campaign.note = f"git {counted['old']:,} times as before, {counted['new']:,} as restored"
 
-    campaign.run(
-        scenario,
-        case,
-        slice_cases=8,
-        space=len(points),
-        covered="every call, every half-done write",
-        most_cases=len(points),
-    )
+    at_every_call(campaign, scenario, act, kill, slice_cases=8)
 
 
 def _at_every_system_call(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ import pytest
 from tests.torture.acts import Act, telling, told_restore
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.kill_server import KillServer, Order
+from tests.torture.killing import at_every_call, killed, order_for
 from tests.torture.scenes import SESSION, problems
 from tests.torture.telling import may_be_left, story_problems, taken_back
-from tests.torture.test_kill import moments, order_for
 
 pytestmark = pytest.mark.requirement("RL-1", "SE-7")
 _ROUNDS = 5
@@ -30,9 +31,7 @@ def server() -> Iterator[KillServer]:
 
 
 def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None:
-    answer = server.ask(order)
-    assert answer.died or not must_die, answer
-    assert answer.died or answer.error is None, answer
+    answer = killed(server, order, must_die=must_die)
     project, home = act.scene.project, act.scene.home
     wrong = story_problems(project, home, may_be_left(act.stories, answer.told))
     wrong += problems(project, home, act.scene.known, act.trees)
@@ -40,21 +39,8 @@ def _kill(server: KillServer, act: Act, order: Order, *, must_die: bool) -> None
 
 
 def _at_every_call(campaign: Campaign, scenario: Scenario, act: Act, server: KillServer) -> None:
-    points = moments(act)
-
-    def case(case: Case) -> None:
-        at, how = points[case.number]
-        act.scene.reset()
-        _kill(server, act, order_for(act, at, how), must_die=True)
-
-    campaign.run(
-        scenario,
-        case,
-        slice_cases=14,
-        space=len(points),
-        covered="every call, every half-done write",
-        most_cases=len(points),
-    )
+    kill = partial(_kill, server, act, must_die=True)
+    at_every_call(campaign, scenario, act, kill, slice_cases=14)
 
 
 def test_a_telling_killed_at_every_call(
@@ -95,13 +81,9 @@ def test_the_marks_of_messages_agree_with_the_tree_after_a_restore_killed_at_eve
     campaign: Campaign, server: KillServer, quick_disk: Path
 ) -> None:
     act = told_restore(quick_disk)
-    points = moments(act)
 
-    def case(case: Case) -> None:
-        at, how = points[case.number]
-        act.scene.reset()
-        answer = server.ask(order_for(act, at, how))
-        assert answer.died, answer
+    def kill(order: Order) -> None:
+        answer = killed(server, order, must_die=True)
         with act.scene.open() as work:
             work.engine.recover()
             gone = taken_back(work)
@@ -111,13 +93,7 @@ def test_the_marks_of_messages_agree_with_the_tree_after_a_restore_killed_at_eve
             assert len(work.engine.vault.story.messages(SESSION)) == 3
         known, trees = act.acknowledged(answer.made)
         wrong = problems(act.scene.project, act.scene.home, known, trees)
-        assert not wrong, "\n".join([f"{how} call {at}, {answer}", *wrong])
+        assert not wrong, "\n".join([f"{order.how} call {order.at}, {answer}", *wrong])
 
-    campaign.run(
-        Scenario(1, "kill-told-restore", "kill -9 at every call of a restore in a conversation"),
-        case,
-        slice_cases=10,
-        space=len(points),
-        covered="every call, every half-done write",
-        most_cases=len(points),
-    )
+    title = "kill -9 at every call of a restore in a conversation"
+    at_every_call(campaign, Scenario(1, "kill-told-restore", title), act, kill, slice_cases=10)
