@@ -26,6 +26,7 @@ from holdfast.store.story.repairing import LOST, StoryMender
 from holdfast.store.story.sqlite import SqliteStory
 from holdfast.store.system import SystemClock
 from holdfast.testing.catalog_samples import checkpoint_id
+from holdfast.testing.story_contract import edit
 
 ONE = SessionId("one")
 
@@ -97,6 +98,22 @@ def test_a_text_whose_bytes_are_none_is_told_as_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SE-2")
+@pytest.mark.requirement("RL-1")
+def test_notes_and_edits_of_a_checkpoint_that_goes_go_together_or_not_at_all(
+    tmp_path: Path,
+) -> None:
+    with contextlib.closing(opened(tmp_path)) as story:
+        story.annotate(ONE, checkpoint_id(1), "text", author=None, at_ns=1)
+        story.begin(edit(1))
+        with contextlib.closing(apsw.Connection(str(StoreLayout(tmp_path).story))) as db:
+            db.execute(
+                "CREATE TRIGGER no BEFORE DELETE ON activities BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+        with pytest.raises(apsw.ConstraintError):
+            story.forget_checkpoints([checkpoint_id(1)])
+        assert len(story.annotations(ONE)) == len(story.activities(ONE)) == 1
+
+
 def test_two_writers_take_turns_and_a_third_is_told_who_it_waits_for(tmp_path: Path) -> None:
     with contextlib.closing(opened(tmp_path, timeout_s=0.01)) as story:
         lock = StoreLock(StoreLayout(tmp_path).story_lock, SystemClock(), purpose="somebody")

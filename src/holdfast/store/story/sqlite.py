@@ -251,15 +251,15 @@ class SqliteStory:
         for start in range(0, len(checkpoint_ids), 500):
             some = checkpoint_ids[start : start + 500]
             marks = ",".join("?" * len(some))
-            for table in ("annotations", "activities"):
-                gone += self._remove(table, f"checkpoint IN ({marks})", *some)
+            both = ("annotations", "activities")
+            gone += self._remove(both, f"checkpoint IN ({marks})", *some)
         return gone
 
     def forget_paths(self, paths: Sequence[bytes]) -> int:
         gone = 0
         for found in self._values(activity_from_row, f"{_SELECT['activities']} paths<>'[]'"):
             if any(is_within(path, removed) for path in found.paths for removed in paths):
-                gone += self._remove("activities", "number=?", found.number)
+                gone += self._remove(("activities",), "number=?", found.number)
         return gone
 
     def generation(self) -> str:
@@ -279,13 +279,17 @@ class SqliteStory:
     def close(self) -> None:
         self._file.close()
 
-    def _remove(self, table: str, where: str, *values: Any) -> int:
-        """For good: an index of what was told must not go on telling it."""
-        if not self._rows(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", *values):
+    def _remove(self, tables: Sequence[str], where: str, *values: Any) -> int:
+        """For good, and from all of them at once: an index of what was told must not go on telling
+        it, and nobody finds half of what belongs together."""
+        asked = (f"SELECT 1 FROM {table} WHERE {where} LIMIT 1" for table in tables)
+        if not any(self._rows(sql, *values) for sql in asked):
             return 0
+        gone = 0
         with self._file.writing() as db:
-            db.execute(f"DELETE FROM {table} WHERE {where}", values)
-            gone = db.changes()
+            for table in tables:
+                db.execute(f"DELETE FROM {table} WHERE {where}", values)
+                gone += db.changes()
             set_fact(db, SessionId(OF_THE_STORY), GENERATION, RandomIds.new_id())
         return gone
 
