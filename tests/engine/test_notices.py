@@ -71,6 +71,21 @@ def test_an_undo_is_told_too_and_selected_paths_name_no_messages(workspace: Path
         assert len(session.take_notices()) == 2
 
 
+def test_what_a_restore_of_selected_paths_left_alone_is_not_said_to_be_gone(
+    workspace: Path,
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        session.take_notices()
+        (workspace / "a.txt").write_text("1")
+        (workspace / "unsaved.txt").write_text("still here")
+        session.restore_checkpoint(first, paths=["a.txt"])
+        (notice,) = session.take_notices()
+    assert (workspace / "unsaved.txt").exists()
+    assert "unsaved.txt" not in notice
+    assert "Only selected paths went back" in notice
+
+
 def test_each_session_is_told_of_its_own_restores_only(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as one, SessionCheckpointer(workspace, "t") as two:
         first = one.checkpoint("why")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import SessionCheckpointer
+from holdfast import SessionCheckpointer, start_session
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidIntent, NotFound, Refused
@@ -129,6 +129,29 @@ def test_the_initial_checkpoint_of_a_session_is_no_work_to_approve(workspace: Pa
             made.engine.approve(SESSION, None)
         fill(workspace / "file", b"1")
         assert made.engine.approve(SESSION, None).count == 1
+
+
+@pytest.mark.requirement("SE-5")
+def test_after_a_reset_the_initial_checkpoint_counts_in_no_later_round(workspace: Path) -> None:
+    with start_session(workspace, "s") as session:
+        session.reset()
+        with pytest.raises(Refused, match="nothing to approve"):
+            session.approve()
+        fill(workspace / "file", b"1")
+        assert session.approve().count == 1
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_state_that_was_approved_is_not_approved_again_after_work_that_was_taken_back(
+    session: SessionCheckpointer,
+) -> None:
+    approved = session.approve().approved.id
+    fill(session.workspace / "file", b"1")
+    session.checkpoint("work")
+    session.restore(approved)
+    assert not session.approval().has_unapproved
+    with pytest.raises(Refused, match="nothing to approve"):
+        session.approve()
 
 
 @pytest.mark.requirement("SE-5")

@@ -124,9 +124,14 @@ def approve(
         present = _holding(vault, session, saved)
         count = vault.catalog.count_in_round(session_id, session.round) + (present is None)
         base = _base(vault, session)
-        began = base is not None and base.kind is Kind.INITIAL and session.approved is None
+        began = (
+            base is not None
+            and base.kind is Kind.INITIAL
+            and base.round == session.round
+            and session.approved is None
+        )
         unchanged = base is not None and present is not None and base.tree == present.tree
-        if unchanged and count == int(began):
+        if unchanged and (count == int(began) or session.approved is not None):
             raise Refused(
                 f"nothing to approve: nothing has changed in {this_round}",
                 hint="see where the session stands: holdfast status",

@@ -22,6 +22,7 @@ from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.paths import to_text
 from holdfast.domain.rollbacks import Marks
 from holdfast.engine.conversation import follow
+from holdfast.engine.restore.records import restored_in_part
 from holdfast.engine.vault import Vault
 from holdfast.store.processes import is_alive, own_identity
 
@@ -165,6 +166,9 @@ def _files(vault: Vault, before: Checkpoint | None, after: Checkpoint | None) ->
     """What the restore changed on disk: from the state that was saved first to the one it made."""
     if before is None or after is None:
         return "Which files changed is not known any more."
+    if restored_in_part(after):
+        # Between the two trees lies also what was not saved yet and has not been touched.
+        return "Only selected paths went back; every other file is as it was."
     try:
         changes = list(
             islice(
