@@ -140,6 +140,20 @@ def test_the_first_and_named_checkpoints_are_never_replaced(workspace: Path) -> 
         assert _history(opened) == ["and again", "worth a name", "where it began"]
 
 
+def test_a_line_that_was_left_keeps_its_only_copy(workspace: Path) -> None:
+    configure(workspace, max_automatic_per_hour=1)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+    with composed(workspace) as opened:
+        only_copy = _automatic(opened, "the one experiment").checkpoint
+    with SessionCheckpointer(workspace, "s") as session:
+        session.restore(first)
+    with composed(workspace) as opened:
+        _automatic(opened, "the other experiment")
+        kept = opened.engine.vault.catalog.checkpoint(SESSION, only_copy.id)
+    assert kept is not None
+
+
 def test_checkpoints_by_hand_are_never_replaced_by_automatic_ones(workspace: Path) -> None:
     configure(workspace, max_automatic_per_hour=1)
     with composed(workspace) as opened:

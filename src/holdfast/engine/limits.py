@@ -2,7 +2,8 @@
 
 A person who reaches the limit is told which setting it is. An automatic checkpoint is made all the
 same, because the state of now is worth more than one of a minute ago: it takes the place of the
-automatic one before it, unless that has a name, is approved, or is where the session began.
+automatic one before it, unless that has a name, is approved, is where the session began, or a
+restore has gone elsewhere since.
 """
 
 from __future__ import annotations
@@ -38,12 +39,27 @@ def require_room(vault: Vault, session_id: SessionId, kind: Kind) -> Checkpoint 
 
 
 def _must_stay(vault: Vault, checkpoint: Checkpoint) -> bool:
-    """What retention never drops gives its place to nobody: then there is one more than asked."""
+    """What retention never drops gives its place to nobody: then there is one more than asked.
+    Neither does what a restore has left, or gone back to: it may be all there is of that work."""
+    if not _leads_to_head(vault, checkpoint):
+        return True
     first = vault.catalog.first_checkpoint(checkpoint.session_id)
     is_first = first is not None and first.id == checkpoint.id
     approvals = vault.catalog.operations(checkpoint.session_id, kinds=(OperationKind.APPROVE,))
     is_approved = any(approval.checkpoint == checkpoint.id for approval in approvals)
     return is_first or checkpoint.name is not None or is_approved or _is_told_of(vault, checkpoint)
+
+
+def _leads_to_head(vault: Vault, checkpoint: Checkpoint) -> bool:
+    """Whether all that came after it was made by going on from it."""
+    session = vault.catalog.session(checkpoint.session_id)
+    at_id = session.head if session is not None else None
+    while at_id is not None and at_id != checkpoint.id:
+        at = vault.catalog.checkpoint(checkpoint.session_id, at_id)
+        if at is None or at.kind.is_record or at.sequence < checkpoint.sequence:
+            return False
+        at_id = at.parent
+    return at_id is not None
 
 
 def _is_told_of(vault: Vault, checkpoint: Checkpoint) -> bool:
