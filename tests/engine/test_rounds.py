@@ -272,3 +272,63 @@ def test_an_automatic_checkpoint_takes_no_place_of_one_approved_in_an_earlier_ro
         fill(workspace / "file", b"one too many")
         assert engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL).replaced is None
         assert engine.vault.catalog.checkpoint(SESSION, newest.id) is not None
+
+
+@pytest.mark.requirement("SE-5")
+def test_an_approval_counts_what_leads_to_it_and_not_the_lines_that_were_left(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    fill(session.workspace / "file", b"good")
+    good = session.checkpoint("good")
+    for number in range(3):
+        fill(session.workspace / "file", f"experiment {number}".encode())
+        session.checkpoint(f"experiment {number}")
+        session.restore(good)
+    fill(session.workspace / "file", b"better")
+    session.checkpoint("better")
+    assert session.approval().checkpoints == 5
+    assert session.approve().count == 2
+
+
+@pytest.mark.requirement("SE-5")
+def test_an_undone_restore_brings_its_line_back_into_the_approval(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    fill(session.workspace / "file", b"1")
+    first = session.checkpoint("one")
+    fill(session.workspace / "file", b"2")
+    session.checkpoint("two")
+    fill(session.workspace / "file", b"not saved")
+    session.restore(first)
+    session.undo()
+    assert session.approve().count == 2  # what was not saved is in a record, which is no step
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_restore_of_some_paths_and_a_deleted_step_leave_the_count_on_the_line(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    fill(session.workspace / "file", b"1")
+    first = session.checkpoint("one")
+    fill(session.workspace / "other", b"2")
+    second = session.checkpoint("two")
+    fill(session.workspace / "file", b"3")
+    session.checkpoint("three")
+    session.restore_checkpoint(first, ["file"])
+    with open_workspace(session.workspace, create=False) as opened:
+        opened.engine.delete(SESSION, opened.engine.resolve(SESSION, second))
+    fill(session.workspace / "other", b"4")
+    assert session.approve().count == 3  # one, three and what was not saved
+
+
+@pytest.mark.requirement("SE-5")
+def test_work_that_was_all_restored_away_leaves_nothing_to_approve(workspace: Path) -> None:
+    with start_session(workspace, "s") as session:
+        fill(workspace / "file", b"1")
+        session.checkpoint("an experiment")
+        session.restore("initial")
+        with pytest.raises(Refused, match="nothing to approve"):
+            session.approve()

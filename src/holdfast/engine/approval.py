@@ -56,7 +56,8 @@ class ApprovalStatus:
 
 @dataclass(frozen=True, slots=True)
 class ApproveOutcome:
-    """`count` checkpoints of the round are locked in; `saved` tells that one was made for it."""
+    """`count` checkpoints of the round lead to what is locked in; `saved` tells that the last of
+    them was made for it. What was restored away from does not count."""
 
     approved: Checkpoint
     merged: str
@@ -122,7 +123,7 @@ def approve(
         intent = make_intent(message or f"Approved {this_round}", confidence=_CERTAIN)
         saved = save_tree(vault, scanner, file_filter=file_filter)
         present = _holding(vault, session, saved)
-        count = vault.catalog.count_in_round(session_id, session.round) + (present is None)
+        count = _locked_in(vault, session, present)
         base = _base(vault, session)
         began = (
             base is not None
@@ -146,6 +147,16 @@ def approve(
             count - int(began),
             present is None,
         )
+
+
+def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
+    """The checkpoints of the round that lead to what is approved, one that is about to be made
+    included. What was restored away from is not approved, and not counted."""
+    end = present.id if present is not None else session.head
+    if end is None:
+        return 1
+    on_line = vault.catalog.count_in_round(session.id, session.round, leading_to=end)
+    return on_line + (present is None)
 
 
 def _lock_in(

@@ -199,8 +199,11 @@ class Catalog(Protocol):
         """How many checkpoints of these kinds a session has, made after `since_ns`."""
         ...
 
-    def count_in_round(self, session_id: SessionId, number: int) -> int:
-        """How many checkpoints, records apart, a round of a session has."""
+    def count_in_round(
+        self, session_id: SessionId, number: int, *, leading_to: str | None = None
+    ) -> int:
+        """How many checkpoints, records apart, a round of a session has; with `leading_to`, only
+        that checkpoint and those that it grew from, back to where the round began."""
         ...
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:

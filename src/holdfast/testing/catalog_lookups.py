@@ -274,6 +274,25 @@ class CatalogLookups(CatalogOpening):
             assert [catalog.count_in_round(ONE, number) for number in (1, 2, 3)] == [1, 2, 0]
             assert list(catalog.check()) == []
 
+    def test_what_leads_to_a_checkpoint_of_a_round_is_counted_without_lines_that_were_left(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            earlier = new_checkpoint(1)
+            first = replace(new_checkpoint(2, parent=1), round=2)
+            left = replace(new_checkpoint(3, parent=2), round=2)
+            record = replace(new_checkpoint(4, kind=Kind.RESTORE, parent=2), round=2)
+            last = replace(new_checkpoint(5, parent=4), round=2)
+            self.fill(catalog, earlier, first, left, record, last)
+
+            def leading_to(number: int, round_number: int = 2) -> int:
+                wanted = checkpoint_id(number)
+                return catalog.count_in_round(ONE, round_number, leading_to=wanted)
+
+            assert [leading_to(number) for number in (2, 3, 4, 5)] == [1, 2, 1, 2]
+            assert [leading_to(1, 1), leading_to(1), leading_to(9), leading_to(5, 1)] == [1, 0, 0, 0]
+            assert catalog.count_in_round(TWO, 2, leading_to=checkpoint_id(5)) == 0
+
     def test_operations_are_listed_oldest_first(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             self.fill(catalog)

@@ -221,8 +221,17 @@ class MemoryCatalog:
         found = [c for c in self._of(session_id) if c.kind in kinds]
         return sum(since_ns is None or c.created_at_ns > since_ns for c in found)
 
-    def count_in_round(self, session_id: SessionId, number: int) -> int:
-        return sum(c.round == number and not c.kind.is_record for c in self._of(session_id))
+    def count_in_round(
+        self, session_id: SessionId, number: int, *, leading_to: str | None = None
+    ) -> int:
+        found = {c.id: c for c in self._of(session_id) if c.round == number}
+        if leading_to is None:
+            return sum(not c.kind.is_record for c in found.values())
+        count, at = 0, found.pop(CheckpointId(leading_to), None)
+        while at is not None:
+            count += not at.kind.is_record
+            at = found.pop(at.parent, None) if at.parent is not None else None
+        return count
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         return next((c for c in self._of(session_id)[::-1] if c.kind in kinds), None)

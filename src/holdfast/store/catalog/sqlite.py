@@ -49,6 +49,13 @@ _RECORDS = f"kind IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _NOT_RECORDS = f"NOT {_RECORDS}"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
 _OPERATION = f"SELECT {OPERATION_COLUMNS} FROM operations"
+_ON_THE_LINE = (
+    # UNION, so that rows which damage has made into a circle are walked once.
+    "WITH RECURSIVE line(id, parent, kind) AS ("
+    " SELECT id, parent, kind FROM checkpoints WHERE session_id=?1 AND round=?2 AND id=?3"
+    " UNION SELECT c.id, c.parent, c.kind FROM line JOIN checkpoints AS c ON c.id=line.parent"
+    f" WHERE c.session_id=?1 AND c.round=?2) SELECT count(*) FROM line WHERE {_NOT_RECORDS}"
+)
 _CHANGES = "SELECT changes FROM seals WHERE name='settings'"
 _LARGEST_INTEGER = (1 << 63) - 1
 
@@ -260,7 +267,11 @@ class SqliteCatalog:
         values = (kind.value for kind in kinds)
         return int(self._rows(query, session_id, *values, since)[0][0])
 
-    def count_in_round(self, session_id: SessionId, number: int) -> int:
+    def count_in_round(
+        self, session_id: SessionId, number: int, *, leading_to: str | None = None
+    ) -> int:
+        if leading_to is not None:
+            return int(self._rows(_ON_THE_LINE, session_id, number, leading_to)[0][0])
         # Counting all and taking the few records off needs no look at what each of them is.
         counted = "SELECT count(*) FROM checkpoints WHERE session_id=?1 AND round=?2"
         query = f"SELECT ({counted}) - ({counted} AND {_RECORDS})"
