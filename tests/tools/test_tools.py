@@ -312,6 +312,58 @@ def test_what_somebody_took_back_is_told_with_the_next_answer_once(
     assert "app.py" not in text
 
 
+@pytest.mark.requirement("RB-10")
+def test_a_restore_that_the_agent_asked_for_is_told_in_its_answer_and_not_again(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    made = session.checkpoint("good")
+    session.add_message("user", "make it worse")
+    fill(workspace / "src" / "app.py", b"worse")
+    _, preview = done(tools, "checkpoint_restore", results.Restored, ref=made)
+    text, _ = done(
+        tools, "checkpoint_restore", results.Restored, confirm_token=preview.confirm_token
+    )
+    assert "The workspace was restored to an earlier state" not in text
+    assert text.count("app.py") == 1
+    assert "message 0 ('make it worse') no longer holds" in text
+    assert "network calls" in text
+    text, _ = done(tools, "checkpoint_undo", results.Restored)
+    assert "A restore was undone" not in text
+    text, _ = done(tools, "checkpoint_stats", results.Statistics)
+    assert "app.py" not in text
+
+
+@pytest.mark.requirement("RB-10")
+def test_what_somebody_else_took_back_is_told_beside_what_the_agent_asked_for(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    made = session.checkpoint("good")
+    fill(workspace / "notes.txt", b"two\n")
+    _, preview = done(tools, "checkpoint_restore", results.Restored, ref=made)
+    with SessionCheckpointer(workspace, "another") as another:
+        theirs = another.checkpoint("theirs")
+        fill(workspace / "src" / "app.py", b"worse")
+        another.restore(theirs)
+    text, _ = done(
+        tools, "checkpoint_restore", results.Restored, confirm_token=preview.confirm_token
+    )
+    assert "Another session of this workspace, another, restored the workspace" in text
+    assert "1 file went back to earlier content: src/app.py" in text
+
+
+@pytest.mark.requirement("SE-5", "CP-10")
+def test_the_preview_of_a_reset_tells_which_round_it_abandons_and_the_way_back(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.checkpoint("good")
+    fill(workspace / "src" / "app.py", b"worse")
+    text, preview = done(tools, "checkpoint_reset", results.Restored)
+    assert preview.abandoned_round == "session_1"
+    assert "It abandons session_1" in text
+    assert "checkpoint_undo" in text
+    assert "checkpoint_restore" in text
+
+
 def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) -> None:
     session.checkpoint("good")
     text, data = done(tools, "checkpoint_stats", results.Statistics)

@@ -142,7 +142,8 @@ def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
 
 
 def _rebuild_story(losses: StoryLosses) -> RepairStep:
-    lost = [f"{losses.messages} messages of conversations"] if losses.messages else []
+    messages = "1 message" if losses.messages == 1 else f"{losses.messages} messages"
+    lost = [f"{messages} of conversations"] if losses.messages else []
     lost.append("messages, annotations and edits that cannot be read any more; no checkpoint")
     return RepairStep(RepairType.REBUILD_STORY, "story.db", losses.problem, tuple(lost))
 

@@ -26,6 +26,7 @@ from holdfast.domain.ids import CheckpointId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation
 from holdfast.domain.rounds import Round
+from holdfast.domain.selections import Selection
 
 _LAST = 1 << 62
 
@@ -49,6 +50,8 @@ class Outline(NamedTuple):
     message_index: int | None
     tool_use_id: str | None
     round: int
+    selected: Selection | None = None
+    """What a restore was of, if not of everything."""
 
 
 class EventType(StrEnum):

@@ -47,6 +47,8 @@ def event_as_data(event: Event) -> dict[str, Any]:
     }
     if event.checkpoint is not None:
         data["checkpoint"] = _checkpoint(event, event.checkpoint)
+    if event.checkpoint is not None and event.checkpoint.selected is not None:
+        data["paths"] = [to_text(path) for path in event.checkpoint.selected.paths]
     if event.operation is not None:
         data["safety"] = event.operation.safety
     if event.type is EventType.RESET and event.checkpoint is not None:

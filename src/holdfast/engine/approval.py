@@ -211,6 +211,11 @@ def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     return RestoreRequest(session_id, base, kind=OperationKind.RESET, components=components)
 
 
+def active_round(vault: Vault, session_id: SessionId) -> str:
+    """The round that an approval would merge and a reset abandon."""
+    return round_name(_required(vault, session_id).round)
+
+
 def require_same_base(vault: Vault, request: RestoreRequest) -> None:
     """`Refused` when something was approved since the reset was planned: it was not meant."""
     if reset_request(vault, request.session_id).target.id != request.target.id:

@@ -177,6 +177,13 @@ class Catalog(Protocol):
         """Oldest first; those of some kinds only, and only what came after a sequence number."""
         ...
 
+    def restores_since(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[Operation]:
+        """What took the workspace back since a session began, made by any session, oldest first:
+        those that came after a sequence number. The session's first operation is its beginning."""
+        ...
+
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
         """Of all sessions, records included, in order: how an index catches up."""
         ...

@@ -7,7 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
+from holdfast.domain.selections import Selection, restore_intent
 from holdfast.ports.catalog import CatalogCounts
 from holdfast.testing.catalog_samples import (
     ONE,
@@ -81,9 +84,24 @@ class CatalogLookups(CatalogOpening):
                     whole.changed.to_dict().values()
                 )
                 assert (row.partial, row.round) == (whole.partial, whole.round)
+                assert row.selected is None
             assert [row.id for row in found] == [checkpoint_id(3), checkpoint_id(1)]
             assert list(catalog.outline(ONE, limit=1)) == [found[0]]
             assert list(catalog.outline(ONE, limit=5, before=found[0].sequence)) == [found[1]]
+
+    def test_an_outline_of_a_restore_tells_what_was_selected(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            said = restore_intent("Restored to x", [b"a\xff", b"b"], confidence=1.0)
+            named = restore_intent("Restored to x (1 selected path)", [], confidence=1.0)
+            older = make_intent("Restored to x (1 selected path)")
+            rows = [
+                replace(new_checkpoint(number, kind=Kind.RESTORE), intent=intent)
+                for number, intent in enumerate((said, named, older), 1)
+            ]
+            by_hand = replace(new_checkpoint(4), intent=older)
+            self.fill(catalog, *rows, by_hand)
+            found = [row.selected for row in reversed(catalog.outline(ONE, limit=10))]
+            assert found == [Selection((b"a\xff", b"b")), None, Selection(), None]
 
     def test_milestones_are_all_of_a_session_oldest_first(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
@@ -290,8 +308,38 @@ class CatalogLookups(CatalogOpening):
                 return catalog.count_in_round(ONE, round_number, leading_to=wanted)
 
             assert [leading_to(number) for number in (2, 3, 4, 5)] == [1, 2, 1, 2]
-            assert [leading_to(1, 1), leading_to(1), leading_to(9), leading_to(5, 1)] == [1, 0, 0, 0]
+            assert [leading_to(1, 1), leading_to(1), leading_to(9), leading_to(5, 1)] == [
+                1,
+                0,
+                0,
+                0,
+            ]
             assert catalog.count_in_round(TWO, 2, leading_to=checkpoint_id(5)) == 0
+
+    def test_restores_of_every_session_are_found_from_the_beginning_of_one_on(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog)
+            log = [
+                (ONE, OperationKind.CHECKPOINT),
+                (ONE, OperationKind.RESTORE),
+                (TWO, OperationKind.CHECKPOINT),
+                (ONE, OperationKind.UNDO),
+                (TWO, OperationKind.RESET),
+                (ONE, OperationKind.APPROVE),
+                (TWO, OperationKind.REDO),
+            ]
+            with catalog.transaction() as transaction:
+                done = [
+                    transaction.add_operation(new_operation(number, session, kind=kind))
+                    for number, (session, kind) in enumerate(log)
+                ]
+            assert list(catalog.restores_since(ONE)) == [done[1], done[3], done[4], done[6]]
+            assert list(catalog.restores_since(TWO)) == [done[3], done[4], done[6]]
+            assert list(catalog.restores_since(TWO, after=done[4].sequence)) == [done[6]]
+            assert list(catalog.restores_since(ONE, limit=1)) == [done[1]]
+            assert list(catalog.restores_since(SessionId("nobody"))) == []
 
     def test_operations_are_listed_oldest_first(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import UsageError
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.paths import from_text
 from holdfast.engine.engine import Engine
 from holdfast.session import SessionCheckpointer
@@ -17,10 +17,12 @@ from holdfast.tools.confirmations import Confirmations
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: text for the model, data for programs."""
+    """What a tool says: text for the model, data for programs. `restored`: the record of a restore
+    that it made and tells about."""
 
     text: str
     data: object
+    restored: CheckpointId | None = None
 
 
 @dataclass(frozen=True, slots=True)

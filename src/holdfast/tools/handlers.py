@@ -6,12 +6,13 @@ into the agent's loop. What failed is told with its reason and the way out, neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ids import CheckpointId
 from holdfast.engine.notices import take_notices
 from holdfast.session import SessionCheckpointer
 from holdfast.tools import (
@@ -72,26 +73,29 @@ class ToolHandlers:
     ) -> ToolResult:
         """Do what the model asked for. `arguments` may be the object or its JSON text. What was
         taken back since the last call is told with the answer, once (RB-10)."""
-        result = self._answered(name, arguments, tool_call_id)
-        notices = self._notices()
+        result, restored = self._answered(name, arguments, tool_call_id)
+        notices = self._notices(() if restored is None else (restored,))
         return replace(result, output="\n\n".join((result.output, *notices))) if notices else result
 
     def _answered(
         self, name: str, arguments: Mapping[str, Any] | str | None, tool_call_id: str | None
-    ) -> ToolResult:
+    ) -> tuple[ToolResult, CheckpointId | None]:
+        """The answer, and the record of a restore that it tells about."""
         try:
             if not isinstance(name, str) or name not in HANDLERS:
-                return ToolResult(tool_call_id, False, _unknown(name))
+                return ToolResult(tool_call_id, False, _unknown(name)), None
             answer = HANDLERS[name](self._bench, parse_arguments(SPECS[name], arguments))
-            return ToolResult(tool_call_id, True, answer.text, answer.data)
+            return ToolResult(tool_call_id, True, answer.text, answer.data), answer.restored
         except HoldfastError as error:
-            return ToolResult(tool_call_id, False, told(error))
+            return ToolResult(tool_call_id, False, told(error)), None
         except Exception as error:
-            return ToolResult(tool_call_id, False, unexpected(name, error))
+            return ToolResult(tool_call_id, False, unexpected(name, error)), None
 
-    def _notices(self) -> list[str]:
+    def _notices(self, answered: Sequence[CheckpointId]) -> list[str]:
+        """What else there is to tell; of a restore that the answer tells about, only the rest."""
         try:
-            return take_notices(self._bench.engine.vault, self._bench.session_id)
+            vault, session_id = self._bench.engine.vault, self._bench.session_id
+            return take_notices(vault, session_id, answered=answered)
         except HoldfastError:
             return []  # a story that cannot be read is no reason to withhold an answer
 

@@ -16,7 +16,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
-from holdfast.engine.approval import reset_outcome
+from holdfast.engine.approval import active_round, reset_outcome
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
@@ -99,6 +99,13 @@ def _preview(
     data = _planned(request, plan, token)
     lines = [first] if first else []
     lines += _told_plan(request, plan, data)
+    if request.kind is OperationKind.RESET and token is not None:
+        data = replace(data, abandoned_round=active_round(bench.engine.vault, bench.session_id))
+        lines.append(
+            f"It abandons {data.abandoned_round} and begins the next round. The abandoned one "
+            "stays recoverable: checkpoint_undo brings it back directly afterwards, and later "
+            "checkpoint_restore does, with the safety checkpoint that the reset names as ref."
+        )
     if token is not None:
         lines.append(
             "Nothing has been changed yet. The present state will be saved first, and "
@@ -126,9 +133,8 @@ def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
     rounds = reset_outcome(bench.engine.vault, bench.session_id, outcome)
     assert isinstance(answer.data, Restored)
     data = replace(answer.data, abandoned_round=rounds.abandoned, new_round=rounds.new_round)
-    return Answer(
-        f"{answer.text}\n{rounds.abandoned} is abandoned; {rounds.new_round} begins.", data
-    )
+    text = f"{answer.text}\n{rounds.abandoned} is abandoned; {rounds.new_round} begins."
+    return Answer(text, data, answer.restored)
 
 
 def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
@@ -224,7 +230,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         f"The state before is saved as {outcome.safety}. {way_back}",
         "Files you have read may have changed: read them again before you edit them.",
     ]
-    return Answer("\n".join(lines), data)
+    return Answer("\n".join(lines), data, outcome.record)
 
 
 def _steps(steps: Sequence[Step]) -> list[StepInfo]:

@@ -67,3 +67,22 @@ def test_in_a_pipe_each_checkpoint_is_one_line_without_tabs_and_head_is_marked(
     assert ["(HEAD)" in line for line in cli("log", "--records").out.splitlines()] == [
         *(True, False, False, False)
     ]
+
+
+@pytest.mark.requirement("RB-7", "SE-9")
+def test_the_paths_of_a_restore_of_some_paths_are_told_by_log_show_and_timeline(
+    cli: CommandLine,
+) -> None:
+    made = cli.save("began")
+    (cli.workspace / "README.md").write_text("worse\n")
+    cli.json("restore", made, "README.md", "--yes")
+    newest = cli.json("log", "--records")[0]
+    assert newest["selected"] == ["README.md"]
+    assert cli.json("show", newest["id"])["selected"] == ["README.md"]
+    assert f"Restored to {made[:10]} (1 selected path): README.md" in cli("log", "--records").out
+    assert "selected    README.md" in cli("show", newest["id"]).out
+    assert cli.json("log", "--graph")["events"][0]["paths"] == ["README.md"]
+    assert "(1 selected path) README.md" in cli("log", "--graph").out
+    cli.json("undo", "--yes")
+    assert cli.json("log", "--records")[0]["selected"] is None
+    assert "paths" not in cli.json("log", "--graph")["events"][0]

@@ -40,6 +40,33 @@ def _call(project: Path, use: str) -> bool:
     return "restored to an earlier state" in json.dumps(answer.json)
 
 
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_the_agent_of_another_session_is_told_once_too(
+    project: Path, cli: CommandLine, switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", switch)
+
+    def told(session: str, use: str) -> list[bool]:
+        event = tool_call(project, use, "make") | {"session_id": session}
+        answer = call_hook("claude-code", event, project)
+        assert (answer.status, answer.err) == (0, "")
+        text = json.dumps(answer.json)
+        own = "The workspace was restored to an earlier state" in text
+        return [own, "Another session of this workspace, s1 (agent claude-code)" in text]
+
+    with daemon_here():
+        for session in ("s1", "s2", "s3"):
+            told(session, f"{session}-1")
+        (project / "src" / "app.py").write_text("price = 3\n")
+        told("s1", "s1-2")
+        cli.json("restore", "HEAD~1", "--session", "s1", "--yes")
+        for session in ("s2", "s3"):
+            assert told(session, f"{session}-3") == [False, True]
+            assert told(session, f"{session}-4") == [False, False]
+        assert told("s1", "s1-3") == [True, False]
+        assert told("s4", "s4-1") == [False, False]
+
+
 def test_a_daemon_tells_once(restored: Path) -> None:
     with daemon_here() as daemon:
         assert [_call(restored, f"t{n}") for n in (3, 4, 5)] == [True, False, False]

@@ -23,7 +23,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
-from holdfast.engine.restore.records import restored_in_part
+from holdfast.domain.selections import selection_of
 from holdfast.engine.vault import Vault
 
 _KEPT_ROWS = 256
@@ -100,7 +100,7 @@ class RecordedSteps(Sequence[ReplayStep]):
         candidates = [row.parent]
         if operation is not None:
             candidates = [operation.safety, operation.head_before, row.parent]
-            if restored_in_part(row):
+            if selection_of(row) is not None:
                 candidates = candidates[1:]
         found = (self._row(one) for one in candidates if one is not None)
         return next((one for one in found if one is not None), None)

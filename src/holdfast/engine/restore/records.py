@@ -12,6 +12,7 @@ from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.selections import restore_intent
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.listing import entry_at
 from holdfast.engine.place_in_conversation import placed
@@ -65,11 +66,6 @@ class RestoreRequest:
         noun = "path" if len(self.paths) == 1 else "paths"
         some = f" ({len(self.paths)} selected {noun})" if self.paths else ""
         return f"Restored to {name}{some}"
-
-
-def restored_in_part(record: Checkpoint) -> bool:
-    """Whether the record of a restore says that it was one of some paths or hunks only."""
-    return re.search(r" \(\d+ selected \w+\)\Z", record.intent.reasoning) is not None
 
 
 def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
@@ -201,7 +197,12 @@ def record_restore(
         kind=Kind.RESTORE,
         created_at_ns=now_ns,
         tree=result.tree,
-        intent=SnapshotIntent(request.describe(), confidence=_CERTAIN),
+        intent=restore_intent(
+            request.describe(),
+            request.paths,
+            tuple(request.hunks.names) if request.hunks is not None else (),
+            confidence=_CERTAIN,
+        ),
         files=result.files,
         size_bytes=result.size_bytes,
         changed=ChangeCounts(),

@@ -45,7 +45,7 @@ class Causes:
         said = replace(
             origin,
             reasoning=first.intent.reasoning,
-            tool_calls=() if _is_before_a_call(first) else first.intent.tool_calls,
+            tool_calls=() if _tells_no_call(first) else first.intent.tool_calls,
             tool_use_id=None if _is_before_a_call(first) else first.tool_use_id,
         )
         speaks = first.kind not in AUTOMATIC_KINDS and not first.kind.is_record
@@ -142,6 +142,12 @@ class Causes:
             )
             prompt = next((one for one in reversed(earlier) if one.role is Role.USER), None)
         return replace(origin, message=message, prompt=prompt)
+
+
+def _tells_no_call(checkpoint: Checkpoint) -> bool:
+    """Whether its calls are not what was done: they are to come, or it is the record of a restore,
+    which notes what was selected."""
+    return checkpoint.kind.is_record or _is_before_a_call(checkpoint)
 
 
 def _is_before_a_call(checkpoint: Checkpoint) -> bool:

@@ -21,9 +21,9 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, short
 from holdfast.domain.paths import basename, to_text
+from holdfast.domain.selections import selection_of
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import list_files
-from holdfast.engine.restore.records import restored_in_part
 from holdfast.engine.vault import Vault
 
 LARGEST_BYTES = 16 * 1024 * 1024
@@ -89,7 +89,7 @@ class FileVersions:
         also in the checkpoint that these came from."""
         older = [self.parent_of(version)]
         record = version.checkpoint
-        if record is not None and record.restores_from is not None and restored_in_part(record):
+        if record is not None and record.restores_from and selection_of(record) is not None:
             older.append(self._vault.catalog.checkpoint(record.session_id, record.restores_from))
         found = [self._located(one, version) for one in older if one is not None]
         return [one for one in found if one is not None]

@@ -10,6 +10,7 @@ from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.messages import Annotation
 from holdfast.domain.rounds import round_name
+from holdfast.domain.selections import selection_of
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
     confidence_mark,
@@ -62,6 +63,8 @@ def show_sheet(
     _fact(terminal, "parent", found.parent or "none")
     if found.restores_from:
         _fact(terminal, "restores", found.restores_from)
+    if (selected := selection_of(found)) is not None and selected.paths:
+        _fact(terminal, "selected", ", ".join(terminal.path(path) for path in selected.paths))
     _fact(terminal, "confidence", confidence_mark(terminal, found.intent.confidence))
     for label, value in (("goal", found.intent.goal_id), ("task", found.intent.task_id)):
         if value:
@@ -79,7 +82,7 @@ def show_sheet(
     terminal.line()
     for line in found.intent.reasoning.splitlines() or [""]:
         terminal.line(f"    {visible(line)}")
-    for call in found.intent.tool_calls:
+    for call in () if found.kind.is_record else found.intent.tool_calls:
         said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
         terminal.line(f"    {terminal.paint('tool', DIM)} {visible(said)}")
 

@@ -50,7 +50,13 @@ def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:
 
 
 def title(checkpoint: Checkpoint) -> str:
-    return visible(shortened(first_line(checkpoint.intent.reasoning), _LONGEST_REASON))
+    from holdfast.domain.selections import selected_words, selection_of  # a save lists nothing
+
+    words = visible(shortened(first_line(checkpoint.intent.reasoning), _LONGEST_REASON))
+    selected = selection_of(checkpoint)
+    if selected is None or not selected.paths:
+        return words
+    return f"{words}: {visible(selected_words(selected))}"
 
 
 def kind_colour(kind: Kind) -> str:

@@ -45,7 +45,9 @@ def checkpoint(found: Checkpoint) -> dict[str, Any]:
 
 def checkpoint_with_intent(found: Checkpoint, *, is_head: bool) -> dict[str, Any]:
     """A checkpoint as `log` and `show` tell it."""
-    intent = found.intent
+    from holdfast.domain.selections import selection_of
+
+    intent, selected = found.intent, selection_of(found)
     return checkpoint(found) | {
         "reasoning": intent.reasoning,
         "goal_id": intent.goal_id,
@@ -53,6 +55,7 @@ def checkpoint_with_intent(found: Checkpoint, *, is_head: bool) -> dict[str, Any
         "tags": list(intent.tags),
         "partial": found.partial,
         "restores_from": found.restores_from,
+        "selected": None if selected is None else [to_text(path) for path in selected.paths],
         "is_head": is_head,
     }
 

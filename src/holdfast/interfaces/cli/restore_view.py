@@ -80,22 +80,27 @@ def doing(request: RestoreRequest) -> str:
     return f"restoring {target_words(request.target)}"
 
 
-def show_plan(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) -> None:
+def show_plan(
+    terminal: Terminal, request: RestoreRequest, plan: RestorePlan, abandoned: str | None = None
+) -> None:
+    """`abandoned` is the round that a reset would end."""
     words = doing(request)
     begin = words[0].upper() + words[1:]
-    if not plan.steps:
+    if plan.steps:
+        terminal.line(f"{begin} would change this:")
+        show_steps(terminal, plan.steps, whole=not terminal.for_people)
+        written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
+        terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
+    else:
         terminal.line(f"{begin} would change nothing in the workspace.")
-        show_components_plan(terminal, plan.components)
-        show_problems(terminal, "stays", plan.kept)
-        show_problems(terminal, "in the way", plan.blocked)
-        return
-    terminal.line(f"{begin} would change this:")
-    show_steps(terminal, plan.steps, whole=not terminal.for_people)
-    written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
-    terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
     show_components_plan(terminal, plan.components)
     show_problems(terminal, "stays", plan.kept)
     show_problems(terminal, "in the way", plan.blocked)
+    if abandoned is not None:
+        terminal.line(
+            f"{abandoned} would be abandoned, and stays recoverable: holdfast undo directly "
+            "afterwards, or what holdfast log --rounds names"
+        )
 
 
 def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> None:

@@ -89,6 +89,15 @@ def _show(
             terminal.warn(warning)
 
 
+def _abandoning(opened: OpenWorkspace, request: RestoreRequest) -> str | None:
+    """The round that a reset would abandon; None for other restores."""
+    if request.kind is not OperationKind.RESET:
+        return None
+    from holdfast.engine.approval import active_round
+
+    return active_round(opened.engine.vault, request.session_id)
+
+
 def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
     if not hunks:
         return {}
@@ -105,15 +114,17 @@ def _preview(
 ) -> int:
     with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
+    abandoned = _abandoning(opened, request)
     if invocation.json:
         invocation.emit(
             json_output.planned(
                 request.target, plan, invocation.elapsed_ms, best_effort=request.best_effort
             )
+            | ({} if abandoned is None else {"abandoned": abandoned})
             | _hunks_as_json(hunks)
         )
         return 0
-    show_plan(invocation.terminal, request, plan)
+    show_plan(invocation.terminal, request, plan, abandoned)
     if hunks:
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
@@ -140,7 +151,7 @@ def _confirm(
     asks = not invocation.json and can_ask(invocation)
     if asks:
         aside = invocation.terminal.aside()
-        show_plan(aside, request, plan)
+        show_plan(aside, request, plan, _abandoning(opened, request))
         for warning in plan.warnings:
             aside.warn(warning)
     require_confirmation(

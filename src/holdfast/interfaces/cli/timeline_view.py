@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from holdfast.domain.ids import short
 from holdfast.domain.rounds import round_name
+from holdfast.domain.selections import selected_words
 from holdfast.domain.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour
@@ -137,6 +138,8 @@ def _about_checkpoint(
     if row.partial:
         yield "(saved in part)", (YELLOW,)
     yield _line(row.reasoning), ()
+    if row.selected is not None and row.selected.paths:
+        yield visible(selected_words(row.selected)), (DIM,)
     if event.type is EventType.RESET:
         yield f"({round_name(row.round - 1)} abandoned)", (YELLOW,)
 

@@ -20,7 +20,6 @@ from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError, NotFound
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
-from holdfast.domain.operations import RESTORING_KINDS
 from holdfast.domain.tool_descriptions import message_description, tool_description
 from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
@@ -230,9 +229,11 @@ def _restored(opened: OpenWorkspace, session: Session, target: str, why: str) ->
     outcome = opened.engine.restore(request)
     if not outcome.steps:
         return Reply(target)
+    number = outcome.files_changed
+    files = "1 file was" if number == 1 else f"{number} files were"
     told = (
         f"Holdfast took the workspace back {why}: "
-        f"{outcome.files_changed} files were put back to checkpoint {target[:10]}. "
+        f"{files} put back to checkpoint {target[:10]}. "
         "Read files again before you edit them. To have the failed state: holdfast undo"
     )
     return Reply(target, context=(told,))
@@ -304,7 +305,7 @@ def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Rep
     session = find_session(opened, event) if event.carries and asked else None
     if session is None:
         return reply
-    if not opened.engine.vault.catalog.operations(session.id, kinds=RESTORING_KINDS):
+    if not opened.engine.vault.catalog.restores_since(session.id, limit=1):
         return reply  # most events: nothing more is loaded or opened
     from holdfast.engine.notices import claim_notices
     from holdfast.interfaces.hooks.problems import note_trouble

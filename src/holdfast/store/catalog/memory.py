@@ -12,6 +12,7 @@ from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.milestones import Milestone
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.selections import selection_of
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.timeline import Outline
 from holdfast.ports.catalog import CatalogCounts, NewCheckpoint, NewOperation
@@ -175,6 +176,7 @@ class MemoryCatalog:
                 row.message_index,
                 row.tool_use_id,
                 row.round,
+                selection_of(row),
             )
             for row in rows
         ]
@@ -201,6 +203,18 @@ class MemoryCatalog:
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         return [op for op in self._state.operations if op.sequence > sequence][:limit]
+
+    def restores_since(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[Operation]:
+        done = self._state.operations
+        began = min((op.sequence for op in done if op.session_id == session_id), default=None)
+        if began is None:
+            return []
+        found = [
+            op for op in done if op.kind in RESTORING_KINDS and op.sequence > max(began, after)
+        ]
+        return found if limit is None else found[:limit]
 
     def newest_operation(self) -> Operation | None:
         return self._state.operations[-1] if self._state.operations else None

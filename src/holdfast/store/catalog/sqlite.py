@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from holdfast.domain.timeline import Outline
     from holdfast.store.encryption.cipher import Cipher
 
+_LARGEST_INTEGER = (1 << 63) - 1
 _RECORDS = f"kind IN ({', '.join(repr(kind.value) for kind in RECORD_KINDS)})"
 _NOT_RECORDS = f"NOT {_RECORDS}"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
@@ -56,8 +57,14 @@ _ON_THE_LINE = (
     " UNION SELECT c.id, c.parent, c.kind FROM line JOIN checkpoints AS c ON c.id=line.parent"
     f" WHERE c.session_id=?1 AND c.round=?2) SELECT count(*) FROM line WHERE {_NOT_RECORDS}"
 )
+_RESTORES_SINCE = (
+    # By session and kind, which is what the index has: the log itself can be very long.
+    f"{_OPERATION} WHERE session_id IN (SELECT id FROM sessions)"
+    f" AND kind IN ({', '.join(repr(kind.value) for kind in RESTORING_KINDS)}) AND sequence>max(?2,"
+    f" ifnull((SELECT min(sequence) FROM operations WHERE session_id=?1), {_LARGEST_INTEGER}))"
+    " ORDER BY +sequence LIMIT ?3"
+)
 _CHANGES = "SELECT changes FROM seals WHERE name='settings'"
-_LARGEST_INTEGER = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -222,6 +229,12 @@ class SqliteCatalog:
         query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY {order}"
         values = (kind.value for kind in kinds or ())
         return self._values(operation_from_row, query, session_id, *values, after)
+
+    def restores_since(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[Operation]:
+        most = -1 if limit is None else limit
+        return self._values(operation_from_row, _RESTORES_SINCE, session_id, after, most)
 
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
         return self._many(f"{_CHECKPOINT} sequence>? ORDER BY sequence LIMIT ?", sequence, limit)

@@ -48,7 +48,8 @@ def no_message_is_missing(db: apsw.Connection) -> Iterator[str]:
         " HAVING max(position) + 1 <> count(*) ORDER BY session_id"
     )
     for session_id, missing in db.execute(query):
-        yield f"{missing} messages of session {session_id!a} are missing"
+        what = "1 message" if missing == 1 else f"{missing} messages"
+        yield f"{what} of session {session_id!a} {'is' if missing == 1 else 'are'} missing"
 
 
 CHECKS: tuple[Callable[[apsw.Connection], Iterator[str]], ...] = (

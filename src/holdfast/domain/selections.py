@@ -1,0 +1,91 @@
+"""What a restore of some paths or hunks selected, kept as data with its record.
+
+It is a tool call of the record's intent, as hooks note theirs: whatever carries, repairs or
+searches a checkpoint has it too. A path that is not UTF-8 is written as its bytes in hexadecimal,
+so that every path comes back exactly.
+
+Records of before this was kept only say in words that something was selected, and not what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.intent import SnapshotIntent, ToolCall
+from holdfast.domain.paths import to_text
+
+RESTORE_TOOL = "holdfast restore"
+_SAID = re.compile(r" \(\d+ selected \w+\)\Z")
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Paths that a restore was of; of none it is known which. `hunks`: of the one file in `paths`
+    only those, by name."""
+
+    paths: tuple[bytes, ...] = ()
+    hunks: tuple[str, ...] = ()
+
+
+def restore_intent(
+    words: str, paths: Sequence[bytes], hunks: Sequence[str] = (), *, confidence: float
+) -> SnapshotIntent:
+    """What the record of a restore says: in words, and as data. Of a restore of everything the
+    words are enough, unless the name of a checkpoint makes them sound otherwise."""
+    calls: tuple[ToolCall, ...] = ()
+    if paths or _SAID.search(words) is not None:
+        call: dict[str, Any] = {"tool": RESTORE_TOOL, "paths": [_written(path) for path in paths]}
+        calls = (call | {"hunks": sorted(hunks)} if hunks else call,)
+    return SnapshotIntent(words, tool_calls=calls, confidence=confidence)
+
+
+def selection_of(record: Checkpoint) -> Selection | None:
+    """What the record of a restore says was selected; None for a restore of everything, and for
+    what is no such record."""
+    if record.kind is not Kind.RESTORE:
+        return None
+    return selected_in(record.intent.tool_calls, record.intent.reasoning)
+
+
+def selected_in(calls: Sequence[ToolCall], words: str) -> Selection | None:
+    """The same from the parts of a record."""
+    for call in calls:
+        if isinstance(call, Mapping) and call.get("tool") == RESTORE_TOOL:
+            paths = call.get("paths")
+            read = [_read(path) for path in paths] if isinstance(paths, list) else []
+            hunks = call.get("hunks")
+            names = hunks if isinstance(hunks, list) else []
+            known = tuple(path for path in read if path is not None)
+            return Selection(known, tuple(map(str, names))) if read else None
+    return Selection() if _SAID.search(words) is not None else None
+
+
+def selected_words(selection: Selection, most: int = _NAMED) -> str:
+    """`a.txt, b.txt and 4 more`, as texts with surrogate escapes; empty when it is not known."""
+    shown = ", ".join(to_text(path) for path in selection.paths[:most])
+    more = len(selection.paths) - most
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _written(path: bytes) -> str | dict[str, str]:
+    try:
+        return path.decode()
+    except UnicodeDecodeError:
+        return {"hex": path.hex()}
+
+
+def _read(written: object) -> bytes | None:
+    """None for what nobody here has written."""
+    if isinstance(written, str):
+        return written.encode("utf-8", "surrogateescape")
+    if isinstance(written, Mapping):
+        try:
+            return bytes.fromhex(str(written.get("hex")))
+        except ValueError:
+            return None
+    return None
