@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -332,3 +333,41 @@ def test_work_that_was_all_restored_away_leaves_nothing_to_approve(workspace: Pa
         session.restore("initial")
         with pytest.raises(Refused, match="nothing to approve"):
             session.approve()
+
+
+@pytest.mark.requirement("SE-5")
+def test_edits_that_no_checkpoint_has_are_unapproved_for_whoever_looks(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (False, False)
+    fill(session.workspace / "file", b"not saved")
+    recorded, looked = session.approval(), session.approval(look=True)
+    assert (recorded.has_unapproved, recorded.unsaved) == (False, None)
+    assert (looked.has_unapproved, looked.unsaved) == (True, True)
+    session.checkpoint("saved")
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (True, False)
+    session.approve()
+    assert not session.approval(look=True).has_unapproved
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_touched_file_is_no_unsaved_change(session: SessionCheckpointer) -> None:
+    session.approve("a start")
+    os.utime(session.workspace / "file", ns=(1, 1))
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (False, False)
+
+
+@pytest.mark.requirement("SE-5")
+def test_work_that_is_saved_but_put_back_by_hand_is_both_unapproved_and_unsaved(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    fill(session.workspace / "file", b"1")
+    session.checkpoint("work")
+    fill(session.workspace / "file", b"0")
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (True, True)

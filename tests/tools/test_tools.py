@@ -372,6 +372,23 @@ def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) 
     assert "1 checkpoint," in text
 
 
+@pytest.mark.requirement("SE-5", "CP-10")
+def test_statistics_tell_what_is_not_approved_and_what_is_not_saved(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    _, data = done(tools, "checkpoint_stats", results.Statistics)
+    assert (data.active_round, data.has_unapproved, data.unsaved) == (None, None, None)
+    session.checkpoint("good")
+    session.approve()
+    text, data = done(tools, "checkpoint_stats", results.Statistics)
+    assert (data.active_round, data.has_unapproved, data.unsaved) == ("session_2", False, False)
+    assert "nothing in it waits to be approved" in text
+    fill(workspace / "notes.txt", b"two\n")
+    text, data = done(tools, "checkpoint_stats", results.Statistics)
+    assert (data.has_unapproved, data.unsaved) == (True, True)
+    assert "changes that no checkpoint has" in text
+
+
 def test_a_cleanup_is_previewed_then_done(
     tools: ToolHandlers, session: SessionCheckpointer
 ) -> None:

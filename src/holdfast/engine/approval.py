@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
@@ -25,6 +26,7 @@ from holdfast.domain.sessions import Session
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.references import standing_on
+from holdfast.engine.restore.planning import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save import (
     NOWHERE,
@@ -34,7 +36,7 @@ from holdfast.engine.save import (
     require_open_session,
     save_tree,
 )
-from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -43,8 +45,11 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ApprovalStatus:
-    """Where a session stands. `base` is what was approved last, or how the session began;
-    `has_unapproved`: HEAD holds something else. Unsaved edits are not looked for."""
+    """Where a session stands. `base` is what was approved last, or how the session began.
+
+    `has_unapproved`: HEAD holds something else, or, if the workspace was looked at, that does.
+    `unsaved`: the workspace differs from HEAD in what a restore would bring back, times apart; None
+    when it was not looked at."""
 
     active: Round
     checkpoints: int
@@ -52,6 +57,7 @@ class ApprovalStatus:
     base: CheckpointId | None
     approved: CheckpointId | None
     last_approved_at_ns: int | None
+    unsaved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +86,35 @@ class ResetOutcome:
         return self.restored.restored_to
 
 
-def approval(vault: Vault, session_id: SessionId) -> ApprovalStatus:
+def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
+    """From what is recorded alone, which is quick; with a scan of the workspace, exactly."""
     session = _required(vault, session_id)
     past = _rounds(vault, session)
     base = _base(vault, session)
     head = _checkpoint(vault, session, session.head)
     merged = [r for r in past if r.approved is not None]
+    recorded = head is not None and base is not None and head.tree != base.tree
     return ApprovalStatus(
         past[-1],
         vault.catalog.count_in_round(session_id, session.round),
-        head is not None and base is not None and head.tree != base.tree,
+        recorded or (scan is not None and _differs(vault, base, scan)),
         base.id if base else None,
         session.approved,
         merged[-1].ended_at_ns if merged else None,
+        None if scan is None else _differs(vault, head, scan),
     )
+
+
+def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
+    """Whether a restore of the checkpoint would change something; what cannot be read may."""
+    if checkpoint is None:
+        return True
+    if checkpoint.tree == scan.tree:
+        return False
+    try:
+        return any(True for _ in tree_changes(loader_for(vault, scan), checkpoint.tree, scan.tree))
+    except StoreDamaged:
+        return True
 
 
 def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:

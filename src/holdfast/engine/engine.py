@@ -159,10 +159,11 @@ class Engine:
 
         return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
 
-    def approval(self, session_id: SessionId) -> ApprovalStatus:
+    def approval(self, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
+        """From what is recorded; with a scan of the workspace also what is not saved yet."""
         from holdfast.engine.approval import approval
 
-        return approval(self.vault, session_id)
+        return approval(self.vault, session_id, scan)
 
     def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
         """Lock in what the workspace holds now, and begin the next round."""

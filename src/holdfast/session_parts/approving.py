@@ -28,9 +28,10 @@ class Approving:
         restored = self._engine.restore(self._engine.reset_request(self._id))
         return reset_outcome(self._engine.vault, self._id, restored)
 
-    def approval(self) -> ApprovalStatus:
-        """The active round, whether HEAD differs from what was approved, and when that was."""
-        return self._engine.approval(self._id)
+    def approval(self, *, look: bool = False) -> ApprovalStatus:
+        """The active round, whether HEAD differs from what was approved, and when that was. With
+        `look` the workspace is scanned, so that edits which no checkpoint has yet count too."""
+        return self._engine.approval(self._id, self._engine.look() if look else None)
 
     def rounds(self) -> list[Round]:
         """Every round, oldest first: merged, abandoned, and the active one last."""

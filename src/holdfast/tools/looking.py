@@ -177,12 +177,26 @@ def statistics(bench: Bench, arguments: dict[str, Any]) -> Answer:
     )
     workspace = one_line(str(session.workspace))
     parts = _degraded(bench)
+    status = session.approval(look=True) if session.head is not None else None
+    if status is not None:
+        text += (
+            f"\n{status.active.name} is the round at work; "
+            + (
+                "something in it is not approved yet"
+                if status.has_unapproved
+                else "nothing in it waits to be approved"
+            )
+            + ("; the workspace has changes that no checkpoint has." if status.unsaved else ".")
+        )
     text += "".join(f"\nThe last checkpoint is without {p.component}: {p.reason}" for p in parts)
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,
         head=session.head,
         degraded=parts,
+        active_round=status.active.name if status is not None else None,
+        has_unapproved=status.has_unapproved if status is not None else None,
+        unsaved=status.unsaved if status is not None else None,
         **stats,
     )
     return Answer(text, data)

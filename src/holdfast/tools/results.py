@@ -232,7 +232,9 @@ class DegradedPart:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of the session, and of the store of its workspace."""
+    """Of the session, and of the store of its workspace. `has_unapproved`: the workspace or HEAD
+    holds something that is not approved; `unsaved`: the workspace something that HEAD does not.
+    These and the round are None before the first checkpoint."""
 
     workspace: str
     session_id: str
@@ -244,6 +246,9 @@ class Statistics:
     content_blobs: int
     head: str | None
     degraded: list[DegradedPart] = field(default_factory=list)
+    active_round: str | None = None
+    has_unapproved: bool | None = None
+    unsaved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,11 @@ def test_status_tells_the_round_and_the_last_approval(cli: CommandLine) -> None:
     assert status["approval"]["session_ref"] == approved
     assert status["approval"]["has_unapproved"] is False
     assert [one["status"] for one in status["rounds"]] == ["merged", "active"]
+    assert "round     session_2, 0 checkpoints, nothing to approve;" in cli("status").out
+    (cli.workspace / "README.md").write_text("not saved\n")
+    status = cli.json("status")
+    assert (status["approval"]["has_unapproved"], status["approval"]["unsaved"]) == (True, True)
+    assert "session_2, 0 checkpoints, not approved yet, unsaved changes;" in cli("status").out
     assert "last approval just now" in cli("status").out
     cli.json("reset")
     assert "(1 abandoned; list: holdfast log --rounds)" in cli("status").out

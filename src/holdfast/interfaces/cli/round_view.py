@@ -35,13 +35,16 @@ def approval_as_json(status: ApprovalStatus) -> dict[str, Any]:
         "last_approved_at": None if approved_at is None else iso(moment(approved_at)),
         "approved": status.approved,
         "checkpoints": status.checkpoints,
+        "unsaved": status.unsaved,
     }
 
 
 def approval_words(status: ApprovalStatus, now: datetime) -> str:
-    """`session_2, 3 checkpoints, not approved; last approval 2 hours ago`."""
+    """`session_2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours ago`."""
     parts = [status.active.name, count(status.checkpoints, "checkpoint")]
-    parts.append("not approved yet" if status.has_unapproved else "nothing to approve at HEAD")
+    parts.append("not approved yet" if status.has_unapproved else "nothing to approve")
+    if status.unsaved:
+        parts.append("unsaved changes")
     last = status.last_approved_at_ns
     return ", ".join(parts) + (f"; last approval {ago(moment(last), now)}" if last else "")
 

@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
             changes=changes,
             skipped=scan.skipped,
             files=scan.files,
-            approval=engine.approval(session) if head is not None and session else None,
+            approval=engine.approval(session, scan) if head is not None and session else None,
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
             problems=_problems(invocation, opened),
