@@ -93,8 +93,10 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         confidence: float = DEFAULT_CONFIDENCE,
         name: str | None = None,
         tags: Iterable[str] = (),
+        reuse: bool = False,
     ) -> str:
-        """Save the workspace; returns the checkpoint's id once it is durable."""
+        """Save the workspace; returns the checkpoint's id once it is durable. With `reuse`, and no
+        name, HEAD serves as well if it is less than a minute old and nothing has changed since."""
         return self.save_checkpoint(
             reasoning,
             goal_id=goal_id,
@@ -103,6 +105,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
             confidence=confidence,
             name=name,
             tags=tags,
+            reuse=reuse,
         ).checkpoint.id
 
     def save_checkpoint(
@@ -115,8 +118,10 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         confidence: float = DEFAULT_CONFIDENCE,
         name: str | None = None,
         tags: Iterable[str] = (),
+        reuse: bool = False,
     ) -> SaveOutcome:
-        """Like `checkpoint`, with everything there is to say: what was left out, and why."""
+        """Like `checkpoint`, with everything there is to say: what was left out, and why, and
+        whether it is one that was there (`deduplicated`)."""
         intent = make_intent(
             reasoning,
             goal_id=goal_id,
@@ -126,7 +131,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
             name=name,
             tags=tags,
         )
-        return self._engine.save(self._id, intent)
+        return self._engine.save(self._id, intent, reuse=reuse)
 
     def restore(self, snapshot_id: str | None = None) -> int:
         """Take the workspace back; returns how many files changed on disk.

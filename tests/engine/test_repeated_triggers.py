@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind, Position
+from holdfast.domain.errors import LimitReached
 from holdfast.domain.intent import make_intent
-from tests.support.composition import SESSION, SteppedClock, composed
+from tests.support.composition import SESSION, SteppedClock, composed, configure
 
 pytestmark = pytest.mark.requirement("SE-12")
 
@@ -60,6 +62,30 @@ def test_a_checkpoint_by_hand_is_always_made_unless_reuse_is_asked_for(workspace
         assert first.id != second.id
         outcome = opened.engine.save(SESSION, make_intent("three"), reuse=True)
         assert (outcome.checkpoint, outcome.deduplicated) == (second, True)
+
+
+@pytest.mark.requirement("CP-2")
+def test_the_library_gives_the_same_one_back_to_who_asks_for_it(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        assert session.checkpoint("two", reuse=True) == first
+        assert session.save_checkpoint("two", reuse=True).deduplicated
+        named = session.save_checkpoint("three", name="mine", reuse=True)
+        assert (named.deduplicated, named.checkpoint.name) == (False, "mine")
+        (workspace / "file").write_bytes(b"changed")
+        assert not session.save_checkpoint("four", reuse=True).deduplicated
+        assert session.checkpoint_count == 3
+
+
+@pytest.mark.requirement("SE-11")
+def test_who_is_content_with_the_one_there_is_needs_no_room_for_another(workspace: Path) -> None:
+    configure(workspace, max_manual_checkpoints=1)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("one")
+        assert session.checkpoint("two", reuse=True) == first
+        (workspace / "file").write_bytes(b"changed")
+        with pytest.raises(LimitReached, match="max_manual_checkpoints"):
+            session.checkpoint("three", reuse=True)
 
 
 def test_after_a_minute_or_a_clock_that_went_back_a_new_one_is_made(workspace: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from holdfast.interfaces.hooks.handling import handle_in
 from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import agent_above, own_line
 from holdfast.store.running_tools import LONGEST_NS, RunningTool, RunningTools
+from holdfast.tools import ToolHandlers
+from holdfast.tools.results import Created
+from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
 
 pytestmark = pytest.mark.requirement("SE-12")
@@ -100,6 +104,18 @@ def test_a_checkpoint_during_a_tool_waits_and_is_then_marked_partial(
         assert outcome.checkpoint.partial
         (failure,) = outcome.failures
         assert "a tool of an agent was still running: Bash" in failure.detail
+        (warning,) = outcome.warnings
+        assert "a tool of an agent was still running: Bash; the checkpoint is partial" in warning
+        answer = ToolHandlers(session).call("checkpoint_create", {"reasoning": "by a tool"})
+        assert "Warning: a tool of an agent was still running: Bash" in answer.output
+        assert isinstance(answer.data, Created)
+        assert answer.data.checkpoint.partial
+        assert "the checkpoint is partial" in answer.data.warnings[0]
+    cli = CommandLine(workspace)
+    answered = cli("checkpoint", "while it runs", "--json")
+    assert answered.status == 3
+    assert "the checkpoint is partial" in json.loads(answered.out)["warnings"][0]
+    assert "a tool of an agent was still running: Bash" in cli("checkpoint", "again").err
     _send(workspace, agent, EventKind.AFTER_TOOL)
     assert _files(workspace) == []
     with SessionCheckpointer(workspace, "mine") as session:

@@ -285,6 +285,18 @@ def test_work_is_approved_and_what_follows_is_thrown_away(
     assert (workspace / "src" / "app.py").read_bytes() == b"worse"
 
 
+@pytest.mark.requirement("SE-12", "CP-10")
+def test_with_reuse_no_second_checkpoint_of_the_same_state_is_made(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    _, first = done(tools, "checkpoint_create", results.Created, reasoning="one")
+    text, again = done(tools, "checkpoint_create", results.Created, reasoning="two", reuse=True)
+    assert (again.checkpoint.id, again.deduplicated) == (first.checkpoint.id, True)
+    assert "Nothing has changed since checkpoint" in text
+    _, third = done(tools, "checkpoint_create", results.Created, reasoning="three")
+    assert not third.deduplicated
+
+
 @pytest.mark.requirement("SE-7", "MC-1")
 def test_a_note_is_written_and_changed(tools: ToolHandlers, session: SessionCheckpointer) -> None:
     made = session.checkpoint("good")

@@ -87,7 +87,8 @@ def unhindered() -> Iterator[None]:
 
 
 def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
-    """The same save, with a report that names what was still running."""
+    """The same save, with a report that names what was still running, and a warning that it is
+    partial for that reason."""
     skipped = [*saved.scan.skipped, *unsettled]
     writer = vault.objects.writer()
     try:
@@ -96,7 +97,15 @@ def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped])
     except BaseException:
         writer.abandon()
         raise
-    return replace(saved, scan=replace(saved.scan, skipped=skipped), report=report)
+    reasons = dict.fromkeys(note.detail for note in unsettled)
+    partial = "the checkpoint is partial and may hold half of its work (setting wait_for_edits)"
+    warnings = [f"{why}; {partial}" for why in reasons]
+    return replace(
+        saved,
+        scan=replace(saved.scan, skipped=skipped),
+        report=report,
+        warnings=(*saved.warnings, *warnings),
+    )
 
 
 def is_running(activity: Activity) -> bool:

@@ -92,7 +92,9 @@ def save(
             raise InvalidIntent(
                 f"the session already has a checkpoint named {name!r}", hint="choose another name"
             )
-        replaced = require_room(vault, session_id, kind)
+        reuse = reuse and name is None
+        # Whoever is content with the checkpoint there is may not need room for another.
+        replaced = None if reuse else require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
         if unsettled:
             from holdfast.engine.running import with_unsettled
@@ -108,6 +110,8 @@ def save(
             if same is not None:
                 scanner.remember(saved.scan)
                 return _outcome(same, saved, components, deduplicated=True)
+        if reuse:
+            replaced = require_room(vault, session_id, kind)
         base = replaced.parent if replaced is not None and replaced.id == head else head
         parent = at_head if base == head else _parent(vault, session_id, base)
         position, warnings = placed(vault, session_id, position)

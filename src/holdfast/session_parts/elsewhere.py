@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from holdfast.bootstrap import holdfast_home
 from holdfast.domain.errors import HoldfastError, NotFound
@@ -22,10 +23,11 @@ def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFou
             f"the session {session_id!r} belongs to another workspace: {where}",
             hint=f"open it there: -C {places[0]}",
         )
-    return NotFound(
-        f"the workspace has no session {session_id!r}",
-        hint=f"sessions are: {', '.join(known)}" if known else None,
-    )
+    message = f"the workspace has no session {session_id!r}"
+    close = get_close_matches(session_id, known, 3)
+    if close:
+        return NotFound(message, hint=f"did you mean: {', '.join(close)}")
+    return NotFound(message, hint=f"sessions are: {', '.join(known[-10:])}" if known else None)
 
 
 def workspaces_with(session_id: SessionId) -> list[str]:

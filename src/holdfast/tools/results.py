@@ -42,12 +42,14 @@ class PathNote:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A checkpoint that is durable, and what is not in it although it should be."""
+    """A checkpoint that is durable, and what is not in it although it should be. `deduplicated`: it
+    is one that was there, because nothing has changed since."""
 
     checkpoint: CheckpointInfo
     problems: list[PathNote]
     left_out: int
     warnings: list[str]
+    deduplicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,19 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         tags=arguments["tags"],
         goal_id=arguments["goal_id"],
         task_id=arguments["task_id"],
+        reuse=arguments["reuse"],
     )
     made = outcome.checkpoint
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
     changed = made.changed
+    size = f"{count(made.files, 'file')}, {size_words(made.size_bytes)}"
+    saved = (
+        f"Saved checkpoint {label(made)}: {size}; {changed.added} added, {changed.modified} "
+        f"modified, {changed.removed} removed since the one before."
+    )
+    same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
     lines = [
-        (
-            f"Saved checkpoint {label(made)}: {count(made.files, 'file')}, "
-            f"{size_words(made.size_bytes)}; {changed.added} added, {changed.modified} modified, "
-            f"{changed.removed} removed since the one before."
-        ),
+        same if outcome.deduplicated else saved,
         *(f"Warning: {one_line(warning)}" for warning in outcome.warnings),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
@@ -41,7 +44,11 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
             "checkpoint_show lists them."
         )
     data = Created(
-        info(made, head=made.id), problems, left_out, [one_line(w) for w in outcome.warnings]
+        info(made, head=made.id),
+        problems,
+        left_out,
+        [one_line(w) for w in outcome.warnings],
+        outcome.deduplicated,
     )
     return Answer("\n".join(lines), data)
 

@@ -107,6 +107,14 @@ _ALL = (
             Parameter("tags", "strings", "Words to find it by.", ["auth"], default=()),
             Parameter("goal_id", "string", "The goal it belongs to.", "issue-42", most=400),
             Parameter("task_id", "string", "The task it belongs to.", "task-7", most=400),
+            Parameter(
+                "reuse",
+                "boolean",
+                "Be content with the last checkpoint if it is less than a minute old and nothing "
+                "has changed since; without `name`.",
+                True,
+                default=False,
+            ),
         ),
         "write",
     ),

@@ -196,3 +196,16 @@ def test_the_home_directory_that_somebody_insisted_on_does_not_take_over_what_is
 def test_a_reason_that_is_not_utf_8_is_stored_readably(cli: CommandLine) -> None:
     cli.save(os.fsdecode(b"caf\xe9"))
     assert cli.json("show")["reasoning"] == "caf\\udce9"
+
+
+@pytest.mark.requirement("SE-12", "CL-1")
+def test_with_reuse_a_checkpoint_of_a_moment_ago_serves_as_well(cli: CommandLine) -> None:
+    first = cli.json("checkpoint", "one")
+    assert first["deduplicated"] is False
+    again = cli.json("checkpoint", "two", "--reuse")
+    assert (again["id"], again["deduplicated"]) == (first["id"], True)
+    answer = cli("checkpoint", "three", "--reuse")
+    assert answer.out.startswith(f"✓ Nothing changed since {first['id']}")
+    assert cli.json("checkpoint", "four")["deduplicated"] is False
+    (cli.workspace / "README.md").write_text("changed\n")
+    assert cli.json("checkpoint", "five", "--reuse")["deduplicated"] is False

@@ -32,6 +32,60 @@ def test_an_unknown_session_is_not_found_and_the_known_ones_are_named(cli: Comma
     assert "refactor" in answer.error["hint"]
 
 
+VERBS = {
+    "log": (),
+    "show": (),
+    "status": (),
+    "diff": (),
+    "restore": ("HEAD", "--yes"),
+    "undo": (),
+    "redo": (),
+    "attempt": ("why", "--", "true"),
+    "annotate": ("HEAD", "text"),
+    "search": ("text",),
+    "approve": (),
+    "reset": ("--yes",),
+    "delete": ("HEAD", "--yes"),
+    "accept": (),
+    "export": ("out.holdfast",),
+    "replay": (),
+    "why": ("README.md",),
+    "stats": (),
+    "purge": ("HEAD", "--yes"),
+}
+
+
+@pytest.mark.requirement("CL-3", "CP-8")
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_session_that_is_not_there_is_an_error_that_names_the_near_ones_and_makes_none(
+    cli: CommandLine, verb: str
+) -> None:
+    cli.save("x", "--session", "refactor")
+    cli.save("y", "--session", "zebra")
+    answer = cli("--session", "refctor", "--json", verb, *VERBS[verb])
+    assert (answer.status, answer.error["code"]) == (4, "not_found")
+    assert "no session 'refctor'" in answer.error["message"]
+    assert "refactor" in answer.error["hint"]
+    assert "zebra" not in answer.error["hint"]
+    assert cli.json("status", "--session", "zebra")["sessions"] == ["refactor", "zebra"]
+
+
+@pytest.mark.requirement("CL-3")
+def test_an_attempt_in_a_named_session_makes_neither_a_store_nor_runs(
+    cli: CommandLine, holdfast_home: Path
+) -> None:
+    answer = cli("--session", "typo", "--json", "attempt", "why", "--", "touch", "ran")
+    assert answer.status == 4
+    assert list(holdfast_home.iterdir()) == []
+    assert not (cli.workspace / "ran").exists()
+
+
+@pytest.mark.requirement("CP-9")
+def test_an_attempt_without_a_session_begins_the_current_one(cli: CommandLine) -> None:
+    assert cli("attempt", "why", "--", "true").status == 0
+    assert len(cli.json("status")["sessions"]) == 1
+
+
 def test_checkpoints_of_the_library_are_reached_by_naming_their_session(cli: CommandLine) -> None:
     with SessionCheckpointer(cli.workspace, "agent-7") as session:
         identifier = session.checkpoint("from the library")

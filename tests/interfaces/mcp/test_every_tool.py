@@ -39,6 +39,12 @@ class Scenario:
         file = self._workspace / "src" / "app.py"
         made = await self.call("checkpoint_create", reasoning="good", name="good", tags=["t"])
         assert made["checkpoint"]["name"] == "good"
+        assert made["deduplicated"] is False
+        again = await self.call("checkpoint_create", reasoning="the same", reuse=True)
+        assert (again["checkpoint"]["id"], again["deduplicated"]) == (
+            made["checkpoint"]["id"],
+            True,
+        )
         fill(file, b"broken\n")
         assert (await self.call("checkpoint_diff", content=True))["total"] == 1
         await self._restore("checkpoint_restore", ref="good")

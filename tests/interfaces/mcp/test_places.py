@@ -82,11 +82,26 @@ def test_a_call_names_its_session_and_sessions_do_not_mix(
     sessions: ServedSessions, workspace: Path
 ) -> None:
     assert not call(sessions, "checkpoint_create", reasoning="r", session_id="one").is_error
+    assert not call(sessions, "checkpoint_create", reasoning="s", session_id="two").is_error
     listed = call(sessions, "checkpoint_list", session_id="two").structured_content
     assert listed is not None
-    assert listed["checkpoints"] == []
+    assert [one["reasoning"] for one in listed["checkpoints"]] == ["s"]
     for wrong in (7, "\n", "x" * 300):
         assert call(sessions, "checkpoint_list", session_id=wrong).is_error
+
+
+@pytest.mark.requirement("MC-1", "CP-8")
+def test_a_session_that_is_not_there_is_an_error_that_names_the_near_ones_and_makes_none(
+    sessions: ServedSessions, workspace: Path
+) -> None:
+    call(sessions, "checkpoint_create", reasoning="r", session_id="refactor")
+    for tool in ("checkpoint_list", "checkpoint_stats", "checkpoint_approve", "checkpoint_reset"):
+        result = call(sessions, tool, session_id="refctor")
+        assert result.is_error
+        assert "did you mean: refactor" in text_of(result)
+    with SessionCheckpointer(workspace, "refactor") as session:
+        known = session.opened.engine.vault.catalog.sessions()
+    assert [one.id for one in known] == ["refactor"]
 
 
 @pytest.mark.requirement("MC-1")

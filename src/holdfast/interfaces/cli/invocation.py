@@ -135,7 +135,8 @@ class Invocation:
         return self._passphrase
 
     def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:
-        """The session that was asked for, or the workspace's current one, made if `create`."""
+        """The session that was asked for, or the workspace's current one. With `create` it begins
+        with what the command saves; without, one that is not there is an error."""
         if create and self.options.session is None:
             return opened.engine.ensure_current_session(lambda: self.fresh_id(opened))
         if create:
@@ -193,6 +194,12 @@ class Invocation:
     def _no_session(self, opened: OpenWorkspace, message: str) -> NotFound:
         known = [session.id for session in opened.engine.vault.catalog.sessions()]
         if known:
+            from difflib import get_close_matches
+
+            wanted = self.options.session
+            close = get_close_matches(wanted, known, 3) if wanted is not None else []
+            if close:
+                return NotFound(message, hint=f"did you mean: {', '.join(close)}")
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
         if self.options.session is None:
             message = f"{opened.engine.vault.workspace} has no checkpoints yet"

@@ -63,8 +63,7 @@ def checkpoint_with_intent(found: Checkpoint, *, is_head: bool) -> dict[str, Any
 def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
     return checkpoint(outcome.checkpoint) | {
         "skipped": skipped(outcome.skipped),
-        # A checkpoint that somebody asks for is always made, even of an unchanged tree.
-        "deduplicated": False,
+        "deduplicated": outcome.deduplicated,
         "elapsed_ms": elapsed_ms,
         "warnings": list(outcome.warnings),
         "partial": outcome.checkpoint.partial,

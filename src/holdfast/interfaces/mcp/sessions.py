@@ -19,6 +19,7 @@ from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.ids import SessionId
 
 if TYPE_CHECKING:
+    from holdfast import SessionCheckpointer
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.tools import ToolHandlers
 
@@ -52,12 +53,17 @@ class ServedSessions:
         return list(self._workspaces)
 
     @contextmanager
-    def handlers(self, workspace: object, session_id: object) -> Iterator[ToolHandlers]:
-        """The tools of a session; of the default ones where nothing is named."""
+    def handlers(
+        self, workspace: object, session_id: object, *, begins: bool = False
+    ) -> Iterator[ToolHandlers]:
+        """The tools of a session; of the default ones where nothing is named. A session that a
+        request names has to be there, unless what it asks for `begins` one."""
         directory = self._workspace(workspace)
         name = self._session(directory, session_id)
         used = self._borrow(directory, name)
         try:
+            if session_id and not begins:
+                _require_known(used.handlers.session)
             yield used.handlers
         finally:
             self._give_back(used)
@@ -144,3 +150,12 @@ class ServedSessions:
         dropped.stale = True
         if dropped.users == 0:
             dropped.handlers.session.close()
+
+
+def _require_known(session: SessionCheckpointer) -> None:
+    catalog = session.opened.engine.vault.catalog
+    if catalog.session(SessionId(session.session_id)) is None:
+        from holdfast.session_parts.elsewhere import unknown_session
+
+        known = [one.id for one in catalog.sessions()]
+        raise unknown_session(SessionId(session.session_id), known)

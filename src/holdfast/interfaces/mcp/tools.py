@@ -59,6 +59,8 @@ _PLACE = {
     },
 }
 _MOST_AT_WORK = 8
+_BEGINS = "checkpoint_create"
+"""The tool that makes a session which is not there yet."""
 
 
 class Consent(BaseModel):
@@ -174,7 +176,8 @@ class ServedTools:
 
         def answer() -> ToolResult:
             try:
-                with self._sessions.handlers(workspace, session_id) as handlers:
+                begins = name == _BEGINS
+                with self._sessions.handlers(workspace, session_id, begins=begins) as handlers:
                     return work(handlers)
             except HoldfastError as error:
                 return ToolResult(None, False, told(error))

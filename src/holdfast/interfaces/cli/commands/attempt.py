@@ -47,8 +47,10 @@ def run(invocation: Invocation) -> int:
     reason = _reason(invocation)
     from holdfast.engine.attempts import begin_attempt, keep_attempt, put_back
 
-    with invocation.open(create=True) as opened:
-        session_id = invocation.session(opened, create=True)
+    # A session that is named has to be there: a typo would keep the attempt where nobody looks.
+    begins = invocation.options.session is None
+    with invocation.open(create=begins) as opened:
+        session_id = invocation.session(opened, create=begins)
         with invocation.busy("saving", opened):
             attempt = begin_attempt(opened.engine, session_id, reason)
         number = attempt.number

@@ -21,7 +21,7 @@ _EXAMPLE = 'say why: holdfast checkpoint "before the refactor"'
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast checkpoint REASON [--name NAME] [--confidence C] [--goal ID]\n"
-        "                           [--task ID] [--tag TAG ...]"
+        "                           [--task ID] [--tag TAG ...] [--reuse]"
     )
     parser.description = """\
 Save every file of the workspace that no rule leaves out, byte for byte, with modes, links and empty
@@ -51,6 +51,11 @@ examples:
     parser.add_argument(
         "--tag", action="append", default=[], metavar="TAG", help="may be given several times"
     )
+    parser.add_argument(
+        "--reuse",
+        action="store_true",
+        help="if nothing changed since a checkpoint of the last minute, take that one",
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -70,7 +75,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open(create=True) as opened:
         session = invocation.session(opened, create=True)
         with invocation.busy("saving", opened):
-            outcome = opened.engine.save(session, intent)
+            outcome = opened.engine.save(session, intent, reuse=options.reuse)
     if invocation.json:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
     else:
@@ -117,10 +122,12 @@ def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
 
     terminal, made = invocation.terminal, outcome.checkpoint
     mark = terminal.paint("✓", YELLOW if outcome.failures or outcome.degraded else GREEN)
-    terminal.line(
-        f"{mark} Saved {identifier(terminal, made)}: {files_words(made)}, "
-        f"{change_words(made.changed)}, {duration(invocation.elapsed_ms)}"
-    )
+    if outcome.deduplicated:
+        told = f"Nothing changed since {identifier(terminal, made)}: {files_words(made)}"
+    else:
+        changes = change_words(made.changed)
+        told = f"Saved {identifier(terminal, made)}: {files_words(made)}, {changes}"
+    terminal.line(f"{mark} {told}, {duration(invocation.elapsed_ms)}")
     if outcome.failures:
         terminal.line(f"{count(len(outcome.failures), 'path')} could not be read properly:")
         list_skipped(terminal, outcome.failures)
