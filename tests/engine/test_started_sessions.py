@@ -13,7 +13,9 @@ from holdfast import SessionCheckpointer, start_session
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import SessionStatus
+from tests.interfaces.cli.command_line import CommandLine
 
 S = SessionId("s")
 
@@ -106,3 +108,104 @@ def test_an_archived_session_takes_no_more_messages(workspace: Path) -> None:
         session.archive()
         with pytest.raises(Refused, match="archived"):
             session.add_message("user", "too late")
+
+
+@pytest.mark.requirement("SE-1", "CP-7")
+def test_an_archived_session_takes_nothing_more_and_can_still_be_restored_and_annotated(
+    workspace: Path,
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        (workspace / "a.txt").write_text("1")
+        session.archive()
+        assert session.status == "archived"
+        transcript = workspace / "t.jsonl"
+        transcript.write_text("")
+        for call in (
+            lambda: session.checkpoint("too late"),
+            lambda: session.add_message("user", "too late"),
+            lambda: session.import_transcript(transcript),
+            session.approve,
+            session.reset,
+            session.end,
+            lambda: session.attempt("too late").__enter__(),
+        ):
+            with pytest.raises(Refused, match="is archived and takes nothing more") as refused:
+                call()
+            assert "begin another one" in (refused.value.hint or "")
+        assert session.checkpoint_count == 1
+        session.annotate(first, "closed")
+        session.restore(first)
+        assert (workspace / "a.txt").read_text() == "0"
+        assert session.status == "archived"
+
+
+@pytest.mark.requirement("SE-1")
+def test_a_checkpoint_makes_a_session_that_has_ended_active_again_and_says_so(
+    workspace: Path,
+) -> None:
+    with start_session(workspace, "s") as session:
+        session.end()
+        assert session.status == "ended"
+        outcome = session.save_checkpoint("more work")
+        assert session.status == "active"
+        assert outcome.warnings == ("the session 's' had ended; it is active again",)
+        assert session.save_checkpoint("and more").warnings == ()
+
+
+@pytest.mark.requirement("SE-1")
+def test_a_message_makes_a_session_that_has_ended_active_again(workspace: Path) -> None:
+    with start_session(workspace, "s") as session:
+        session.end()
+        session.add_message("user", "one more thing")
+        assert session.status == "active"
+
+
+@pytest.mark.requirement("SE-1", "SE-5")
+def test_deciding_about_the_work_of_a_session_that_has_ended_leaves_it_ended(
+    workspace: Path,
+) -> None:
+    with start_session(workspace, "s") as session:
+        (workspace / "a.txt").write_text("1")
+        done = session.checkpoint("work")
+        session.end()
+        assert session.approve("looked at").warnings == ()
+        (workspace / "a.txt").write_text("2")
+        (said,) = session.approve("with what a person changed").warnings
+        assert "had ended, and stays so" in said
+        session.restore(done)
+        session.reset()
+        session.undo()
+        assert session.status == "ended"
+
+
+@pytest.mark.requirement("SE-1", "SE-12")
+def test_what_a_trigger_or_a_reused_checkpoint_brings_begins_no_ended_session_again(
+    workspace: Path,
+) -> None:
+    with start_session(workspace, "s") as session:
+        session.end()
+        assert session.save_checkpoint("again", reuse=True).deduplicated
+        (workspace / "a.txt").write_text("1")
+        session._engine.save(S, make_intent("After Bash"), kind=Kind.TOOL)
+        assert session.status == "ended"
+
+
+@pytest.mark.requirement("SE-1", "CL-1")
+def test_the_command_line_tells_that_a_session_has_ended_and_that_it_goes_on(
+    workspace: Path,
+) -> None:
+    cli = CommandLine(workspace)
+    with start_session(workspace, "s") as session:
+        session.end()
+    assert cli.json("status")["session_status"] == "ended"
+    assert "session   s, ended, 1 checkpoint" in cli("status").out
+    answer = cli("checkpoint", "more")
+    assert answer.status == 0
+    assert "the session 's' had ended; it is active again" in answer.err
+    assert "session   s, 2 checkpoints" in cli("status").out
+    with SessionCheckpointer(workspace, "s") as session:
+        session.archive()
+    refused = cli("--session", "s", "--json", "checkpoint", "more")
+    assert (refused.status, refused.error["code"]) == (5, "refused")
+    assert "begin another one" in refused.error["hint"]

@@ -22,8 +22,9 @@ from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.rounds import ENDED_BY, Round, round_name, rounds_of
-from holdfast.domain.sessions import Session
+from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.choosing import choose_components
+from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.planning import loader_for
@@ -33,7 +34,6 @@ from holdfast.engine.save import (
     SavedTree,
     add_to_history,
     new_checkpoint,
-    require_open_session,
     save_tree,
 )
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -167,7 +167,15 @@ def approve(
             round_name(session.round + 1),
             count - int(began),
             present is None,
+            _late_work(session) if present is None else (),
         )
+
+
+def _late_work(session: Session) -> tuple[str, ...]:
+    if session.status is not SessionStatus.ENDED:
+        return ()
+    said = f"the session {session.id!r} had ended, and stays so: what was changed since is approved"
+    return (said,)
 
 
 def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
@@ -221,7 +229,7 @@ def _lock_in(
 
 def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes the work back to what was approved last, or to how it began."""
-    session = _required(vault, session_id)
+    session = require_open_session(vault, session_id) or _required(vault, session_id)
     base = _base(vault, session)
     if base is None:
         raise NotFound(

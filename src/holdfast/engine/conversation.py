@@ -5,7 +5,7 @@
 
 Marks are derived from the operation log: whoever looks at the conversation first follows the log to
 its end, so that a crash between a restore and its marks is made good. Nothing here waits for the
-store's lock.
+store's lock, but the first message of a session that had ended.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import BudgetReached, HoldfastError, Refused, UsageError
+from holdfast.domain.errors import BudgetReached, HoldfastError, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall, storable, storable_call
 from holdfast.domain.messages import MOST_CHARACTERS, Message, Role
 from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.rollbacks import Rollback, roll_back
 from holdfast.domain.sessions import SessionStatus
+from holdfast.engine.open_sessions import require_open_session, resume
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage
 
@@ -44,15 +45,13 @@ def add_message(
     tool_calls: Iterable[ToolCall] = (),
     at: datetime | None = None,
 ) -> Message:
-    """Durable when it returns; its index is the next one of the session."""
-    session = vault.catalog.session(session_id)
-    if session is not None and session.status is SessionStatus.ARCHIVED:
-        raise Refused(
-            f"the session {session_id!r} is archived",
-            hint="start another session; this one can still be listed and restored",
-        )
+    """Durable when it returns; its index is the next one of the session, which goes on with it if
+    it had ended."""
+    session = require_open_session(vault, session_id)
     new = NewMessage(_role(role), _content(content), _nanoseconds(vault, at), _calls(tool_calls))
     require_room(vault)
+    if session is not None and session.status is SessionStatus.ENDED:
+        resume(vault, session_id)
     return vault.story.add_messages(session_id, [new])[0]
 
 

@@ -28,7 +28,6 @@ from holdfast.domain.errors import (
     BudgetReached,
     InvalidIntent,
     NoSpace,
-    Refused,
     StoreDamaged,
 )
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
@@ -40,6 +39,7 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
+from holdfast.engine.open_sessions import require_open_session, resumed_words
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
@@ -115,6 +115,10 @@ def save(
         base = replaced.parent if replaced is not None and replaced.id == head else head
         parent = at_head if base == head else _parent(vault, session_id, base)
         position, warnings = placed(vault, session_id, position)
+        # What triggers still bring after the end does not begin the work again.
+        resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
+        if resumes:
+            warnings = (*warnings, resumed_words(session_id))
         new = new_checkpoint(
             vault,
             saved,
@@ -130,6 +134,8 @@ def save(
         with vault.catalog.transaction() as transaction:
             if session is None:
                 add_session(vault, transaction, session_id)
+            elif resumes:
+                transaction.set_session_status(session_id, SessionStatus.ACTIVE)
             checkpoint = add_to_history(transaction, new, head)
             if replaced is not None:
                 transaction.remove_checkpoint(replaced.id)
@@ -201,14 +207,8 @@ def _same_of_late(
     return head if 0 <= age_ns < _SAME_WITHIN_NS else None
 
 
-def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
-    session = vault.catalog.session(session_id)
-    if session is not None and session.status is SessionStatus.ARCHIVED:
-        raise Refused(
-            f"the session {session_id!r} is archived",
-            hint="start another session; this one can still be listed and restored",
-        )
-    return session
+def _has_ended(session: Session | None) -> bool:
+    return session is not None and session.status is SessionStatus.ENDED
 
 
 def add_session(vault: Vault, transaction: CatalogTransaction, session_id: SessionId) -> None:

@@ -14,8 +14,8 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.running import settled
-from holdfast.engine.save import require_open_session
 from holdfast.store.processes import is_alive, own_identity
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.engine.conversation import require_room
+from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.transcripts.position import TranscriptPosition
 from holdfast.engine.transcripts.reading import PassedOver, TranscriptReading
 from holdfast.engine.vault import Vault
@@ -49,6 +50,7 @@ class TranscriptImport:
 def import_transcript(
     vault: Vault, session_id: SessionId, path: Path, agent: TranscriptFormat
 ) -> TranscriptImport:
+    require_open_session(vault, session_id)
     story = vault.story
     name = _cursor_name(path, agent)
     added = size = 0

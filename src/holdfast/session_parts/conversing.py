@@ -110,8 +110,15 @@ class Conversing:
 
         return take_notices(self._engine.vault, self._id)
 
+    @property
+    def status(self) -> str | None:
+        """`active`, `ended` or `archived`; None before the first checkpoint."""
+        session = self._engine.vault.catalog.session(self._id)
+        return session.status.value if session is not None else None
+
     def end(self) -> Session:
-        """End the session: it stays listed and restorable, and can be started again."""
+        """End the session: it stays listed and restorable. It is active again when it is started
+        again, or as soon as a checkpoint or a message is added to it."""
         from holdfast.engine.sessions import end
 
         return end(self._engine, self._id)

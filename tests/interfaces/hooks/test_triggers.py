@@ -274,6 +274,32 @@ def test_a_session_has_the_agents_name_ends_and_goes_on(project: Path, cli: Comm
     ]
 
 
+@pytest.mark.requirement("SE-1")
+@pytest.mark.parametrize("begins", ["SessionStart", "PreToolUse"])
+def test_an_agent_that_resumes_a_session_that_had_ended_is_told_so_once(
+    project: Path, cli: CommandLine, begins: str
+) -> None:
+    common = {"session_id": "s1", "cwd": str(project)}
+    events = {
+        "SessionStart": common | {"hook_event_name": "SessionStart", "source": "resume"},
+        "SessionEnd": common | {"hook_event_name": "SessionEnd", "reason": "exit"},
+        "PreToolUse": _tool(project, "Edit", "t1", file_path="a"),
+        "PreToolUse again": _tool(project, "Edit", "t2", file_path="a"),
+    }
+
+    def told(name: str) -> bool:
+        answer = call_hook("claude-code", events[name], project)
+        assert (answer.status, answer.err) == (0, "")
+        return "The session s1 had ended. It is active again" in answer.out
+
+    assert not told("SessionStart")
+    assert not told("SessionEnd")
+    assert cli.json("status", "--session", "s1")["session_status"] == "ended"
+    assert told(begins)
+    assert not told("PreToolUse again")
+    assert cli.json("status", "--session", "s1")["session_status"] == "active"
+
+
 @pytest.mark.requirement("SE-1", "CP-8")
 def test_sessions_of_two_agents_with_one_id_stay_apart(project: Path, cli: CommandLine) -> None:
     _send(project, _tool(project, "Edit", "t1", file_path="a"))

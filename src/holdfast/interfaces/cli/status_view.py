@@ -61,6 +61,7 @@ class Status:
     store_bytes: int
     budget_bytes: int
     session: SessionId | None
+    session_status: str | None
     sessions: tuple[SessionId, ...]
     checkpoints: int
     head: Checkpoint | None
@@ -86,6 +87,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "store_bytes": status.store_bytes,
         "budget_bytes": status.budget_bytes,
         "session_id": status.session,
+        "session_status": status.session_status,
         "sessions": list(status.sessions),
         "checkpoints": status.checkpoints,
         "head": (
@@ -204,7 +206,8 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
         _fact(terminal, "session", f"none of the command line yet{more}")
         return
     words = count(status.checkpoints, "checkpoint")
-    _fact(terminal, "session", f"{visible(status.session)}, {words}{more}")
+    ended = f", {status.session_status}" if status.session_status != "active" else ""
+    _fact(terminal, "session", f"{visible(status.session)}{ended}, {words}{more}")
     if status.approval is not None:
         _fact(
             terminal, "round", approval_words(status.approval, now) + _abandoned(terminal, status)

@@ -98,10 +98,12 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         return _after(opened, event, deliveries)
     if not _is_wanted(opened, event):
         return Reply()
-    session = ensure_session(opened, event)
+    session, resumed = ensure_session(opened, event)
+    context = (_resumed(session),) if resumed else ()
     keep_merge(opened, session.id, os.environ)
     if event.kind is EventKind.SESSION_START:
-        return Reply(vault.catalog.session(session.id).head)  # type: ignore[union-attr]
+        head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
+        return Reply(head, context=context)
     outcome = _save_before(opened, event, session)
     # Only now: what was seen before the save began may not count as later than it.
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
@@ -110,7 +112,15 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         from holdfast.interfaces.hooks.checks import remember_checks
 
         remember_checks(os.environ)
-    return Reply(outcome.checkpoint.id, outcome.deduplicated)
+    return Reply(outcome.checkpoint.id, outcome.deduplicated, context)
+
+
+def _resumed(session: Session) -> str:
+    head = f", and goes on from checkpoint {session.head[:10]}" if session.head else ""
+    return (
+        f"The session {session.id} had ended. It is active again{head}: holdfast log lists what it "
+        "has, holdfast diff what changed since."
+    )
 
 
 def _deliveries(opened: OpenWorkspace) -> Deliveries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.checkpoints import Kind
@@ -40,25 +41,33 @@ def find_session(opened: OpenWorkspace, event: AgentEvent) -> Session | None:
     return None
 
 
-def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Session:
+class Ensured(NamedTuple):
+    """A session that is active; `resumed`: it had ended before."""
+
+    session: Session
+    resumed: bool
+
+
+def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Ensured:
     """The same, made if need be; the caller holds the lock. The newest conversation with an agent
     is what commands without `--session` work on."""
     vault = opened.engine.vault
     session = find_session(opened, event)
+    resumed = session is not None and session.status is SessionStatus.ENDED
     if session is None:
         name = next(n for n in _candidates(event) if vault.catalog.session(n) is None)
         session = Session(name, vault.clock.now_ns(), agent=event.agent)
         with vault.catalog.transaction() as transaction:
             transaction.add_session(session)
             transaction.set_current_session(session.id)
-    elif session.status is SessionStatus.ENDED:
+    elif resumed:
         with vault.catalog.transaction() as transaction:
             transaction.set_session_status(session.id, SessionStatus.ACTIVE)
             transaction.set_current_session(session.id)
     if session.head is None and vault.catalog.first_checkpoint(session.id) is None:
         intent = make_intent(f"Session with {event.agent} begins", confidence=1.0)
         opened.engine.save(session.id, intent, kind=Kind.INITIAL)
-    return session
+    return Ensured(session, resumed)
 
 
 def end_session(opened: OpenWorkspace, event: AgentEvent) -> None:

@@ -45,6 +45,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         engine = opened.engine
         session = invocation.session_or_none(opened)
+        known = engine.vault.catalog.session(session) if session is not None else None
         with invocation.busy("scanning", opened):
             scan = engine.look()
             head = _head(opened, session)
@@ -55,6 +56,7 @@ def run(invocation: Invocation) -> int:
             store_bytes=opened.store.size_bytes(),
             budget_bytes=engine.vault.settings.budget,
             session=session,
+            session_status=known.status.value if known is not None else None,
             sessions=tuple(s.id for s in engine.vault.catalog.sessions()),
             checkpoints=engine.vault.catalog.counts(session).checkpoints if session else 0,
             head=head,
