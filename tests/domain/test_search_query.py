@@ -90,11 +90,19 @@ def test_what_is_no_filter_is_text(text: str, terms: tuple[Term, ...]) -> None:
     assert _parsed(text) == SearchQuery(terms=terms)
 
 
-@pytest.mark.parametrize(
-    "text", ['"', "", "  ", '""', "*", "☃", "kind:", "tag: name:", "session:s"]
-)
-def test_what_asks_for_nothing_is_empty(text: str) -> None:
-    assert _parsed(text).is_empty
+@pytest.mark.parametrize("text", ["", "  ", "\t\n", "kind:", "tag: name:"])
+def test_what_asks_for_nothing_is_about_everything(text: str) -> None:
+    assert _parsed(text) == SearchQuery()
+
+
+@pytest.mark.parametrize("text", ['"', '""', "*", "☃", "((( ***", "kind: ☃", ":"])
+def test_nothing_but_punctuation_has_no_words(text: str) -> None:
+    assert _parsed(text) == SearchQuery(is_wordless=True)
+
+
+@pytest.mark.parametrize("text", ["☃ login", "session:s ☃", '" kind:risky', "after:2h ()"])
+def test_punctuation_beside_anything_else_does_not_count(text: str) -> None:
+    assert not _parsed(text).is_wordless
 
 
 def test_more_terms_than_anybody_means_are_not_looked_for() -> None:

@@ -28,7 +28,7 @@ def test_an_edit_takes_the_place_and_the_earlier_words_stay(session: SessionChec
         noted = session.annotate("first", "tests pass", "ada")
         session.annotate("HEAD", "reviewed")
         edited = session.annotate("first", "only unit tests pass", number=noted.number)
-        assert (edited.number, edited.revision, edited.author) == (1, 2, None)
+        assert (edited.number, edited.revision, edited.author) == (1, 2, "ada")
         assert [a.text for a in session.annotations("first")] == [
             "only unit tests pass",
             "reviewed",
@@ -36,8 +36,16 @@ def test_an_edit_takes_the_place_and_the_earlier_words_stay(session: SessionChec
         every = session.annotations("first", revisions=True)
         assert [(a.text, a.author) for a in every] == [
             ("tests pass", "ada"),
-            ("only unit tests pass", None),
+            ("only unit tests pass", "ada"),
             ("reviewed", None),
+        ]
+        again = session.annotate("first", "none pass", "bo", number=noted.number)
+        assert again.author == "bo"
+        assert [a.author for a in session.annotations("first", revisions=True)] == [
+            "ada",
+            "ada",
+            "bo",
+            None,
         ]
         session.checkpoint("two")
         assert session.annotations("HEAD") == []

@@ -138,6 +138,11 @@ def test_a_moment_is_found_by_what_was_meant(
     text, found = done(tools, "checkpoint_search", results.Found, query='"')
     assert found.hits == []
     assert "Nothing was found" in text
+    assert "no letter or digit" in text
+    for nothing in ("", "  ", "kind:"):
+        text, found = done(tools, "checkpoint_search", results.Found, query=nothing)
+        assert found.hits[0].checkpoint is not None
+        assert (found.hits[0].checkpoint.id, len(found.hits)) == (wanted, 2)
     with SessionCheckpointer(workspace, "another") as other:
         for query in ("parsing", "session:agent parsing"):
             answer = ToolHandlers(other).call("checkpoint_search", {"query": query})

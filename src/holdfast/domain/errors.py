@@ -3,12 +3,14 @@
     HoldfastError                 exit 1   code "error"
     ├── UsageError (ValueError)   exit 2   the request itself is wrong
     │   ├── InvalidIntent         exit 2   reasoning, confidence or name refused
-    │   └── InvalidSetting        exit 2   unknown key or a value it cannot take
+    │   ├── InvalidSetting        exit 2   unknown key or a value it cannot take
+    │   └── CommandNotRunnable  exit 126   what an attempt is to run is no program
     ├── NotFound (ValueError)     exit 4   nothing by that name
     │   ├── UnknownReference      exit 4   no such checkpoint
     │   ├── AmbiguousReference    exit 4   several checkpoints, all named
     │   ├── NothingToUndo         exit 4   the undo or redo list is empty
-    │   └── WorkspaceMissing      exit 4   the directory does not exist
+    │   ├── WorkspaceMissing      exit 4   the directory does not exist
+    │   └── CommandNotFound     exit 127   nor is what an attempt is to run
     ├── Refused                   exit 5   a guard said no; the hint says how to go on
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
@@ -71,6 +73,11 @@ class InvalidSetting(UsageError):
     code = "invalid_setting"
 
 
+class CommandNotRunnable(UsageError):
+    code = "command_not_runnable"
+    exit_status = 126
+
+
 class NotFound(HoldfastError, ValueError):
     code = "not_found"
     exit_status = 4
@@ -94,6 +101,11 @@ class NothingToUndo(NotFound):
 
 class WorkspaceMissing(NotFound):
     code = "workspace_missing"
+
+
+class CommandNotFound(NotFound):
+    code = "command_not_found"
+    exit_status = 127
 
 
 class Refused(HoldfastError):

@@ -10,6 +10,7 @@ from holdfast.domain.intent import ToolCall
 
 MOST_CHARACTERS = 1_000_000
 """Of one message. What is longer belongs into a file, or is cut where it is read from one."""
+MOST_ANNOTATION_BYTES = 100_000
 
 
 class Role(StrEnum):

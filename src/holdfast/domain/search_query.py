@@ -5,7 +5,8 @@
                                              filters; two of one sort are a choice
 
 A filter nobody knows, or a value it cannot have, is searched as text. A quote that is not closed
-ends with the line. What has no letter or digit in it finds nothing.
+ends with the line. A line that asks for nothing is about everything; one of nothing but punctuation
+finds nothing.
 """
 
 from __future__ import annotations
@@ -74,11 +75,8 @@ class SearchQuery:
     states: tuple[State, ...] = ()
     after_ns: int | None = None
     before_ns: int | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Nothing is asked for, so nothing is found."""
-        return self == SearchQuery() or self == SearchQuery(sessions=self.sessions)
+    is_wordless: bool = False
+    """Something was asked for, and all of it was punctuation: nothing is found."""
 
     @property
     def about_checkpoints(self) -> bool:
@@ -89,7 +87,8 @@ class SearchQuery:
 
 def parse_query(text: str, *, now_ns: int) -> SearchQuery:
     query = SearchQuery()
-    text = text[:LONGEST_QUERY].encode("utf-8", "replace").decode()
+    text = text.strip()[:LONGEST_QUERY].encode("utf-8", "replace").decode()
+    lost = False
     for key, value, quoted, prefix in _pieces(text):
         understood = _filtered(query, key.lower(), value, prefix, now_ns) if key else None
         if understood is not None:
@@ -98,7 +97,10 @@ def parse_query(text: str, *, now_ns: int) -> SearchQuery:
         said = f"{key}:{value}" if key else value
         if not quoted and said.endswith(":") and said[:-1].lower() in FILTERS:
             continue  # a filter that is still being typed
-        query = replace(query, terms=query.terms + tuple(_terms(said, quoted, prefix)))
+        terms = tuple(_terms(said, quoted, prefix))
+        query, lost = replace(query, terms=query.terms + terms), lost or not terms
+    if lost and query == SearchQuery():
+        return SearchQuery(is_wordless=True)
     bounded: dict[str, Any] = {name: _bounded(getattr(query, name)) for name in _LISTS}
     return replace(query, **bounded)
 

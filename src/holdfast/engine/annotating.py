@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import storable
-from holdfast.domain.messages import Annotation
+from holdfast.domain.messages import MOST_ANNOTATION_BYTES, Annotation
 from holdfast.engine.conversation import require_room
 from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
 
-MOST_BYTES = 100_000
 _LONGEST_AUTHOR = 200
 _LARGEST_NUMBER = 1_000_000_000
 
@@ -56,9 +55,9 @@ def _text(text: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise UsageError("the annotation is empty", hint="say something about the checkpoint")
     text = storable(text)
-    if len(text.encode()) > MOST_BYTES:
+    if len(text.encode()) > MOST_ANNOTATION_BYTES:
         raise UsageError(
-            f"the annotation has {len(text.encode())} bytes; at most {MOST_BYTES} fit",
+            f"the annotation has {len(text.encode())} bytes; at most {MOST_ANNOTATION_BYTES} fit",
             hint="shorten it; long material belongs into a file of the workspace",
         )
     return text

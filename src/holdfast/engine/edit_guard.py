@@ -6,8 +6,9 @@
 
 Guarantees: starting costs the files, not the workspace; before a file is changed, what it was is
 durable. Putting back is a restore with all of its safety: what the edit left is saved first, undo
-brings it back, and a file that the edit made is removed only when the store has it. An edit whose
-process dies stays open, protected from cleanup, until somebody decides about it.
+brings it back, and a file that the edit made is removed only when the store has it, with the
+directories made for it that nobody else has filled. An edit whose process dies stays open,
+protected from cleanup, until somebody decides about it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
-from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
+from holdfast.domain.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
@@ -36,6 +37,7 @@ from holdfast.domain.paths import (
     to_text,
 )
 from holdfast.engine.conversation import require_room
+from holdfast.engine.edit_directories import remove_emptied, standing
 from holdfast.engine.listing import entry_at
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree
@@ -67,6 +69,7 @@ def start_edit(
     with settled(vault), vault.access.exclusive():
         head = _head(engine, session_id, why)
         entries = _capture(vault, wanted)
+        entries.update(standing(vault, head, entries))
         checkpoint = _keep(vault, session_id, head, entries, why)
         return vault.story.begin(
             NewActivity(
@@ -102,6 +105,7 @@ def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:
     paths += _made(engine, [path for path in activity.paths if path not in paths])
     if paths:
         engine.restore(engine.restore_request(activity.session_id, target.id, paths=paths))
+    remove_emptied(vault, target, activity.paths)
     return _settle(vault, activity, ActivityStatus.PUT_BACK, why, None)
 
 
@@ -163,12 +167,14 @@ def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
     return engine.save(session_id, make_intent(f"Before: {why}"), kind=Kind.TOOL).checkpoint
 
 
-def _capture(vault: Vault, paths: Iterable[bytes]) -> dict[bytes, FileEntry | SymlinkEntry | None]:
+def _capture(vault: Vault, paths: Iterable[bytes]) -> dict[bytes, Entry | None]:
     writer = vault.objects.writer()
     capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
     try:
         with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-            captured = {path: _entry(vault, handles, capture, path) for path in paths}
+            captured: dict[bytes, Entry | None] = {
+                path: _entry(vault, handles, capture, path) for path in paths
+            }
         writer.commit()
     except BaseException:
         writer.abandon()
@@ -237,7 +243,7 @@ def _keep(
     vault: Vault,
     session_id: SessionId,
     head: Checkpoint,
-    entries: dict[bytes, FileEntry | SymlinkEntry | None],
+    entries: dict[bytes, Entry | None],
     why: str,
 ) -> Checkpoint:
     """A safety checkpoint: HEAD with these files as they are now. It says that it is partial,

@@ -70,7 +70,8 @@ class Story(Protocol):
         at_ns: int,
         number: int | None = None,
     ) -> Annotation:
-        """A new annotation, or with `number` a new revision of that one (`NotFound` if none)."""
+        """A new annotation, or with `number` a new revision of that one (`NotFound` if none), which
+        stays that of its author unless another is named."""
         ...
 
     def annotations(

@@ -116,6 +116,7 @@ class StoryContract(StoryOpening):
                 ONE, checkpoint_id(1), "first, better", author=None, at_ns=3, number=1
             )
             assert (edited.number, edited.revision, other.number) == (1, 2, 1)
+            assert edited.author == "ada"
             here = story.annotations(ONE, checkpoint_id(1))
             assert [(a.number, a.text) for a in here] == [(1, "first, better"), (2, "second")]
             texts = [a.text for a in story.annotations(ONE, checkpoint_id(1), revisions=True)]
@@ -124,6 +125,9 @@ class StoryContract(StoryOpening):
             assert list(story.annotations(TWO)) == []
             after = story.annotations_after(other.sequence, 10)
             assert list(after) == [edited]
+            story.annotate(ONE, checkpoint_id(1), "by another", author="bo", at_ns=4, number=1)
+            history = story.annotations(ONE, checkpoint_id(1), revisions=True)
+            assert [a.author for a in history] == ["ada", "ada", "bo", "ada"]
 
     def test_an_annotation_that_is_not_there_cannot_be_edited(self, tmp_path: Path) -> None:
         with closing(self.open_story(tmp_path)) as story:

@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.domain.errors import UsageError
 from holdfast.tools.specs import LONGEST_TEXT, MOST_ITEMS, Parameter, ToolSpec
 
-_LONGEST_JSON = 1_000_000
+_LONGEST_JSON = 4_000_000
 _LONGEST_SHOWN = 60
 _KINDS = {
     "string": "a text",
@@ -118,7 +118,7 @@ def _text(parameter: Parameter, value: Any) -> str:
     if parameter.least is not None and not value.strip():
         raise ValueError("is empty")
     longest = int(parameter.most or LONGEST_TEXT)
-    if len(value) > longest:
+    if not parameter.in_bytes and len(value) > longest:
         raise ValueError(f"has {len(value):,} characters; at most {longest:,} fit")
     return value
 

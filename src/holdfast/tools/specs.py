@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from holdfast.domain.messages import MOST_ANNOTATION_BYTES
+
 ParameterType = Literal["string", "integer", "number", "boolean", "strings", "object"]
 Scope = Literal["read", "write", "restore", "admin"]
 
@@ -34,6 +36,8 @@ class Parameter:
     default: Any = None
     least: float | None = None
     most: float | None = None
+    in_bytes: bool = False
+    """The length of the text is one in bytes, which who keeps it measures and refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +190,9 @@ _ALL = (
             Parameter(
                 "query",
                 "string",
-                "What to look for.",
+                "What to look for. An empty one lists the newest checkpoints.",
                 "login timeout path:src/auth",
                 required=True,
-                least=1,
                 most=2_000,
             ),
             _LIMIT,
@@ -292,11 +295,12 @@ _ALL = (
             Parameter(
                 "text",
                 "string",
-                "The note.",
+                f"The note, of at most {MOST_ANNOTATION_BYTES} bytes.",
                 "breaks the login",
                 required=True,
                 least=1,
-                most=LONGEST_TEXT,
+                most=MOST_ANNOTATION_BYTES,
+                in_bytes=True,
             ),
             Parameter("number", "integer", "The note to change.", 1, least=1),
         ),

@@ -192,6 +192,30 @@ def test_records_of_restores_are_found_only_when_asked_for(session: SessionCheck
     assert len(session.search("kind:restore")) == 1
 
 
+def test_a_path_that_only_a_safety_record_has_is_found(session: SessionCheckpointer) -> None:
+    session.checkpoint("first", name="first")
+    fill(session.workspace / "src" / "auth_token.py", b"never saved")
+    outcome = session.restore_checkpoint("first")
+    assert not (session.workspace / "src" / "auth_token.py").exists()
+    for query in ("path:auth_token", "path:src/auth_token.py", "path:token kind:safety"):
+        [hit] = session.search(query)
+        assert hit.checkpoint is not None
+        assert hit.checkpoint.id == outcome.safety
+        assert [match.excerpt.text for match in hit.matches] == ["src/auth_token.py"]
+    assert _ids(session.search("auth_token")) == []
+    assert session.restore_checkpoint(outcome.safety).files_changed == 1
+
+
+def test_a_query_for_nothing_finds_the_newest_first(session: SessionCheckpointer) -> None:
+    made = [session.checkpoint(f"step {n}") for n in range(4)]
+    session.restore(made[0])
+    session.add_message("user", "not a checkpoint")
+    assert _ids(session.search("")) == made[::-1]
+    assert _ids(session.search("  ", limit=2)) == made[:1:-1]
+    assert session.search("☃").warnings
+    assert not session.search("nowhere").warnings
+
+
 @pytest.mark.requirement("CP-8", "BX-8")
 def test_a_session_finds_only_its_own_unless_asked_for_all(
     session: SessionCheckpointer, workspace: Path

@@ -32,6 +32,55 @@ def test_the_text_can_come_from_standard_input(cli: CommandLine) -> None:
     assert cli.json("show")["annotations"][0]["text"] == "from a pipe"
 
 
+def test_an_edit_stays_that_of_its_author_unless_another_is_named(cli: CommandLine) -> None:
+    cli.save()
+    cli.json("annotate", "HEAD", "tests pass", "--author", "ada")
+    assert cli.json("annotate", "HEAD", "some pass", "--edit", "1")["author"] == "ada"
+    assert "ada" in cli("show").out
+    assert cli.json("annotate", "HEAD", "none", "--edit", "1", "--author", "bo")["author"] == "bo"
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("x" * 1_000_000, 1_000_000), ("x" * 100_001 + "\n", 100_001), ("ä" * 60_000, 120_000)],
+)
+def test_a_text_on_standard_input_that_is_too_long_is_told_by_its_size(
+    cli: CommandLine, text: str, size_bytes: int
+) -> None:
+    cli.save()
+    answer = cli("--json", "annotate", "HEAD", "-", stdin=text)
+    assert answer.status == 2
+    said = f"the annotation has {size_bytes} bytes; at most 100000 fit"
+    assert answer.error["message"] == said
+    assert "shorten it" in answer.error["hint"]
+    assert cli.json("show")["annotations"] == []
+
+
+def test_standard_input_that_does_not_end_is_not_waited_for(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.interfaces.cli import standard_input
+
+    monkeypatch.setattr(standard_input, "READ_AT_MOST", 10)
+    cli.save()
+    answer = cli("--json", "annotate", "HEAD", "-", stdin="x" * 11)
+    assert (answer.status, "behind 10 characters" in answer.error["message"]) == (2, True)
+    assert cli("annotate", "HEAD", "-", stdin="x" * 10).status == 0
+
+
+def test_bytes_on_standard_input_that_are_no_text_are_kept_as_escapes(cli: CommandLine) -> None:
+    import subprocess
+
+    from tests.interfaces.cli.command_line import command
+
+    cli.save()
+    done = subprocess.run(
+        command("annotate", "HEAD", "-"), cwd=cli.workspace, input=b"caf\xe9\n", check=False
+    )
+    assert done.returncode == 0
+    assert cli.json("show")["annotations"][0]["text"] == "caf\\udce9"
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [

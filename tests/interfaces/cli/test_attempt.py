@@ -97,8 +97,11 @@ def test_ctrl_c_takes_the_attempt_back(cli: CommandLine) -> None:
         (("why",), 2, "missing"),
         (("--", "true"), 2, "missing"),
         (("two", "reasons", "--", "true"), 2, "one reason"),
-        (("why", "--", "no-such-command-anywhere"), 4, "no-such-command-anywhere"),
-        (("why", "--", "/etc"), 2, "cannot be run"),
+        (("why", "--", "no-such-command-anywhere"), 127, "no command 'no-such-command-anywhere'"),
+        (("why", "--", "/no/such/command"), 127, "no command '/no/such/command'"),
+        (("why", "--", "./no-such-command"), 127, "no command './no-such-command'"),
+        (("why", "--", "/etc"), 126, "/etc cannot be run"),
+        (("why", "--", "/etc/passwd"), 126, "/etc/passwd cannot be run"),
         ((" ", "--", "true"), 2, "empty"),
     ],
 )
@@ -108,8 +111,29 @@ def test_a_mistake_changes_nothing(
     answer = cli("--json", "attempt", *arguments)
     assert answer.status == status
     assert words in answer.error["message"]
+    if status > 100:
+        assert answer.error["hint"] == "nothing was changed, and nothing was saved"
     cli.save()
+    assert len(cli.json("log")) == 1
     assert cli.json("status")["cut_off"] == []
+
+
+def test_a_command_that_fails_to_begin_tells_of_the_checkpoint_that_was_made(
+    cli: CommandLine,
+) -> None:
+    script = cli.workspace / "broken"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    answer = cli("--json", "attempt", "why", "--", "./broken")
+    assert answer.status == 126
+    [made] = cli.json("log")
+    assert made["id"][:10] in answer.error["hint"]
+    assert "stays" in answer.error["hint"]
+    assert cli.json("status")["cut_off"] == []
+    assert cli("attempt", "why", "--", "./there", "-C", str(cli.workspace)).status == 127
+    (cli.workspace / "there").write_text("#!/bin/sh\nexit 0\n")
+    (cli.workspace / "there").chmod(0o755)
+    assert cli("attempt", "why", "--", "./there").status == 0
 
 
 @pytest.mark.requirement("SE-6")

@@ -56,10 +56,33 @@ def test_nothing_found_is_no_error(cli: CommandLine) -> None:
         assert cli("search", *odd.split()).status == 0
 
 
-def test_a_query_is_needed_and_the_number_has_to_be_one(cli: CommandLine) -> None:
+def test_without_a_query_the_newest_come_first_and_filters_work_alone(cli: CommandLine) -> None:
+    made = [cli.save(f"step {n}", "--tag", "odd" if n % 2 else "even") for n in range(3)]
+    for nothing in ((), ("",), ("   ",), ("kind:",)):
+        hits = cli.json("search", *nothing)["hits"]
+        assert [hit["checkpoint"]["id"] for hit in hits] == made[::-1]
+    assert len(cli.json("search", "-n", "2")["hits"]) == 2
+    hits = cli.json("search", "tag:even")["hits"]
+    assert [hit["checkpoint"]["id"] for hit in hits] == [made[2], made[0]]
+    session_id = hits[0]["session_id"]
+    cli.save("elsewhere", "--session", "other")
+    hits = cli.json("search", f"session:{session_id}", "--all-sessions")["hits"]
+    assert [hit["checkpoint"]["id"] for hit in hits] == made[::-1]
+
+
+@pytest.mark.parametrize("query", ['"', "☃", "(((", "* *"])
+def test_nothing_but_punctuation_finds_nothing_and_says_why(cli: CommandLine, query: str) -> None:
     cli.save("something")
-    assert cli("search").status == 2
-    assert cli("search", " ").status == 2
+    answer = cli("search", query)
+    assert (answer.status, answer.out) == (0, "")
+    assert "nothing was found" in answer.err
+    assert "no letter or digit" in answer.err
+    found = cli.json("search", query)
+    assert (found["hits"], len(found["warnings"])) == ([], 1)
+
+
+def test_the_number_has_to_be_one(cli: CommandLine) -> None:
+    cli.save("something")
     for wrong in ("0", "-1", "many", "1.5"):
         assert cli("search", "x", "-n", wrong).status == 2
     assert cli("search", "something", "-n", "9" * 40).status == 0

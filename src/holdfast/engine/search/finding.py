@@ -28,6 +28,7 @@ MOST_HITS = 1_000
 _MOST_MATCHES = 6
 _MOST_PATHS_SHOWN = 3
 _TRIES = 3
+_WORDLESS = "the query has no letter or digit in it, and only those are looked for"
 
 
 def search(
@@ -38,15 +39,15 @@ def search(
     limit: int,
     patience_s: float | None,
 ) -> SearchResult:
-    """Of one session, or of all. No query is an error; one that asks for nothing finds nothing.
-    After `patience_s` of catching up it answers with what it has."""
+    """Of one session, or of all. No query is an error; one that asks for nothing finds the newest
+    checkpoints. After `patience_s` of catching up it answers with what it has."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise UsageError(f"the limit {limit!r} is not a number of hits from 1 on")
     if not isinstance(text, str):
         raise UsageError("what to search for is a text", hint="say it in words: 'login timeout'")
     query = parse_query(text, now_ns=vault.clock.now_ns())
-    if query.is_empty:
-        return SearchResult(())
+    if query.is_wordless:
+        return SearchResult((), warnings=(_WORDLESS,))
     for _ in range(_TRIES):
         try:
             caught = catch_up(vault, patience_s=patience_s)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from holdfast.domain.changes import tree_changes
-from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint
+from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message
@@ -81,8 +81,9 @@ def call_text(call: ToolCall) -> str:
 
 def touched_paths(vault: Vault, checkpoint: Checkpoint) -> Iterator[bytes]:
     """Files that differ from the parent, in path order, as many as can be found. What a damaged
-    tree would have named is left out."""
-    if checkpoint.kind in RECORD_KINDS:
+    tree would have named is left out. The state before a restore may be the only one that has a
+    path; the one after it is that of its target, which is found itself."""
+    if checkpoint.kind is Kind.RESTORE:
         return
     parent = None
     if checkpoint.parent is not None:

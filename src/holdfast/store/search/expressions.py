@@ -122,7 +122,9 @@ def about_checkpoints(
             writer.marked([(state_mark(state), False)])
     wants_records = State.RECORD in query.states or any(k in RECORD_KINDS for k in query.kinds)
     if not wants_records:
-        writer.marked([(PLAIN, False)])
+        # What nobody saved but a restore that it stood in the way of is in no other checkpoint.
+        unsaved = [(kind_mark(Kind.SAFETY), False)] if query.paths else []
+        writer.marked([(PLAIN, False), *unsaved])
     _within(writer, sessions)
     return writer.written()
 

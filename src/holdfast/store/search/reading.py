@@ -50,7 +50,7 @@ def find(
 ) -> Findings:
     """Best first, of at most `limit` moments."""
     sessions = _sessions(db, query, session_id)
-    if query.is_empty or sessions == []:
+    if query.is_wordless or sessions == []:
         return Findings(())
     most = max(RANKED_AT_MOST, limit)
     question = Question(db, scorer, effort, query, _rarities(db, query), most)

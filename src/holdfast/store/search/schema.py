@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from holdfast.domain.search_hits import Field
 
-FORMAT = "2"
+FORMAT = "3"
 OUR_MARK = b"CREATE TABLE eras ("
 BLOCK_BITS = 12
 INDEXED_BEGINNING = 5

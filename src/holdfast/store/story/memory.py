@@ -86,10 +86,10 @@ class MemoryStory:
         if number is None:
             number, revision = max((a.number for a in here), default=0) + 1, 1
         else:
-            revisions = [a.revision for a in here if a.number == number]
+            revisions = [a for a in here if a.number == number]
             if not revisions:
                 raise no_annotation(checkpoint_id, number)
-            revision = max(revisions) + 1
+            revision, author = revisions[-1].revision + 1, author or revisions[-1].author
         made = Annotation(
             self._next(), session_id, checkpoint_id, number, revision, text, author, at_ns
         )

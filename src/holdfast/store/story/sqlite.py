@@ -126,13 +126,14 @@ class SqliteStory:
                 number, revision = (asked(db, query, *place) or 0) + 1, 1
             else:
                 query = (
-                    "SELECT max(revision) FROM annotations"
+                    "SELECT revision, author FROM annotations"
                     " WHERE session_id=? AND checkpoint=? AND number=?"
+                    " ORDER BY revision DESC LIMIT 1"
                 )
-                newest = asked(db, query, *place, number)
+                newest = db.execute(query, (*place, number)).fetchone()
                 if newest is None:
                     raise no_annotation(checkpoint_id, number)
-                revision = newest + 1
+                revision, author = newest[0] + 1, author or newest[1]
             values = (next_number(db, "annotations"), *place, number, revision, text, author, at_ns)
             row = sealed("annotations", values)
             db.execute(INSERT["annotations"], row)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
@@ -14,8 +12,9 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Write something about a checkpoint: what became of it, who looked at it, why it must stay. REF is
 an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved or a time. With --edit the text
-takes the place of an earlier annotation, whose words are kept. - reads the text from standard
-input. holdfast show REF tells what was written."""
+takes the place of an earlier annotation, whose words are kept; without --author it stays that of
+its author. - reads the text from standard input. A text has at most 100000 bytes. holdfast show REF
+tells what was written."""
     parser.epilog = """\
 examples:
   $ holdfast annotate HEAD "all tests pass here"
@@ -28,18 +27,11 @@ examples:
     parser.add_argument("--author", metavar="NAME", help="who says it")
 
 
-def _standard_input() -> str:
-    from holdfast.engine.annotating import MOST_BYTES
-
-    if sys.stdin is None:
-        raise UsageError("there is no standard input to read the text from")
-    return sys.stdin.read(MOST_BYTES + 1).removesuffix("\n")
-
-
 def run(invocation: Invocation) -> int:
     from holdfast.engine.annotating import annotate
     from holdfast.interfaces.cli import json_output
     from holdfast.interfaces.cli.checkpoint_view import identifier
+    from holdfast.interfaces.cli.standard_input import text_on_standard_input
     from holdfast.interfaces.cli.terminal import GREEN
 
     words = invocation.at_most(2, "a checkpoint", "a text")
@@ -48,7 +40,7 @@ def run(invocation: Invocation) -> int:
             "the checkpoint or the text is missing",
             hint='for example: holdfast annotate HEAD "all tests pass here"',
         )
-    text = _standard_input() if words[1] == "-" else words[1]
+    text = text_on_standard_input("text") if words[1] == "-" else words[1]
     options = invocation.options
     with invocation.open() as opened:
         session_id = invocation.session(opened)

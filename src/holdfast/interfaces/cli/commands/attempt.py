@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import NotFound, UsageError
+from holdfast.domain.errors import CommandNotFound, CommandNotRunnable, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -23,8 +23,9 @@ def configure(parser: Parser) -> None:
 Save the workspace, run a command, and look at its exit status: with 0 its work is kept, with any
 other the workspace is taken back to what it was, and the failed attempt is recorded with its
 reason. The exit status of the command becomes that of holdfast attempt; a command that a signal
-ended gives 128 and the number of the signal. Taking back is a restore like any other: undo brings
-the failed state back.
+ended gives 128 and the number of the signal, one that does not exist 127, one that cannot be run
+126: then nothing is saved either. Taking back is a restore like any other: undo brings the failed
+state back.
 
 --keep settles edits and attempts whose process was cut off (holdfast status names them): the
 workspace stays as it is."""
@@ -45,6 +46,7 @@ def run(invocation: Invocation) -> int:
     if invocation.options.keep:
         return _keep(invocation)
     reason = _reason(invocation)
+    _require_command(invocation)
     from holdfast.engine.attempts import begin_attempt, keep_attempt, put_back
 
     # A session that is named has to be there: a typo would keep the attempt where nobody looks.
@@ -56,14 +58,9 @@ def run(invocation: Invocation) -> int:
         number = attempt.number
         try:
             status = _run_command(invocation)
-        except FileNotFoundError:
-            keep_attempt(opened.engine.vault, number)
-            raise NotFound(
-                f"there is no command {invocation.literal[0]!r}", hint="nothing was changed"
-            ) from None
         except OSError as error:
             keep_attempt(opened.engine.vault, number)
-            raise UsageError(f"{invocation.literal[0]} cannot be run: {error.strerror}") from None
+            raise _not_run(invocation.literal[0], error, attempt) from None
         except BaseException as error:
             put_back(opened.engine, number, type(error).__name__)
             raise
@@ -84,6 +81,36 @@ def _reason(invocation: Invocation) -> str:
             hint='for example: holdfast attempt "try the new resolver" -- ./migrate.sh',
         )
     return words[0]
+
+
+def _require_command(invocation: Invocation) -> None:
+    """Nothing is saved for a command that cannot be run."""
+    import errno
+    import os
+    import shutil
+
+    command = invocation.literal[0]
+    place = os.path.join(invocation.directory, command) if "/" in command else command
+    if shutil.which(place) is not None:
+        return
+    there = "/" in command and os.path.exists(place)
+    raise _not_run(command, OSError(errno.EACCES, os.strerror(errno.EACCES)) if there else None)
+
+
+def _not_run(
+    command: str, error: OSError | None, attempt: Activity | None = None
+) -> CommandNotFound | CommandNotRunnable:
+    """With the statuses that `env` and shells give, which are none of holdfast's own."""
+    hint = "nothing was changed, and nothing was saved"
+    if attempt is not None:
+        from holdfast.domain.ids import short
+
+        hint = (
+            f"nothing was changed; the checkpoint made before it stays: {short(attempt.checkpoint)}"
+        )
+    if error is None:
+        return CommandNotFound(f"there is no command {command!r}", hint=hint)
+    return CommandNotRunnable(f"{command} cannot be run: {error.strerror}", hint=hint)
 
 
 def _run_command(invocation: Invocation) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
@@ -93,12 +92,9 @@ def _reason(words: list[str]) -> str:
         )
     if words != ["-"]:
         return words[0]
-    from holdfast.domain.intent import REASONING_MAX_LENGTH
+    from holdfast.interfaces.cli.standard_input import text_on_standard_input
 
-    # One more than fits, so that a longer text is refused and not cut.
-    if sys.stdin is None:
-        raise UsageError("there is no standard input to read the reason from")
-    return sys.stdin.read(REASONING_MAX_LENGTH + 1).removesuffix("\n")
+    return text_on_standard_input("reason")
 
 
 def _share(text: str) -> float:

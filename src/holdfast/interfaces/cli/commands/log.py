@@ -17,7 +17,9 @@ _DEFAULT_LIMIT = 20
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast log [-n N] [--records | --graph | --messages | --rounds]"
+    parser.usage = (
+        "holdfast log [-n N] [--records | --graph | --messages | --rounds] [--before PLACE]"
+    )
     parser.description = """\
 List the checkpoints of the session, newest first. Restores leave records behind: the state before
 (safety) and after (restore); they are listed with --records and can be restored like any other.
@@ -45,7 +47,11 @@ examples:
     parser.add_argument(
         "--messages", action="store_true", help="tell the timeline with the conversation in it"
     )
-    parser.add_argument("--before", metavar="PLACE", help="go on where a timeline said `next`")
+    parser.add_argument(
+        "--before",
+        metavar="PLACE",
+        help="with --graph or --messages: go on where a timeline said `next`",
+    )
     parser.add_argument(
         "--rounds", action="store_true", help="list the rounds: active, merged and abandoned"
     )
@@ -55,6 +61,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.engine.references import standing_on
     from holdfast.interfaces.cli import json_output
 
+    _require_one_view(invocation)
     if invocation.options.rounds:
         return _rounds(invocation)
     if invocation.options.graph or invocation.options.messages:
@@ -84,6 +91,31 @@ def run(invocation: Invocation) -> int:
     else:
         _plain(invocation, found, here)
     return 0
+
+
+def _require_one_view(invocation: Invocation) -> None:
+    """Nothing that was asked for is left out in silence."""
+    options = invocation.options
+    timeline = options.graph or options.messages
+    views = [
+        name
+        for name, chosen in (
+            ("--records", options.records),
+            ("--graph" if options.graph else "--messages", timeline),
+            ("--rounds", options.rounds),
+        )
+        if chosen
+    ]
+    if len(views) > 1:
+        raise UsageError(
+            f"{views[0]} and {views[1]} do not go together",
+            hint="choose one; see: holdfast log --help",
+        )
+    if options.before is not None and not timeline:
+        raise UsageError(
+            "--before goes on with a timeline, and a list of checkpoints is none",
+            hint="add --graph or --messages, as when the timeline said where it goes on",
+        )
 
 
 def _timeline(invocation: Invocation) -> int:

@@ -12,7 +12,7 @@ _DEFAULT_LIMIT = 20
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast search QUERY [-n N] [--all-sessions]"
+    parser.usage = "holdfast search [QUERY] [-n N] [--all-sessions]"
     parser.description = """\
 Find checkpoints of the session by their names, reasons, tags, annotations, ids, tool calls and
 changed paths, and by the messages around them; best first, what matched below each.
@@ -21,7 +21,8 @@ All words have to be there; "words in quotes" follow each other; a star behind a
 begins like that. Names in code are found whole and by their parts: getUserName by user, by
 getusername and by get_user_name. Filters: kind:risky, tag:x, name:before, path:src/auth,
 session:ID, after:2h, before:2026-11-15, is:named (approved, annotated, partial, record, message).
-What is no filter is searched as text; no query is an error."""
+What is no filter is searched as text; no query is an error. Without one, or with filters alone, the
+newest checkpoints come first."""
     parser.epilog = """\
 examples:
   $ holdfast search login timeout
@@ -39,7 +40,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.search_view import result_as_json, show_hits
 
-    query = _text(" ".join(invocation.all_words))
+    query = " ".join(invocation.all_words)
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
         everywhere = invocation.options.all_sessions
@@ -55,12 +56,6 @@ def run(invocation: Invocation) -> int:
     for warning in result.warnings:
         invocation.terminal.warn(warning)
     return 0
-
-
-def _text(query: str) -> str:
-    if not query.strip():
-        raise UsageError("the query is missing", hint="say what to look for: holdfast search login")
-    return query
 
 
 def _limit(text: str | None) -> int:
