@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
@@ -25,6 +26,7 @@ from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
 from holdfast.engine.references import standing_on
 from holdfast.session_parts.approving import Approving
+from holdfast.session_parts.argument_checks import checked
 from holdfast.session_parts.carrying import Carrying
 from holdfast.session_parts.conversing import Conversing
 from holdfast.session_parts.explaining import Explaining
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest
 
 
+@checked
 class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver, Explaining):
     """Checkpoints of a workspace within one session; safe to share between threads.
 
@@ -297,6 +300,8 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     ) -> RestoreRequest:
         from holdfast.engine.components.choosing import ComponentChoice
 
+        if paths is not None and not paths and hunks is None:
+            raise UsageError("paths is empty", hint="leave it out to restore everything")
         request = self._engine.restore_request(
             self._id,
             reference,

@@ -63,5 +63,23 @@ def to_text(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
+def typed(path: bytes, before: str = "") -> str:
+    """A path, behind some words, as one word of a command line in a shell."""
+    from shlex import quote
+
+    text = before + to_text(path)
+    if text.isprintable():
+        return quote(text)
+    # Control characters and bytes that are not UTF-8, as bash, zsh and ksh take them.
+    written = "".join(_in_shell(byte) for byte in text.encode("utf-8", "surrogateescape"))
+    return f"$'{written}'"
+
+
+def _in_shell(byte: int) -> str:
+    if byte in b"'\\":
+        return "\\" + chr(byte)
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}"
+
+
 def from_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

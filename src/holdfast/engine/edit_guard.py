@@ -121,11 +121,30 @@ def _made(engine: Engine, absent: list[bytes]) -> tuple[bytes, ...]:
     return tuple(path for path in present if entry_at(load, scan.tree, path) is not None)
 
 
-def open_activity(vault: Vault, number: int) -> Activity:
+def own_activity(vault: Vault, session_id: SessionId, number: int) -> Activity:
+    """An edit or attempt of this session; those of others are not there for it."""
+    found = _activity(vault, number)
+    if found is None or found.session_id != session_id:
+        raise _no_activity(number)
+    return found
+
+
+def _activity(vault: Vault, number: int) -> Activity | None:
     known = vault.access.has_story() and 0 < number < _MOST
-    found = vault.story.activity(number) if known else None
+    return vault.story.activity(number) if known else None
+
+
+def _no_activity(number: int) -> NotFound:
+    return NotFound(
+        f"there is no edit or attempt {number}",
+        hint="session.activities() has those of the session, with their numbers",
+    )
+
+
+def open_activity(vault: Vault, number: int) -> Activity:
+    found = _activity(vault, number)
     if found is None:
-        raise NotFound(f"there is no edit or attempt {number}")
+        raise _no_activity(number)
     if found.status is not ActivityStatus.OPEN:
         raise Refused(f"{found.kind.value} {number} has ended already: it was {found.status.value}")
     return found
@@ -137,6 +156,8 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
         raise UsageError("paths is one path, not a list of them", hint=f"use [{str(paths)!r}]")
     found: list[bytes] = []
     for path in paths:
+        if not str(path):
+            raise UsageError("a path of the edit is empty", hint="name the files that it changes")
         given = Path(path)
         if given.is_absolute():
             try:

@@ -72,9 +72,12 @@ class Guarding:
         return list(vault.story.activities(self._id, after=after, limit=limit))
 
     def edit_diff(self, number: int) -> str | None:
-        """What a finished edit changed, as a unified diff."""
+        """What a finished edit changed, as a unified diff; None for one that is open or was put
+        back, and for attempts."""
         from holdfast.engine.edit_diff import unpacked_diff
+        from holdfast.engine.edit_guard import own_activity
 
+        own_activity(self._engine.vault, self._id, number)
         data = self._engine.vault.story.diff_of(number)
         return None if data is None else unpacked_diff(data)
 
@@ -128,9 +131,11 @@ class Guarding:
 
     @contextmanager
     def _ending(self, number: int | None) -> Iterator[int]:
+        from holdfast.engine.edit_guard import own_activity
         from holdfast.engine.running import leave, newest_own
 
         vault = self._engine.vault
         ending = newest_own(vault) if number is None else number
+        own_activity(vault, self._id, ending)
         yield ending
         leave(vault, ending)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.tools.shell_words import in_calls
 from holdfast.tools.wording import many_lines, one_line
 
 
@@ -21,8 +22,13 @@ class ToolResult:
 
 def told(error: HoldfastError) -> str:
     """An error as a model can act on it."""
-    hint = f"\nWhat to do: {many_lines(error.hint)}" if error.hint else ""
+    hint = f"\nWhat to do: {many_lines(in_calls(error.hint))}" if error.hint else ""
     return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
+
+
+def as_data(error: HoldfastError) -> dict[str, str | None]:
+    """The same for programs that hand it to one."""
+    return error.to_dict() | {"hint": in_calls(error.hint) if error.hint else None}
 
 
 def unexpected(name: str, error: Exception) -> str:

@@ -13,7 +13,7 @@ from holdfast.engine.why.why import why as explain
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Explained, ExplainedLines, MessageInfo
-from holdfast.tools.wording import bullets, count, info, label, one_line, path_text
+from holdfast.tools.wording import bullets, count, info, label, one_line, path_text, said
 
 # What a model is given of one file: more than that is asked for line by line.
 _MOST_SPANS = 200
@@ -41,7 +41,7 @@ def why(bench: Bench, arguments: dict[str, Any]) -> Answer:
     spans = list(found.spans())
     head = bench.session.head
     told = [_span(span, head) for span in spans[:_MOST_SPANS]]
-    warnings = [one_line(warning) for warning in found.warnings]
+    warnings = [said(warning) for warning in found.warnings]
     name = path_text(found.path)
     where = "as it is now" if found.of is None else f"in {found.of[:10]}"
     lines = [f"{name}, {where}, {count(found.total_lines, 'line')}:"]

@@ -28,6 +28,7 @@ from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.arguments import parse_arguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.confirmations import Confirmations
+from holdfast.tools.shell_words import notice_in_calls
 from holdfast.tools.specs import SPECS
 
 Handler = Callable[[Bench, dict[str, Any]], Answer]
@@ -95,7 +96,8 @@ class ToolHandlers:
         """What else there is to tell; of a restore that the answer tells about, only the rest."""
         try:
             vault, session_id = self._bench.engine.vault, self._bench.session_id
-            return take_notices(vault, session_id, answered=answered)
+            told_ones = take_notices(vault, session_id, answered=answered)
+            return [notice_in_calls(notice) for notice in told_ones]
         except HoldfastError:
             return []  # a story that cannot be read is no reason to withhold an answer
 

@@ -17,7 +17,7 @@ from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.confirmations import VALID_MINUTES
 from holdfast.tools.results import AutomaticSettings, CleanedUp, DroppedCheckpoint, SettingInfo
-from holdfast.tools.wording import MOST_LISTED, bullets, count, one_line
+from holdfast.tools.wording import MOST_LISTED, bullets, count, one_line, said
 
 _CLEANUP = "checkpoint_cleanup"
 _ALSO = ("max_automatic_per_hour", "restore_on_failure", "end_of_day", "retention")
@@ -80,7 +80,7 @@ def _data(
         total_dropped=len(dropped),
         total_kept=len(decisions) - len(dropped),
         bytes_freed=freed_bytes,
-        warnings=[one_line(warning) for warning in warnings],
+        warnings=[said(warning) for warning in warnings],
         confirm_token=token,
         plan_id=None if done else _plan_id(dropped),
     )

@@ -27,6 +27,7 @@ from holdfast.tools.wording import (
     one_line,
     path_text,
     row,
+    said,
 )
 
 _PAGE = 500
@@ -206,7 +207,7 @@ def _degraded(bench: Bench) -> list[DegradedPart]:
     head, vault = bench.session.head, bench.engine.vault
     last = vault.catalog.checkpoint(bench.session_id, head) if head else None
     return [
-        DegradedPart(one.name, one_line(one.reason), one.failures, _moment(one.left_alone_until_ns))
+        DegradedPart(one.name, said(one.reason), one.failures, _moment(one.left_alone_until_ns))
         for one in degraded(vault, last)
     ]
 

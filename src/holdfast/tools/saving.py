@@ -8,7 +8,7 @@ from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.sizes import size_words
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Annotated, Approved, Created
-from holdfast.tools.wording import by_rule, count, info, label, noted, notes, one_line
+from holdfast.tools.wording import by_rule, count, info, label, noted, notes, said
 
 
 def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -33,7 +33,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
     same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
     lines = [
         same if outcome.deduplicated else saved,
-        *(f"Warning: {one_line(warning)}" for warning in outcome.warnings),
+        *(f"Warning: {said(warning)}" for warning in outcome.warnings),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
     ]
@@ -47,7 +47,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         info(made, head=made.id),
         problems,
         left_out,
-        [one_line(w) for w in outcome.warnings],
+        [said(w) for w in outcome.warnings],
         outcome.deduplicated,
     )
     return Answer("\n".join(lines), data)

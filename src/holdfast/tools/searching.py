@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.domain.search_hits import Hit
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Found, FoundText, SearchHit
-from holdfast.tools.wording import info, one_line, row
+from holdfast.tools.wording import info, one_line, row, said
 
 _MOST_MATCHES = 5
 
@@ -16,7 +16,7 @@ def search(bench: Bench, arguments: dict[str, Any]) -> Answer:
     result = bench.session.search(arguments["query"], limit=arguments["limit"])
     head = bench.session.head
     hits = [_hit(hit, head) for hit in result.hits]
-    warnings = [one_line(warning) for warning in result.warnings]
+    warnings = [said(warning) for warning in result.warnings]
     lines: list[str] = []
     for hit in hits:
         lines.append(row(hit.checkpoint) if hit.checkpoint else "(a message before any checkpoint)")

@@ -31,6 +31,7 @@ from holdfast.tools.wording import (
     notes,
     one_line,
     path_text,
+    said,
 )
 
 _RESTORE = "checkpoint_restore"
@@ -178,7 +179,7 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         blocked=notes((b.path, b.reason) for b in plan.blocked[:MOST_LISTED]),
         kept=notes((k.path, k.reason) for k in plan.kept[:MOST_LISTED]),
         conflicts=[],
-        warnings=[one_line(warning) for warning in plan.warnings],
+        warnings=[said(warning) for warning in plan.warnings],
         confirm_token=token,
         plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
@@ -213,7 +214,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         blocked=notes((p.path, p.reason) for p in outcome.skipped[:MOST_LISTED]),
         kept=notes((k.path, k.reason) for k in outcome.kept[:MOST_LISTED]),
         conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
-        warnings=[one_line(warning) for warning in outcome.warnings],
+        warnings=[said(warning) for warning in outcome.warnings],
         confirm_token=None,
         plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.ids import short
 from holdfast.tools.results import CheckpointInfo, PathNote
+from holdfast.tools.shell_words import in_calls
 
 MOST_LINES = 50
 MOST_LISTED = 1_000
@@ -24,6 +25,11 @@ def many_lines(text: str) -> str:
     """The same for a text that may have lines and tabs."""
     lines = text.split("\n")
     return "\n".join("\t".join(one_line(part) for part in line.split("\t")) for line in lines)
+
+
+def said(text: str) -> str:
+    """A warning or a reason of the engine on one line, in calls of tools."""
+    return one_line(in_calls(text))
 
 
 def path_text(path: bytes) -> str:
@@ -86,7 +92,7 @@ def bullets(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
 
 
 def notes(problems: Iterable[tuple[bytes, str]]) -> list[PathNote]:
-    return [PathNote(path_text(path), one_line(note)) for path, note in problems]
+    return [PathNote(path_text(path), said(note)) for path, note in problems]
 
 
 def by_rule(skipped: Iterable[Skipped]) -> list[Skipped]:

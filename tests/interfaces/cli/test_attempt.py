@@ -157,7 +157,7 @@ def test_what_was_cut_off_is_told_with_both_ways_out(cli: CommandLine) -> None:
         ["made.txt"],
     )
     told = cli("status").out
-    assert f"holdfast restore {first['checkpoint'][:10]} made.txt" in told
+    assert f"holdfast restore {first['checkpoint'][:10]} made.txt --yes\n" in told
     assert "holdfast attempt --keep" in told
     assert cli("restore", first["checkpoint"][:10], "made.txt", "--yes").status == 0
     assert not (cli.workspace / "made.txt").exists()

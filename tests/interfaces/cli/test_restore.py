@@ -273,8 +273,8 @@ def test_the_plain_answer_says_how_to_get_back(cli: CommandLine, saved: str) -> 
     assert steps == ["  delete   new.txt", "  create   README.md", "  restore  src/app.py"]
     assert done.startswith(f"✓ Restored to good ({saved[:10]}): 3 files (1 created, 1 rewritten,")
     assert ", verified, " in done
-    assert back.endswith("back: holdfast undo")
-    assert cli("undo", "--yes").out.splitlines()[-1].endswith("back: holdfast redo")
+    assert back.endswith("back: holdfast undo --yes")
+    assert cli("undo", "--yes").out.splitlines()[-1].endswith("back: holdfast redo --yes")
 
 
 @pytest.mark.requirement("RB-2")

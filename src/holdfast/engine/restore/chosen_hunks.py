@@ -27,7 +27,7 @@ from holdfast.domain.hunk_choice import (
 )
 from holdfast.domain.hunks import Hunk
 from holdfast.domain.ids import Digest, short
-from holdfast.domain.paths import basename, is_within, to_text
+from holdfast.domain.paths import basename, is_within, to_text, typed
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import replace_entries
 from holdfast.engine.compare.changed_content import StoredContent, WorkspaceContent
@@ -225,7 +225,7 @@ def _text_diff(
 def _whole_only(target: Checkpoint, path: bytes, why: str) -> Refused:
     return Refused(
         f"{to_text(path)} {why}: there are no hunks, only the whole of it",
-        hint=f"restore it: holdfast restore {short(target.id)} {to_text(path)}",
+        hint=f"restore it: holdfast restore {short(target.id)} {typed(path)}",
     )
 
 
@@ -236,7 +236,7 @@ def _no_such_hunk(target: Checkpoint, path: bytes, key: int | str, count: int) -
     there = "1 hunk, which is number 1" if count == 1 else f"{count} hunks, numbered from 1"
     return NotFound(
         f"there is no hunk {key}: {name} has {there}",
-        hint=f"see them: holdfast diff {short(target.id)} -- {to_text(path)}",
+        hint=f"see them: holdfast diff {short(target.id)} -- {typed(path)}",
     )
 
 

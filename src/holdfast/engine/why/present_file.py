@@ -10,7 +10,7 @@ import os
 import stat
 
 from holdfast.domain.errors import LimitReached, NotFound, Refused
-from holdfast.domain.paths import basename, parent, to_text
+from holdfast.domain.paths import basename, parent, to_text, typed
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.vault import Vault
 
@@ -54,9 +54,16 @@ def read_present(vault: Vault, path: bytes, largest_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
+def search_word(path: bytes) -> str:
+    """What finds a path, as it is typed."""
+    text = to_text(path)
+    quoted = " " in text and '"' not in text
+    return typed(f'"{text}"'.encode("utf-8", "surrogateescape") if quoted else path, "path:")
+
+
 def too_large(path: bytes, size_bytes: int, largest_bytes: int) -> LimitReached:
     return LimitReached(
         f"{to_text(path)!r} has {size_bytes:,} bytes; lines are told of files up to "
         f"{largest_bytes:,}",
-        hint=f"the checkpoints that changed it: holdfast search path:{to_text(path)}",
+        hint=f"the checkpoints that changed it: holdfast search {search_word(path)}",
     )

@@ -22,7 +22,7 @@ from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
-from holdfast.engine.why.present_file import read_present, too_large
+from holdfast.engine.why.present_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
 
 MOST_VERSIONS = 100_000
@@ -78,7 +78,7 @@ def _lines_of(path: bytes, data: bytes) -> list[bytes]:
     if lines is None:
         raise Refused(
             f"{to_text(path)!r} is binary and has no lines",
-            hint=f"the checkpoints that changed it: holdfast search path:{to_text(path)}",
+            hint=f"the checkpoints that changed it: holdfast search {search_word(path)}",
         )
     return lines
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing
 from holdfast.domain.ids import SessionId, session_id
-from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.terminal import Terminal, visible
 from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
@@ -145,6 +145,14 @@ class Invocation:
         if found is None:
             raise self._no_session(opened, "the command line has no session here yet")
         return found
+
+    @property
+    def chosen_session(self) -> str:
+        """What a command that is suggested has to say about the session."""
+        from shlex import quote
+
+        asked = self.options.session
+        return "" if asked is None else f" --session {quote(visible(asked))}"
 
     def session_or_none(self, opened: OpenWorkspace) -> SessionId | None:
         """The same, for commands that can do without."""

@@ -161,7 +161,10 @@ def show_outcome(
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
     saved = short(outcome.safety) if terminal.for_people else outcome.safety
     terminal.line(
-        terminal.paint(f"  what was there before is saved as {saved}; back: holdfast {back}", DIM)
+        terminal.paint(
+            f"  what was there before is saved as {saved}; back: holdfast {back}{terminal.sure}",
+            DIM,
+        )
     )
 
 

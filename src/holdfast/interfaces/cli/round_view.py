@@ -49,7 +49,9 @@ def approval_words(status: ApprovalStatus, now: datetime) -> str:
     return ", ".join(parts) + (f"; last approval {ago(moment(last), now)}" if last else "")
 
 
-def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime) -> None:
+def show_rounds(
+    terminal: Terminal, rounds: Sequence[Round], now: datetime, chosen: str = ""
+) -> None:
     """Newest first, one line each, with the way back to what was abandoned."""
     for one in reversed(rounds):
         ended = one.ended_at_ns
@@ -67,5 +69,5 @@ def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime) -> N
             parts.append(visible(first_line(one.message)))
         terminal.line("  ".join(parts))
         if one.status is RoundStatus.ABANDONED and one.head and terminal.for_people:
-            way = f"    bring it back: holdfast restore {short(one.head)}"
+            way = f"    bring it back: holdfast restore {short(one.head)}{chosen}"
             terminal.line(terminal.paint(way, DIM))

@@ -74,6 +74,8 @@ class Status:
     problems: Sequence[Problem] = ()
     cut_off: Sequence[Activity] = ()
     degraded: Sequence[Degraded] = ()
+    chosen: str = ""
+    """How a command says that it is about this session."""
 
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
@@ -170,10 +172,11 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
     for one in status.cut_off:
         what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
         _fact(terminal, "cut off", terminal.paint(what, YELLOW))
-        paths = "".join(f" {terminal.path(path)}" for path in one.paths)
-        terminal.line(f"  put it back: holdfast restore {short(one.checkpoint)}{paths}")
+        paths = "".join(f" {terminal.typed(path)}" for path in one.paths)
+        way = f"{short(one.checkpoint)}{paths}{status.chosen}{terminal.sure}"
+        terminal.line(f"  put it back: holdfast restore {way}")
     if status.cut_off:
-        terminal.line("  or leave it as it is: holdfast attempt --keep")
+        terminal.line(f"  or leave it as it is: holdfast attempt --keep{status.chosen}")
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
@@ -216,13 +219,17 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
 
 def _abandoned(terminal: Terminal, status: Status) -> str:
     thrown = [one for one in status.rounds if one.status is RoundStatus.ABANDONED]
-    words = f"  ({len(thrown):,} abandoned; list: holdfast log --rounds)"
+    words = f"  ({len(thrown):,} abandoned; list: holdfast log --rounds{status.chosen})"
     return terminal.paint(words, DIM) if thrown else ""
 
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     if status.head is None:
-        _fact(terminal, "HEAD", 'no checkpoint yet; make one: holdfast checkpoint "why"')
+        _fact(
+            terminal,
+            "HEAD",
+            f'no checkpoint yet; make one: holdfast checkpoint "why"{status.chosen}',
+        )
         return
     when = moment(terminal, status.head, now)
     _fact(terminal, "HEAD", f"{identifier(terminal, status.head)}, {when}: {title(status.head)}")

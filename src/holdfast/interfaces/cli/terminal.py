@@ -136,6 +136,18 @@ class Terminal:
             return visible_bytes(path)
         return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.standing_in))
 
+    def typed(self, path: bytes) -> str:
+        """The same as one word of a command line."""
+        from holdfast.domain.paths import typed
+
+        inside = os.path.relpath(b"/" + path, b"/" + self.standing_in) if self.standing_in else path
+        return typed(inside)
+
+    @property
+    def sure(self) -> str:
+        """Behind a command that asks before it acts, where nobody is there to be asked."""
+        return "" if self.for_people else " --yes"
+
     def paint(self, text: str, *codes: str) -> str:
         """The text in these colours, if standard output can show them."""
         return _painted(text, codes) if self.out_colour and text else text

@@ -12,6 +12,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 
 from holdfast.interfaces.mcp.tools import ServedTools
 from holdfast.tools.answers import ToolResult
+from holdfast.tools.wording import said
 
 if TYPE_CHECKING:
     from holdfast.tools import ToolHandlers
@@ -103,6 +104,7 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
         except ValueError:
             before = "?"  # which is answered like any other text that is no place
     found = timeline_as_data(handlers.session.timeline(_PAGE, before=before))
+    found["warnings"] = [said(warning) for warning in found["warnings"]]
     if found["next"] is not None:
         place = base64.urlsafe_b64encode(found["next"].encode()).decode().rstrip("=")
         found["next"] = f"{_TIMELINE}/{place}"

@@ -24,7 +24,7 @@ from holdfast.interfaces.mcp.resources import add_resources
 from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.tools.answers import told
+from holdfast.tools.answers import as_data, told
 from holdfast.tools.wording import one_line
 
 # What is listed is the same for all and costs nothing.
@@ -63,7 +63,7 @@ def make_server(
             if ctx.method == "tools/call":
                 text = TextContent(type="text", text=told(error))
                 return CallToolResult(content=[text], is_error=True)
-            raise MCPError(code=_REFUSED, message=told(error), data=error.to_dict()) from None
+            raise MCPError(code=_REFUSED, message=told(error), data=as_data(error)) from None
         except ValueError as error:
             # An unknown prompt, or one without its arguments: the caller's mistake.
             if ctx.method != "prompts/get":

@@ -76,5 +76,6 @@ def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
         f"{terminal.paint('✓', GREEN)} Approved {outcome.merged} at "
         f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
     )
-    back = f"  {outcome.new_round} begins; back to here at any time: holdfast reset"
+    again = invocation.chosen_session + terminal.sure
+    back = f"  {outcome.new_round} begins; back to here at any time: holdfast reset{again}"
     terminal.line(terminal.paint(back, DIM))

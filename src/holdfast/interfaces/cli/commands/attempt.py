@@ -179,5 +179,6 @@ def _tell(invocation: Invocation, opened: OpenWorkspace, attempt: Activity, stat
         mark, said = aside.paint("✓", GREEN), f"kept; before it: {short(attempt.checkpoint)}"
     else:
         mark = aside.paint("↩", YELLOW)
-        said = f"taken back: the command ended with {status} (the failed state: holdfast undo)"
+        undo = f"holdfast undo{invocation.chosen_session}{aside.sure}"
+        said = f"taken back: the command ended with {status} (the failed state: {undo})"
     aside.line(f"{mark} {said}")

@@ -86,9 +86,11 @@ def _reason(words: list[str]) -> str:
     if not words:
         raise UsageError("the reason is missing", hint=_EXAMPLE)
     if len(words) > 1:
+        from shlex import quote
+
         raise UsageError(
             f"one reason is expected, and {len(words)} words were given",
-            hint='put it in quotes: holdfast checkpoint "' + " ".join(words)[:60] + '"',
+            hint=f"put it in quotes: holdfast checkpoint {quote(' '.join(words)[:60])}",
         )
     if words != ["-"]:
         return words[0]

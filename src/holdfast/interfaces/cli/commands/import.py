@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
@@ -106,4 +107,6 @@ def _report(invocation: Invocation, outcome: ImportOutcome) -> None:
         f"{tick} {verb} {what} of {names}{more}{stored}, {duration(invocation.elapsed_ms)}"
     )
     if not dry_run:
-        terminal.line(f"  See them: holdfast log --session {visible(outcome.latest_session)}")
+        terminal.line(
+            f"  See them: holdfast log --session {quote(visible(outcome.latest_session))}"
+        )

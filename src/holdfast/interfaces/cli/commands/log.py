@@ -154,7 +154,7 @@ def _rounds(invocation: Invocation) -> int:
     if invocation.json:
         invocation.emit([round_as_data(one) for one in reversed(found)])
     else:
-        show_rounds(invocation.terminal, found, invocation.now)
+        show_rounds(invocation.terminal, found, invocation.now, invocation.chosen_session)
     return 0
 
 

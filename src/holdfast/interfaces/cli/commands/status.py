@@ -69,6 +69,7 @@ def run(invocation: Invocation) -> int:
             problems=_problems(invocation, opened),
             cut_off=cut_off(engine.vault, session) if session else (),
             degraded=_degraded(opened, head),
+            chosen=invocation.chosen_session,
         )
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))
