@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -21,6 +22,7 @@ from holdfast.store.watching.inotify_watch import InotifyWatch
 from holdfast.store.watching.mounts import Mount, mounts_around, parse_mounts
 from holdfast.store.watching.unwatched import NoWatcher
 from tests.support.hostile_trees import fill
+from tests.support.real_mounts import can_mount, mounted
 from tests.support.watched_workspaces import watched
 
 pytestmark = pytest.mark.requirement("AU-6")
@@ -228,6 +230,33 @@ def test_a_mount_below_is_a_doubt(
     assert "mounted" in reason(watch, root)
     watch_all(watch, root)
     assert places(watch, root).directories == frozenset()
+
+
+@pytest.mark.parametrize("real", [False, True] if can_mount() else [False])
+def test_who_waits_for_changes_is_told_of_a_mount_that_makes_no_event(
+    watcher: InotifyWatcher, root: Path, monkeypatch: pytest.MonkeyPatch, real: bool
+) -> None:
+    told = threading.Event()
+    watch = watcher.open(bytes(root), listener=told.set)
+    watch_all(watch, root)
+    told.clear()
+    with contextlib.ExitStack() as undone:
+        if real:
+            undone.enter_context(mounted(root / "c"))
+            assert told.wait(60)
+        else:
+            mounts = (Mount(b"9999", bytes(root / "c"), b"tmpfs"),)
+            monkeypatch.setattr(watcher.mounts, "around", lambda directory: mounts)
+            watch.mounts_changed()
+        assert watch.activity().names > 0
+        assert "mounted" in reason(watch, root)
+        watch_all(watch, root)
+        assert watch.activity().names == 0
+        told.clear()
+        if real:
+            undone.close()
+            assert told.wait(60)
+            assert "mounted" in reason(watch, root)
 
 
 def test_a_scan_that_nobody_kept_does_not_hide_a_mount(

@@ -82,7 +82,7 @@ def opening(around: Surroundings) -> Iterator[Symptom]:
 def permissions(around: Surroundings) -> Iterator[Symptom]:
     """Private, ours, and writable: the home of all stores and everything in this one."""
     if not around.home.exists():
-        yield Symptom("home", Gravity.FINE, f"{around.home} is made with the first checkpoint")
+        yield _future_home(around.home)
         return
     found: list[Symptom] = []
     paths = [around.home]
@@ -93,6 +93,15 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
     yield from found
     if not found:
         yield Symptom("permissions", Gravity.FINE, f"{len(paths)} paths are private and yours")
+
+
+def _future_home(home: Path) -> Symptom:
+    place = _existing(home)
+    effective = os.access in os.supports_effective_ids
+    if os.access(place, os.W_OK | os.X_OK, effective_ids=effective):
+        return Symptom("home", Gravity.FINE, f"{home} is made with the first checkpoint")
+    cure = "set HOLDFAST_HOME to a directory of your own"
+    return Symptom("home", Gravity.PROBLEM, f"{home} cannot be made: no writing in {place}", cure)
 
 
 def _permissions_of(path: Path) -> Iterator[Symptom]:

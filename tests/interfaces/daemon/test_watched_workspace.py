@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
-from holdfast.ports.watcher import Watcher
+from holdfast.ports.watcher import ChangedPlaces, Watcher
 from holdfast.store.watching.unwatched import NoWatcher
 from holdfast.watching import WatchedWorkspace, open_watcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
+from tests.support.real_mounts import can_mount, mounted
 
 pytestmark = pytest.mark.requirement("AU-4")
 
@@ -72,6 +76,50 @@ def test_a_directory_that_appears_with_files_in_it_counts_as_its_files(workspace
         made = watched.consider(NOON)
         assert made is not None
         assert made.checkpoint.changed.added == 3
+
+
+@pytest.mark.requirement("AU-6")
+@pytest.mark.parametrize("how", ["replaced", "covered"] if can_mount() else ["replaced"])
+def test_another_directory_in_its_place_is_looked_at_without_waiting_for_its_changes(
+    workspace: Path, how: str
+) -> None:
+    with contextlib.ExitStack() as undone, watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        if how == "covered":
+            undone.enter_context(mounted(workspace))
+        else:
+            workspace.rename(workspace.with_name("elsewhere"))
+            workspace.mkdir()
+        for number in range(3):
+            fill(workspace / f"new{number}")
+        wait_until_due(watched, happened)
+        made = watched.consider(NOON)
+        assert made is not None
+        assert made.checkpoint.changed.added == 3
+        fill(workspace / "later")  # what is there now is watched
+        assert _changed(watched, workspace) == {b""}
+
+
+def _changed(watched: WatchedWorkspace, workspace: Path) -> frozenset[bytes]:
+    status = workspace.stat()
+    found = watched.watch.places(status.st_dev, status.st_ino)
+    assert isinstance(found, ChangedPlaces), found
+    return found.directories
+
+
+@pytest.mark.requirement("AU-6")
+def test_a_workspace_that_is_gone_is_told_and_not_asked_for_again_and_again(
+    workspace: Path,
+) -> None:
+    with watching(workspace, AT_ONCE) as (watched, happened):
+        watched.begin(SESSION)
+        shutil.rmtree(workspace)
+        wait_until_due(watched, happened)
+        with pytest.raises(HoldfastError, match="cannot be opened"):
+            watched.consider(NOON)
+        assert watched.wait_ns(NOON) != 0
+        fill(workspace / "again")
+        assert watched.finish() is None  # no interval
 
 
 def test_names_that_come_and_go_are_no_change(workspace: Path) -> None:

@@ -83,7 +83,7 @@ def test_without_a_place_for_the_store_the_agent_goes_on_and_is_told_nothing(
         agent,
         recorded(agent, project, "rm -rf src")[3],
         project,
-        environment={"HOLDFAST_HOME": str(blocked / "home")},
+        environment={"HOLDFAST_HOME": str(blocked / "home"), "XDG_RUNTIME_DIR": str(tmp_path)},
     )
     assert _is_a_yes(agent, answer)
     assert "not protected" in answer.err  # there is no log either

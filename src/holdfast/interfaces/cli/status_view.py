@@ -99,8 +99,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "changed": status.change_counts(),
         "changes": [json_output.change(change) for change in status.changes],
         "watch": status.watch,
-        "unprotected": [_problem_as_json(one) for one in status.problems if not one.saved],
-        "unrecorded": [_problem_as_json(one) for one in status.problems if one.saved],
+        **problems_as_json(status.problems),
         "cut_off": [
             {
                 "number": one.number,
@@ -154,8 +153,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _fact(terminal, "on disk", used)
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
-    _show_problems(terminal, "unsaved", [one for one in status.problems if not one.saved])
-    _show_problems(terminal, "untold", [one for one in status.problems if one.saved])
+    show_problems(terminal, status.problems)
     _show_cut_off(terminal, status)
     _show_degraded(terminal, status)
     words = left_out_words(status.skipped)
@@ -165,6 +163,19 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         _fact(terminal, "watch", _watch_words(terminal, status.watch))
     if listed:
         list_skipped(terminal, status.skipped)
+
+
+def problems_as_json(problems: Sequence[Problem]) -> dict[str, Any]:
+    return {
+        "unprotected": [_problem_as_json(one) for one in problems if not one.saved],
+        "unrecorded": [_problem_as_json(one) for one in problems if one.saved],
+    }
+
+
+def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
+    """What agents did without protection, and what of their conversation is not recorded."""
+    _show_problems(terminal, "unsaved", [one for one in problems if not one.saved])
+    _show_problems(terminal, "untold", [one for one in problems if one.saved])
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
@@ -245,7 +256,7 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
 def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) -> None:
     if not problems:
         return
-    from holdfast.interfaces.hooks.problems import log_file
+    from holdfast.interfaces.hooks.problems import log_files
 
     last = problems[-1]
     events = count(len(problems), "event")
@@ -253,7 +264,8 @@ def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) 
     _fact(terminal, label, terminal.paint(words, YELLOW if last.saved else RED))
     what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
     terminal.line(f"  {visible(what)}: {visible(last.message)}")
-    terminal.line(terminal.paint(f"  (all of them: {log_file()})", DIM))
+    logs = ", ".join(visible(str(log)) for log in log_files())
+    terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
 
 
 def show_changes(terminal: Terminal, changes: Sequence[Change]) -> None:

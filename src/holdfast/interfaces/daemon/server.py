@@ -271,7 +271,10 @@ class Daemon:
             try:
                 workspace.consider(datetime.now().astimezone())
             except HoldfastError as error:
+                from holdfast.interfaces.hooks.problems import note_missed
+
                 log(f"{workspace.workspace}: no automatic checkpoint: {error.message}")
+                note_missed(workspace.workspace, workspace.session or "", error)
             except Exception:
                 log(traceback.format_exc())
 

@@ -1,11 +1,17 @@
 """What hooks could not do: a log beside the stores that `holdfast status` reads.
 
-One JSON object a line, appended in one write. The file is private, and bounded: a full one becomes
-`hooks.log.1`, in the place of the one before. Nothing here raises.
+    beside the stores → else on standard error, and where the daemon's socket is
+
+What keeps a checkpoint from being stored often keeps a log beside the stores from being written,
+too: a full disk, a home that is read-only. The second place is on another file system, as a rule.
+
+One JSON object a line, appended in one write. The files are private, and bounded: a full one becomes
+`….1`, in the place of the one before. Nothing here raises.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -13,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from holdfast.interfaces.hooks.events import AgentEvent
 
@@ -21,7 +26,7 @@ NAME = "hooks.log"
 MOST_BYTES = 512 << 10
 _MOST_TEXT = 1_000
 _AGAIN_AFTER = timedelta(hours=1)
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +54,26 @@ def note_trouble(event: AgentEvent, what: str, error: BaseException) -> None:
     """The state was saved, and something beside it went wrong. What goes wrong with each event of
     a session is written down once an hour, so that it does not push everything else out."""
     code, message = _code(error), f"{what}: {_message(error)}"
+    if not _is_known(code, message, event.session):
+        _note(event.agent, event, code, message, saved=True)
+
+
+def note_missed(workspace: Path, session: str, error: BaseException) -> None:
+    """An automatic checkpoint that nobody waits for could not be made; once an hour, too."""
+    code, message = _code(error), _message(error)
+    if not _is_known(code, message, session):
+        entry = {"session": session, "workspace": _real(str(workspace))}
+        entry |= {"agent": "daemon", "event": "automatic checkpoint", "tool": ""}
+        _write(entry | {"cwd": entry["workspace"]}, code, message, saved=False)
+
+
+def _is_known(code: str, message: str, session: str) -> bool:
     since = datetime.now(UTC) - _AGAIN_AFTER
-    known = any(
-        (old.code, old.message, old.session) == (code, message[:_MOST_TEXT], event.session)
+    return any(
+        (old.code, old.message, old.session) == (code, message[:_MOST_TEXT], session)
         for old in _read_all()
         if old.at >= since
     )
-    if not known:
-        _note(event.agent, event, code, message, saved=True)
 
 
 def _code(error: BaseException) -> str:
@@ -68,23 +85,31 @@ def _message(error: BaseException) -> str:
 
 
 def _note(agent: str, event: AgentEvent | None, code: str, message: str, *, saved: bool) -> None:
-    entry: dict[str, Any] = {
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    entry = {
         "agent": agent,
         "event": event.name if event else "",
         "tool": event.tool if event else "",
         "session": event.session if event else "",
-        "workspace": (event.project or event.cwd or "") if event else "",
-        "cwd": (event.cwd if event else None) or _here(),
-        "code": code,
-        "message": message,
+        "workspace": _real((event.project or event.cwd or "") if event else ""),
+        "cwd": _real((event.cwd if event else None) or _here()),
     }
+    _write(entry, code, message, saved=saved)
+
+
+def _write(entry: dict[str, str], code: str, message: str, *, saved: bool) -> None:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry = {"at": at, **entry, "code": code, "message": message}
     cut = {key: text[:_MOST_TEXT] for key, text in entry.items()}
     line = json.dumps(cut | ({"saved": True} if saved else {})) + "\n"
-    try:
-        _append(line.encode())
-    except Exception as failed:  # whatever it is, the agent goes on
-        _complain(f"holdfast: not protected: {message} (and no log: {failed})")
+    failures = []
+    for place in (log_file, _second_log_file):
+        try:
+            _append(place(), line.encode())
+            break
+        except Exception as failed:  # whatever it is, the agent goes on
+            failures.append(str(failed))
+    if failures:
+        _complain(f"holdfast: not protected: {message} (and no log: {'; '.join(failures)})")
 
 
 def _here() -> str:
@@ -95,15 +120,24 @@ def _here() -> str:
         return ""
 
 
+def _real(path: str) -> str:
+    """The path that the workspace goes by, whatever links the agent came along."""
+    try:
+        return os.path.realpath(path) if path else ""
+    except (OSError, ValueError):
+        return path
+
+
 def problems_of(workspace: Path, since: datetime) -> list[Problem]:
     """What was noted about a workspace since then, oldest first."""
-    root = str(workspace)
-    return [
+    root = _real(str(workspace))
+    found = [
         problem
         for problem in _read_all()
         if problem.at >= since
-        and (problem.workspace == root or problem.workspace.startswith(root + "/"))
+        and (problem.workspace == root or problem.workspace.startswith(root.rstrip("/") + "/"))
     ]
+    return sorted(found, key=lambda problem: problem.at)
 
 
 def log_file() -> Path:
@@ -112,22 +146,65 @@ def log_file() -> Path:
     return holdfast_home(os.environ) / NAME
 
 
-def _append(data: bytes) -> None:
-    path = log_file()
+def log_files() -> list[Path]:
+    """The logs that there are: as a rule one, beside the stores."""
+    places = (log_file(), *(directory / _second_name() for directory in _second_places()))
+    return [place for place in places if place.is_file()]
+
+
+def _second_places() -> list[Path]:
+    from holdfast.interfaces.daemon.address import candidate_directories
+
+    return [Path(directory) for directory in candidate_directories(os.environ)]
+
+
+def _second_name() -> str:
+    """Another `HOLDFAST_HOME` has another log, as it has another daemon."""
+    from holdfast.interfaces.daemon.address import socket_name
+
+    return f"{socket_name(os.environ).removesuffix('.sock')}.{NAME}"
+
+
+def _second_log_file() -> Path:
+    """In a directory that nobody else can enter; `NoPlace` when there is none."""
+    from holdfast.interfaces.daemon.address import NoPlace, require_private
+
+    reasons = []
+    for directory in _second_places():
+        try:
+            require_private(str(directory))
+        except (NoPlace, OSError) as error:
+            reasons.append(str(error))
+            continue
+        return directory / _second_name()
+    raise NoPlace("; ".join(reasons))
+
+
+def _append(path: Path, data: bytes) -> None:
+    """The whole line, or OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fd = os.open(path, _FLAGS, 0o600)
     try:
-        if os.fstat(fd).st_size > MOST_BYTES:
-            os.replace(path, path.with_name(NAME + ".1"))
+        size = os.fstat(fd).st_size
+        if size > MOST_BYTES:
+            os.replace(path, path.with_name(path.name + ".1"))
             os.close(fd)
             fd = os.open(path, _FLAGS, 0o600)
-        os.write(fd, data)
+            size = 0
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            data = b"\n" + data  # the line before was cut off by a full disk
+        if os.write(fd, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(fd)
 
 
 def _read_all() -> Iterator[Problem]:
-    for path in (log_file().with_name(NAME + ".1"), log_file()):
+    from holdfast.interfaces.daemon.address import is_private
+
+    second = [place / _second_name() for place in _second_places() if is_private(str(place))]
+    logs = [log_file(), *second]
+    for path in (each for log in logs for each in (log.with_name(log.name + ".1"), log)):
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:

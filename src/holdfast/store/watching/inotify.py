@@ -192,8 +192,9 @@ class InotifyWatcher:
         poll = select.poll()
         poll.register(self.calls.fd, select.POLLIN)
         poll.register(self._end_read, select.POLLIN)
+        poll.register(self.mounts.alarm, select.POLLPRI)
         while not self._ended.is_set():
-            poll.poll()
+            told = [fd for fd, _ in poll.poll()]
             self.wakeups += 1
             if self._ended.is_set():
                 return
@@ -202,6 +203,9 @@ class InotifyWatcher:
                     return
                 try:
                     self.drain()
+                    if self.mounts.alarm in told:
+                        for watch in self._watches:
+                            watch.mounts_changed()
                 except Exception as error:  # whatever it is: nothing is known from here on
                     self.fail(f"the watcher failed: {error}")
                 awake = [watch for watch in self._watches if watch.is_to_be_told()]

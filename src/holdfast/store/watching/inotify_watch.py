@@ -19,6 +19,7 @@ _WHOLE_SCAN_EVERY_NS = 600 * 1_000_000_000
 """What makes no event (see the port) is found after this long at the latest."""
 
 _FIRST = "nothing has been looked at since the watch began"
+_MOUNTED = "a file system was mounted or unmounted in the workspace"
 _NAMES_CHANGED = calls.CREATE | calls.MOVED_TO | calls.DELETE | calls.MOVED_FROM
 
 
@@ -96,7 +97,7 @@ class InotifyWatch:
         if self._root != (device, inode):
             self.doubt("the workspace is another directory than the one that was watched")
         elif self._watcher.mounts.around(self._workspace) != self._mounts:
-            self.doubt("a file system was mounted or unmounted in the workspace")
+            self.doubt(_MOUNTED)
         elif self.directories.has_lost_track:
             self.doubt("more directories came and went than are worth following")
         elif now_ns - self._whole_ns >= _WHOLE_SCAN_EVERY_NS:
@@ -139,10 +140,10 @@ class InotifyWatch:
             return  # the watch ended: what led to it was told before
         self._note_activity()
         if mask & calls.UNMOUNT:
-            self.doubt("a file system was unmounted in the workspace")
+            self._lose_all("a file system was unmounted in the workspace")
         elif mask & (calls.DELETE_SELF | calls.MOVE_SELF):
             if node is self.directories.root:
-                self.doubt("the workspace was moved or deleted")
+                self._lose_all("the workspace was moved or deleted")
         elif mask & calls.IS_DIRECTORY and name and mask & _NAMES_CHANGED:
             gone = self.directories.replace(node, name)
             if gone is not None:
@@ -152,6 +153,17 @@ class InotifyWatch:
             self.directories.change(node, name)
             if mask & calls.IS_DIRECTORY and name in node.children:
                 self.directories.change(node.children[name])
+
+    def mounts_changed(self) -> None:
+        """Somewhere on the system: no directory tells of what covers it."""
+        if self._root is not None and self._watcher.mounts.around(self._workspace) != self._mounts:
+            self._note_activity()
+            self._lose_all(_MOUNTED)
+
+    def _lose_all(self, reason: str) -> None:
+        """Not a doubt alone: something did happen, and nobody will tell what."""
+        self.directories.lose_all()
+        self.doubt(reason)
 
     def _note_activity(self) -> None:
         self._last_ns = self._watcher.clock.monotonic_ns()

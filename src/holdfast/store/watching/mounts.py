@@ -68,6 +68,8 @@ class MountTable:
         self._fd = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI)
+        # A change is told once for each opening: who waits for one must not take it from `around`.
+        self.alarm = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._mounts = self._read()
 
     def around(self, directory: bytes) -> tuple[Mount, ...]:
@@ -84,3 +86,4 @@ class MountTable:
 
     def close(self) -> None:
         os.close(self._fd)
+        os.close(self.alarm)

@@ -88,6 +88,11 @@ class WatchedDirectories:
                 self._changed.pop(lost, None)
         return gone
 
+    def lose_all(self) -> None:
+        """Anything may have happened anywhere."""
+        self.now += 1
+        self._unknown[b""] = self.now
+
     def sweep(self, scan: int) -> list[Node]:
         """Take out the directories that no scan from this one on has seen."""
         gone = [node for node in self.root.below() if node.parent is not None and node.scan < scan]

@@ -34,7 +34,7 @@ example:
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
     from holdfast.interfaces.agent_setup.installation import examine_agents
-    from holdfast.interfaces.hooks.problems import log_file, problems_of
+    from holdfast.interfaces.hooks.problems import log_files, problems_of
     from holdfast.store.surroundings import Gravity, Symptom
 
     workspace = _workspace(invocation.directory.absolute())
@@ -44,7 +44,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     problems = problems_of(workspace, invocation.now - timedelta(days=1))
     if problems:
         finding = f"{count(len(problems), 'event')} could not be saved: {problems[-1].message}"
-        yield Symptom("hooks", Gravity.WARNING, finding, f"see {log_file()}")
+        yield Symptom("hooks", Gravity.WARNING, finding, "see " + ", ".join(map(str, log_files())))
 
 
 def _workspace(directory: Path) -> Path:

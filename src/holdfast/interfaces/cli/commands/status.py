@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -38,6 +39,14 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    try:
+        return _run(invocation)
+    except HoldfastError:
+        _tell_of_problems(invocation)
+        raise
+
+
+def _run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
     from holdfast.engine.attempts import cut_off
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
@@ -66,7 +75,7 @@ def run(invocation: Invocation) -> int:
             approval=engine.approval(session, scan) if head is not None and session else None,
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
-            problems=_problems(invocation, opened),
+            problems=_problems(invocation, engine.vault.workspace),
             cut_off=cut_off(engine.vault, session) if session else (),
             degraded=_degraded(opened, head),
             chosen=invocation.chosen_session,
@@ -76,6 +85,27 @@ def run(invocation: Invocation) -> int:
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
     return 0
+
+
+def _tell_of_problems(invocation: Invocation) -> None:
+    """Where there is no store, or none that can be read, this is all there is to tell, and often
+    what explains it."""
+    from holdfast.bootstrap import nearest_workspace
+    from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
+    from holdfast.interfaces.cli.terminal import visible
+
+    workspace = invocation.directory.absolute()
+    with contextlib.suppress(HoldfastError):
+        workspace = nearest_workspace(workspace) or workspace
+    problems = _problems(invocation, workspace)
+    if not problems:
+        return
+    if invocation.json:
+        invocation.emit({"workspace": str(workspace), **problems_as_json(problems)})
+    else:
+        invocation.terminal.line(f"workspace {visible(str(workspace))}")
+        show_problems(invocation.terminal, problems)
+    invocation.terminal.flush()
 
 
 def _degraded(opened: OpenWorkspace, head: Checkpoint | None) -> Sequence[Degraded]:
@@ -100,11 +130,11 @@ def _watch(workspace: Path) -> dict[str, Any] | None:
     return dict(found[0]["watch"]) if found else None
 
 
-def _problems(invocation: Invocation, opened: OpenWorkspace) -> tuple[Problem, ...]:
+def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
     """What hooks could not save or record here in the last day."""
     from holdfast.interfaces.hooks.problems import problems_of
 
-    return tuple(problems_of(opened.engine.vault.workspace, invocation.now - timedelta(days=1)))
+    return tuple(problems_of(workspace, invocation.now - timedelta(days=1)))
 
 
 def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | None:
