@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,27 @@ def test_what_was_decided_about_signals_before_holds_again(ending: Ending) -> No
         assert [signal.getsignal(number) for number in SIGNALS] == handlers
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_command_in_a_thread_leaves_signals_to_the_program_it_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole `watch`, up to the first wait."""
+    from holdfast.interfaces.cli.main import main
+
+    (tmp_path / "file").write_text("content")
+    waited = threading.Event()
+
+    def wait(self: Ending, happened: threading.Event, seconds: float | None) -> None:
+        waited.set()
+        raise Ended
+
+    monkeypatch.setattr(Ending, "wait", wait)
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    statuses: list[int] = []
+    watching = threading.Thread(target=lambda: statuses.append(main(["-C", str(tmp_path), "watch"])))
+    watching.start()
+    watching.join()
+    assert waited.is_set()
+    assert statuses == [0]
+    assert [signal.getsignal(number) for number in SIGNALS] == handlers

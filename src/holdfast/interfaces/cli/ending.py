@@ -3,6 +3,9 @@
 a signal while it waits   → ends it
 a signal while it works   → noted; ends it as soon as the piece of work is done
 a second one meanwhile    → unwinds the piece of work, as in any other command
+
+Not guaranteed: that signals are heard where the command runs in a thread of somebody's program. They
+reach the main thread alone, and stay what that program has made of them.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ class Ending:
     @contextmanager
     def on_signals(self) -> Iterator[None]:
         """Signals that somebody decided to ignore stay ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {number: signal.getsignal(number) for number in _SIGNALS}
         taken = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
         for number in taken:

@@ -5,8 +5,8 @@
 What keeps a checkpoint from being stored often keeps a log beside the stores from being written,
 too: a full disk, a home that is read-only. The second place is on another file system, as a rule.
 
-One JSON object a line, appended in one write. The files are private, and bounded: a full one becomes
-`….1`, in the place of the one before. Nothing here raises.
+One JSON object a line, appended in one write. The files are private, and bounded: a full one
+becomes `….1`, in the place of the one before. Nothing here raises.
 """
 
 from __future__ import annotations
