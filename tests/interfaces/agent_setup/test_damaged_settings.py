@@ -38,6 +38,8 @@ _SETTINGS = {
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
     "cursor": ".cursor/hooks.json",
+    "copilot": ".github/hooks/holdfast.json",
+    "goose": ".agents/plugins/holdfast/hooks/hooks.json",
 }
 
 

@@ -76,7 +76,9 @@ def test_a_command_in_a_thread_leaves_signals_to_the_program_it_runs_in(
     monkeypatch.setattr(Ending, "wait", wait)
     handlers = [signal.getsignal(number) for number in SIGNALS]
     statuses: list[int] = []
-    watching = threading.Thread(target=lambda: statuses.append(main(["-C", str(tmp_path), "watch"])))
+    watching = threading.Thread(
+        target=lambda: statuses.append(main(["-C", str(tmp_path), "watch"]))
+    )
     watching.start()
     watching.join()
     assert waited.is_set()

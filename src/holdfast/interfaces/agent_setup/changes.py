@@ -4,7 +4,8 @@
 
 Guarantees: nothing is written when any file is invalid, cannot be written, or is somebody else's; a
 file keeps its mode, and a link stays a link (what it leads to is edited); a file that changed while
-we looked is not overwritten.
+we looked is not overwritten. A file of ours that somebody has edited is theirs, too: what can be
+told apart is, and the rest is left and named.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ import difflib
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.interfaces.agent_setup.hook_entries import entries_of
 from holdfast.interfaces.agent_setup.json_text import NotJson
-from holdfast.interfaces.agent_setup.own_files import is_own
+from holdfast.interfaces.agent_setup.own_files import (
+    is_untouched,
+    names_us,
+    without_cline_lines,
+)
 from holdfast.interfaces.agent_setup.placements import Place
 from holdfast.interfaces.agent_setup.settings_edit import with_hooks, without_hooks
 
 _LARGEST = 10 << 20
+_EDITED = "it was edited since it was written, and what is whose cannot be told apart"
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One file before and after; None means that it is not there. `target` is where it really
     lies, `status` what the system said about it when it was read. `remodelled`: the content is
-    right, and nobody could run it."""
+    right, and nobody could run it. `kept`: why something of ours stays in it."""
 
     path: Path
     target: Path
@@ -39,9 +45,12 @@ class FileChange:
     mode: int
     status: tuple[int, int, int] | None
     remodelled: bool = False
+    kept: str | None = None
 
     @property
     def word(self) -> str:
+        if self.kept is not None:
+            return "kept"
         if self.before == self.after:
             return "changed" if self.remodelled else "unchanged"
         if self.before is None:
@@ -63,8 +72,20 @@ def plan_install(agent: str, places: Iterable[Place], program: str) -> list[File
     return [_planned(place, _installed(agent, place, program)) for place in places]
 
 
-def plan_uninstall(agent: str, places: Iterable[Place]) -> list[FileChange]:
-    return [_planned(place, _uninstalled(agent, place)) for place in places]
+def plan_uninstall(agent: str, places: Sequence[Place]) -> list[FileChange]:
+    found = {place: _planned(place, *_uninstalled(agent, place)) for place in places}
+    for place in (place for place in places if place.manifest):
+        going = [change.path for change in found.values() if change.after is None]
+        if found[place].word == "removed" and (others := _beside(place.path, going)):
+            why = f"{others[0]} is in the same plug-in, and needs it"
+            found[place] = replace(found[place], after=found[place].before, kept=why)
+    return list(found.values())
+
+
+def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
+    """The files of its directory that stay."""
+    inside = (Path(top, name) for top, _, names in os.walk(manifest.parent) for name in names)
+    return sorted(path for path in inside if path not in going)
 
 
 def is_installed(agent: str, place: Place) -> bool:
@@ -74,7 +95,7 @@ def is_installed(agent: str, place: Place) -> bool:
     if before is None:
         return False
     if place.content is not None:
-        return is_own(before)
+        return names_us(before)
     try:
         return without_hooks(before, agent) != before
     except NotJson as error:
@@ -94,7 +115,7 @@ def may_be_installed(agent: str, place: Place) -> bool:
 def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
     """Write what differs. Everything that can be refused is, before the first byte. Directories
     that are left empty go too, but never one of `keep`, or above it."""
-    pending = [change for change in changes if change.word != "unchanged"]
+    pending = [change for change in changes if change.word not in ("unchanged", "kept")]
     for change in pending:
         _require_writable(change)
     for change in pending:
@@ -107,7 +128,7 @@ def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
             ) from None
 
 
-def _planned(place: Place, after: str | None) -> FileChange:
+def _planned(place: Place, after: str | None, kept: str | None = None) -> FileChange:
     before, status = _read(place.path)
     mode = 0o755 if place.executable else 0o644
     if status is not None and not place.executable:
@@ -116,34 +137,48 @@ def _planned(place: Place, after: str | None) -> FileChange:
     stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
     remodelled = bool(stuck and after is not None)
     target = Path(os.path.realpath(place.path))
-    return FileChange(place.path, target, before, after, mode, seen, remodelled)
+    return FileChange(place.path, target, before, after, mode, seen, remodelled, kept)
 
 
 def _installed(agent: str, place: Place, program: str) -> str:
     before, _ = _read(place.path)
     if place.content is not None:
-        if before is not None and not is_own(before):
-            raise Refused(
-                f"{place.path} is there already, and not ours",
-                hint=f"move it out of the way, or call this in it: {program} hook {agent}",
-            )
-        return place.content
+        return _own_file(agent, place, place.content, before, program)
     try:
         return with_hooks(before, agent, entries_of(agent, program), version=place.versioned)
     except NotJson as error:
         raise _invalid(place, error) from None
 
 
-def _uninstalled(agent: str, place: Place) -> str | None:
+def _own_file(agent: str, place: Place, content: str, before: str | None, program: str) -> str:
+    if before is None or is_untouched(before):
+        return content
+    rest = without_cline_lines(before) if agent == "cline" else None
+    if rest is not None and content.splitlines()[-1] in before.splitlines():
+        return before if rest else content
+    whose = "was edited since it was written" if names_us(before) else "is there already"
+    raise Refused(
+        f"{place.path} {whose}, and not ours alone",
+        hint=f"move it out of the way, or call this in it: {program} hook {agent}",
+    )
+
+
+def _uninstalled(agent: str, place: Place) -> tuple[str | None, str | None]:
+    """The text that is left, and why something of ours is still in it, if it is."""
     before, _ = _read(place.path)
     if before is None:
-        return None
-    if place.content is not None:
-        return None if is_own(before) else before
-    try:
-        return without_hooks(before, agent)
-    except NotJson as error:
-        raise _invalid(place, error) from None
+        return None, None
+    if place.content is None:
+        try:
+            return without_hooks(before, agent), None
+        except NotJson as error:
+            raise _invalid(place, error) from None
+    if is_untouched(before):
+        return None, None
+    rest = without_cline_lines(before) if agent == "cline" else None
+    if rest is not None:
+        return rest or None, None
+    return before, _EDITED if names_us(before) else None
 
 
 def _invalid(place: Place, error: NotJson) -> Refused:

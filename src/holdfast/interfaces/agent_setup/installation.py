@@ -100,7 +100,15 @@ def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Inst
     ]
     if not dry_run:
         carry_out(changes, keep=(at.workspace, at.home))
-    return Installation(tuple(change for change in changes if change.before is not None))
+    found = tuple(change for change in changes if change.before is not None)
+    return Installation(found, tuple(_way_out(change) for change in found if change.kept))
+
+
+def _way_out(change: FileChange) -> str:
+    return (
+        f"{change.path} is left as it is: {change.kept}. "
+        f"Take out by hand what you do not want, or remove it: rm {shlex.quote(str(change.path))}"
+    )
 
 
 def examine_agents(workspace: Path) -> Iterator[Finding]:

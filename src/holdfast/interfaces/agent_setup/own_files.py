@@ -1,7 +1,10 @@
-"""Files that are wholly ours: scripts, plug-ins, skills, each with a line that says so."""
+"""Files that are wholly ours: scripts, plug-ins, skills, each with a line that says so, and which
+of them are still what was written. What somebody has edited is not only ours any more."""
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -10,26 +13,87 @@ CLINE_EVENTS = (
 ).split()
 
 
-def is_own(text: str) -> bool:
-    """Whether a file that has the place of one of ours was written by us and is nothing more: a
-    script that somebody else wrote may call us, and stays theirs."""
-    if text.startswith("#!"):
-        lines = [line for line in text.splitlines() if line.strip()]
-        return len(lines) == 3 and lines[1].startswith("# holdfast: ")
-    signs = (
-        "// holdfast: ",
-        "<!-- a skill of holdfast -->",
-        '"name": "holdfast"',
-        "holdfast hook ",
-    )
-    return any(sign in text for sign in signs)
+_GOOSE = "Saves the workspace before goose changes it"
+_SIGNS = ("// holdfast: ", "# holdfast: ", "<!-- a skill of holdfast")
+_SEAL = re.compile(r" \(as written: ([0-9a-f]{16})\)")
+_NAMES = (*_SIGNS, '"name": "holdfast"', "holdfast hook ", "-m holdfast", '"hook", "opencode"')
+
+
+def sealed(text: str) -> str:
+    """The text with a fingerprint of itself in the line that says whose it is."""
+    seal = f" (as written: {_fingerprint(text)})"
+    lines = text.splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if line.startswith(_SIGNS))
+    said = lines[place].rstrip("\n")
+    end = " -->" if said.endswith(" -->") else ""
+    lines[place] = said.removesuffix(end) + seal + end + "\n"
+    return "".join(lines)
+
+
+def is_untouched(text: str) -> bool:
+    """Whether a file of ours, of this version or another, is as it was written."""
+    seal = _SEAL.search(text)
+    if seal is not None:
+        return _fingerprint(_SEAL.sub("", text, count=1)) == seal[1]
+    return _is_manifest(text)
+
+
+def names_us(text: str) -> bool:
+    """Whether anything of ours is in a file, edited or not."""
+    return any(name in text for name in _NAMES)
+
+
+def _fingerprint(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _is_manifest(text: str) -> bool:
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    if not isinstance(found, dict):
+        return False
+    said = {key: value for key, value in found.items() if key != "version"}
+    return said == {"name": "holdfast", "description": _GOOSE}
+
+
+_CLINE_SIGN = "# holdfast: saves the workspace before Cline changes it."
+_CLINE_YES = """|| echo '{"cancel": false}'"""
 
 
 def cline_script(program: str) -> str:
-    return f"""#!/bin/sh
-# holdfast: saves the workspace before Cline changes it. "holdfast uninstall cline" removes this.
-{program} hook cline || echo '{{"cancel": false}}'
-"""
+    return sealed(f"""#!/bin/sh
+{_CLINE_SIGN} "holdfast uninstall cline" removes this.
+{program} hook cline {_CLINE_YES}
+""")
+
+
+def without_cline_lines(text: str) -> str | None:
+    """A script that somebody has added lines to, without ours; empty when all that was added is
+    space. None when ours are not as they were written: who can tell what else hangs on them."""
+    lines = text.splitlines(keepends=True)
+    signs = [line for line in lines if line.startswith(_CLINE_SIGN)]
+    commands = [line for line in lines if _is_cline_command(line)]
+    naming = [line for line in lines if "holdfast" in line]
+    if len(signs) != 1 or len(commands) != 1 or naming != [*signs, *commands]:
+        return None
+    rest = "".join(line for line in lines if line not in (signs[0], commands[0]))
+    return "" if rest.split() == ["#!/bin/sh"] else rest
+
+
+def _is_cline_command(line: str) -> bool:
+    import shlex
+
+    called, hook, rest = line.rstrip("\n").partition(" hook cline ")
+    try:
+        words = shlex.split(called)
+    except ValueError:
+        return False
+    ours = words == ["holdfast"] or (words[1:] == ["-m", "holdfast"] and "/" in words[0])
+    return bool(hook) and rest == _CLINE_YES and ours
 
 
 def opencode_plugin(program: str) -> str:
@@ -38,7 +102,7 @@ def opencode_plugin(program: str) -> str:
     import shlex
 
     text = _shipped().joinpath("opencode", "holdfast.js").read_text("utf-8")
-    return text.replace('["holdfast"]', json.dumps(shlex.split(program)))
+    return sealed(text.replace('["holdfast"]', json.dumps(shlex.split(program))))
 
 
 def goose_manifest() -> str:
@@ -46,11 +110,7 @@ def goose_manifest() -> str:
 
     from holdfast import __version__
 
-    manifest = {
-        "name": "holdfast",
-        "version": __version__,
-        "description": "Saves the workspace before goose changes it",
-    }
+    manifest = {"name": "holdfast", "version": __version__, "description": _GOOSE}
     return json.dumps(manifest, indent=2) + "\n"
 
 
@@ -58,7 +118,7 @@ def skills() -> dict[str, str]:
     """Every skill by its name: the text of its SKILL.md."""
     folder = _shipped().joinpath("plugin", "skills")
     found = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return {entry.name: entry.joinpath("SKILL.md").read_text("utf-8") for entry in found}
+    return {entry.name: sealed(entry.joinpath("SKILL.md").read_text("utf-8")) for entry in found}
 
 
 def plugin_files() -> dict[str, bytes]:

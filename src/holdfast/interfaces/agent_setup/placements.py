@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.interfaces.agent_setup.hook_entries import entries_of
 from holdfast.interfaces.agent_setup.own_files import (
     CLINE_EVENTS,
     cline_script,
@@ -19,17 +18,18 @@ from holdfast.interfaces.agent_setup.own_files import (
 )
 
 SCOPES = ("project", "user")
-_VERSIONED = ("cursor",)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One file. With `content` it is wholly ours; without, our entries are among others."""
+    """One file. With `content` it is wholly ours; without, our entries are among others. A
+    `manifest` goes when nothing else is left in its directory."""
 
     path: Path
     content: str | None = None
     executable: bool = False
     versioned: bool = False
+    manifest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def places_of(agent: str, scope: str, at: Locations, program: str) -> list[Place
             return [Place((root or at.home) / ".cursor" / "hooks.json", versioned=True)]
         case "copilot":
             base = root / ".github" if root else at.own("COPILOT_HOME", ".copilot")
-            return [Place(base / "hooks" / "holdfast.json", _copilot_file(program))]
+            return [Place(base / "hooks" / "holdfast.json", versioned=True)]
         case "opencode":
             base = root / ".opencode" if root else at.own("XDG_CONFIG_HOME", ".config") / "opencode"
             return [Place(base / "plugins" / "holdfast.js", opencode_plugin(program))]
@@ -72,10 +72,9 @@ def places_of(agent: str, scope: str, at: Locations, program: str) -> list[Place
             return [Place(base / event, script, executable=True) for event in CLINE_EVENTS]
         case "goose":
             base = (root or at.home) / ".agents" / "plugins" / "holdfast"
-            hooks = _json({"hooks": entries_of("goose", program)})
             return [
-                Place(base / "plugin.json", goose_manifest()),
-                Place(base / "hooks" / "hooks.json", hooks),
+                Place(base / "plugin.json", goose_manifest(), manifest=True),
+                Place(base / "hooks" / "hooks.json"),
             ]
         case _:
             raise KeyError(agent)
@@ -88,13 +87,3 @@ def skill_places(agent: str, scope: str, at: Locations) -> list[Place]:
     if agent == "claude-code" and scope == "user":
         base = at.own("CLAUDE_CONFIG_DIR", ".claude") / "skills"
     return [Place(base / name / "SKILL.md", text) for name, text in skills().items()]
-
-
-def _copilot_file(program: str) -> str:
-    return _json({"version": 1, "hooks": entries_of("copilot", program)})
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value, indent=2) + "\n"

@@ -11,13 +11,20 @@ _MANIFEST = ".claude-plugin/plugin.json"
 
 
 def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
-    """The paths that are written. A directory that holds something else is refused."""
+    """The paths that are written. A directory that holds something else is refused, and so is one
+    in which a file is not as this version writes it: somebody may have edited it."""
     manifest = target / _MANIFEST
     if target.exists() and not target.is_dir():
         raise Refused(f"{target} is not a directory", hint="name one that is new or empty")
     if target.is_dir() and any(target.iterdir()) and not manifest.is_file():
         raise Refused(f"{target} holds something else", hint="name one that is new or empty")
     wanted = plugin_files()
+    for path, data in wanted.items():
+        if (target / path).exists() and (target / path).read_bytes() != data:
+            raise Refused(
+                f"{target / path} is not as this version writes it; nothing was changed",
+                hint="remove the directory if nobody has edited it, or name another one",
+            )
     if not dry_run:
         for path, data in wanted.items():
             place = target / path

@@ -4,8 +4,8 @@ a signal while it waits   → ends it
 a signal while it works   → noted; ends it as soon as the piece of work is done
 a second one meanwhile    → unwinds the piece of work, as in any other command
 
-Not guaranteed: that signals are heard where the command runs in a thread of somebody's program. They
-reach the main thread alone, and stay what that program has made of them.
+Not guaranteed: that signals are heard where the command runs in a thread of somebody's program.
+They reach the main thread alone, and stay what that program has made of them.
 """
 
 from __future__ import annotations

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.installation import Installation
 
 
+_LEFT = 3
+"""Done in part: something of ours is left, and named."""
+
+
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast install AGENT [--project | --user] [--skills] [--dry-run]"
     parser.description = """\
@@ -79,6 +83,7 @@ def workspace_of(invocation: Invocation) -> Path:
 def show(invocation: Invocation, agent: str, done: Installation, word: str) -> int:
     dry_run = invocation.options.dry_run
     changed = [change for change in done.changes if change.word != "unchanged"]
+    kept = any(change.kept for change in changed)
     if invocation.json:
         invocation.emit(
             {
@@ -92,7 +97,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
                 "notes": list(done.notes),
             }
         )
-        return 0
+        return _LEFT if kept else 0
     terminal = invocation.terminal
     if dry_run:
         for change in changed:
@@ -104,11 +109,13 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         terminal.note(f"note: {visible(note)}")
     if not changed:
         terminal.line(f"Nothing to do: {agent} is already {word}")
+    elif kept:
+        terminal.line(f"{agent}: {word}, except for what is named above")
     elif not dry_run:
         terminal.line(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
         if word == "installed":
             terminal.line(terminal.paint("  start the agent anew; it may ask to trust it", DIM))
-    return 0
+    return _LEFT if kept else 0
 
 
 def _plugin(invocation: Invocation, agent: str) -> int:
