@@ -46,13 +46,22 @@ _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
 def open_watcher() -> Watcher:
     """The watcher of this system, or one that says why there is none."""
     if sys.platform != "linux":
-        return NoWatcher("this system offers no watch that can be proven complete")
+        return _watcher_elsewhere()
     from holdfast.store.watching.inotify import InotifyWatcher
 
     try:
         return InotifyWatcher(SystemClock())
     except OSError as error:
         return NoWatcher(f"watching failed: {error.strerror}")
+
+
+def _watcher_elsewhere() -> Watcher:
+    from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
+
+    try:
+        return WatchfilesWatcher(SystemClock())
+    except ImportError:
+        return NoWatcher("watching needs a package here: pip install 'holdfast[watch]'")
 
 
 def trigger_rules(settings: Settings) -> TriggerRules:
@@ -236,7 +245,8 @@ class WatchedWorkspace:
         touched, first_ns, last_ns = activity.names, activity.first_ns, activity.last_ns
         status = self.watch.status()
         looked_at = self._looked_at
-        if status.doubt is not None and (status.off or status.overflows):
+        silent = status.off or (touched == 0 if status.unproven else status.overflows > 0)
+        if status.doubt is not None and silent:
             # Nothing is told, or not everything: every so often something may have happened.
             touched = max(touched, self.rules.files, 1)
             looked_at = 0

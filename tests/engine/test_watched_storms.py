@@ -12,6 +12,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from holdfast.ports.watcher import Watcher
+from holdfast.store.system import SystemClock
+from holdfast.store.watching.inotify import InotifyWatcher
+from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_workspaces import Watched, watched
@@ -46,8 +50,13 @@ class Storm(RuleBasedStateMachine):
             include=include,
             max_manual_checkpoints=0,
         )
-        self.one: Watched = self.cleanup.enter_context(watched(self.root))
+        self.one: Watched = self.cleanup.enter_context(
+            watched(self.root, watcher=self.open_watcher())
+        )
         self.one.save()
+
+    def open_watcher(self) -> Watcher:
+        return InotifyWatcher(SystemClock())
 
     def at(self, path: bytes) -> bytes:
         return os.path.join(os.fsencode(self.root), path)
@@ -148,3 +157,13 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
+
+
+class StormElsewhere(Storm):
+    """The same on systems that cannot prove what they tell."""
+
+    def open_watcher(self) -> Watcher:
+        return WatchfilesWatcher(SystemClock())
+
+
+TestStormElsewhere = StormElsewhere.TestCase

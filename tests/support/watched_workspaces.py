@@ -13,10 +13,9 @@ from holdfast.engine.engine import Engine
 from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.watcher import WatchStatus
+from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
 from holdfast.store.system import SystemClock
 from holdfast.store.watching.inotify import InotifyWatcher
-from holdfast.store.watching.inotify_watch import InotifyWatch
 from tests.support.composition import Composed, composed
 
 
@@ -25,8 +24,8 @@ class Watched:
     """One workspace under one watch."""
 
     opened: Composed
-    watcher: InotifyWatcher
-    watch: InotifyWatch
+    watcher: Watcher
+    watch: WorkspaceWatch
 
     @property
     def engine(self) -> Engine:
@@ -68,8 +67,10 @@ class Watched:
 
 
 @contextmanager
-def watched(workspace: Path, *, fs: Filesystem | None = None) -> Iterator[Watched]:
-    watcher = InotifyWatcher(SystemClock())
+def watched(
+    workspace: Path, *, fs: Filesystem | None = None, watcher: Watcher | None = None
+) -> Iterator[Watched]:
+    watcher = watcher or InotifyWatcher(SystemClock())
     try:
         with composed(workspace, fs=fs) as opened:
             watch = watcher.open(bytes(opened.engine.vault.workspace))

@@ -42,11 +42,12 @@ class Doubt:
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
     """For people. `doubt` is None while saves look only where something changed; `off` tells that
-    there is no watch and will be none."""
+    there is no watch and will be none, `unproven` that what it tells may not be everything."""
 
     directories: int
     doubt: str | None
     off: bool = False
+    unproven: bool = False
     whole_scans: int = 0
     hinted_scans: int = 0
     overflows: int = 0

@@ -17,7 +17,9 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
 from holdfast.ports.watcher import ChangedPlaces, Watcher
+from holdfast.store.system import SystemClock
 from holdfast.store.watching.unwatched import NoWatcher
+from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from holdfast.watching import WatchedWorkspace, open_watcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
@@ -187,6 +189,30 @@ def test_where_nothing_can_be_watched_it_is_looked_at_now_and_then(workspace: Pa
         assert wait is not None
         assert 0 < wait <= 60 * SECOND_NS
         assert watched.status().off
+
+
+@pytest.mark.requirement("AU-6")
+def test_where_changes_are_told_without_proof_bursts_are_kept_and_silence_is_looked_into(
+    workspace: Path,
+) -> None:
+    with watching(workspace, AT_ONCE, WatchfilesWatcher(SystemClock())) as (watched, happened):
+        watched.begin(SESSION)
+        number = 0
+        while not happened.wait(0.2):  # it begins to listen a moment after it was opened
+            number += 1
+            fill(workspace / "part0/begun", b"%d" % number)
+        for number in range(3):
+            fill(workspace / f"part0/new{number}")
+        wait_until_due(watched, happened)
+        made = watched.consider(NOON)
+        assert made is not None
+        assert made.checkpoint.kind is Kind.THRESHOLD
+        assert made.checkpoint.changed.added >= 3
+        while watched.watch.activity().names:  # what is told late is looked into, and over
+            watched.opened.engine.look()
+        wait = watched.wait_ns(NOON)
+        assert wait is not None
+        assert wait <= 60 * SECOND_NS
 
 
 def test_the_setting_switches_watching_off_and_says_so(workspace: Path) -> None:

@@ -135,6 +135,8 @@ def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
     if status.off:
         invocation.terminal.warn(f"{name} is not watched: {status.doubt}")
         how = "Looking once a minute"
+    elif status.unproven:
+        how = "Watching, and looking once a minute, at every file"
     else:
         number = status.directories
         how = f"Watching {number:,} {'directory' if number == 1 else 'directories'}"
