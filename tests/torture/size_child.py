@@ -3,15 +3,21 @@
     python -m tests.torture.size_child WORKSPACE CHANGE
 
 CHANGE is a small piece of Python that changes the workspace between the two checkpoints. Told as
-JSON: the most memory beyond what was there before, in bytes, and how much each checkpoint stored.
+JSON: the most memory of each step beyond what was there before, in bytes, how much each checkpoint
+stored, and whether the restore brought every name and byte back.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import blake3
 
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.ids import SessionId
@@ -19,8 +25,11 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
 
+_BLOCK = 1 << 20
 _SESSION = SessionId("s")
 _STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+_FORGET_THE_PEAK = "5"
 
 
 def _peak_bytes() -> int:
@@ -31,29 +40,57 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, on macOS
 
 
+@contextmanager
+def _measured(steps: dict[str, int], name: str, before: int) -> Iterator[None]:
+    """What a step needed at most, without the steps before it where the system can forget those."""
+    if _CLEAR.exists():
+        _CLEAR.write_text(_FORGET_THE_PEAK)
+    yield
+    steps[name] = max(steps.get(name, 0), _peak_bytes() - before)
+
+
+def _fingerprint(workspace: Path) -> str:
+    """Of all names and bytes below, by no code of ours; it holds one directory at a time."""
+    digest = blake3.blake3()
+    for directory, below, names in os.walk(workspace):
+        below[:] = sorted(name for name in below if name != ".holdfast")
+        for name in sorted(names):
+            path = os.path.join(directory, name)
+            digest.update(b"%d %d " % (len(path), os.stat(path).st_size) + os.fsencode(path))
+            with open(path, "rb") as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
 def main() -> None:
     workspace, change = Path(sys.argv[1]), sys.argv[2]
     with open_workspace(workspace, create=True) as opened:
         engine = opened.engine
         engine.set_setting("max_file_size", "1 TB")
         engine.set_setting("budget", "1 TB")
+    memory: dict[str, int] = {}
     with open_workspace(workspace, create=False) as opened:
         engine = opened.engine
         before = _peak_bytes()
-        first = engine.save(_SESSION, make_intent("first"))
+        with _measured(memory, "save", before):
+            first = engine.save(_SESSION, make_intent("first"))
+        was = _fingerprint(workspace)
         exec(change, {"workspace": workspace})
-        second = engine.save(_SESSION, make_intent("second"))
-        saved = _peak_bytes() - before
-        engine.restore(engine.restore_request(_SESSION, first.checkpoint.id))
-        restored = _peak_bytes() - before
-        problems = list(run_checks(engine.vault, data=True, progress=NoProgress()))
+        with _measured(memory, "save", before):
+            second = engine.save(_SESSION, make_intent("second"))
+        changed = _fingerprint(workspace) != was
+        with _measured(memory, "restore", before):
+            engine.restore(engine.restore_request(_SESSION, first.checkpoint.id))
+        with _measured(memory, "check", before):
+            problems = list(run_checks(engine.vault, data=True, progress=NoProgress()))
         told = {
-            "memory": _peak_bytes() - before,
-            "saved": saved,
-            "restored": restored,
+            "memory": memory,
             "files": first.checkpoint.files,
             "first": first.bytes_stored,
             "second": second.bytes_stored,
+            "changed": changed,
+            "back": _fingerprint(workspace) == was,
             "problems": [problem.problem for problem in problems],
         }
         print(json.dumps(told))
