@@ -1,10 +1,10 @@
 """A process of its own that saves, changes and restores something large, and tells its memory.
 
-    python -m tests.torture.size_child WORKSPACE CHANGE
+    python -m tests.torture.size_child WORKSPACE CHANGE...
 
-CHANGE is a small piece of Python that changes the workspace between the two checkpoints. Told as
-JSON: the most memory of each step beyond what was there before, in bytes, how much each checkpoint
-stored, and whether the restore brought every name and byte back.
+Each CHANGE is a small piece of Python that changes the workspace; that is saved, and taken back.
+Told as JSON: the most memory of each step beyond what was there before, in bytes; and of every
+change how many bytes it stored, and whether the restore brought every name and byte back.
 """
 
 from __future__ import annotations
@@ -64,33 +64,35 @@ def _fingerprint(workspace: Path) -> str:
 
 
 def main() -> None:
-    workspace, change = Path(sys.argv[1]), sys.argv[2]
+    workspace, changes = Path(sys.argv[1]), sys.argv[2:]
     with open_workspace(workspace, create=True) as opened:
         engine = opened.engine
         engine.set_setting("max_file_size", "1 TB")
         engine.set_setting("budget", "1 TB")
     memory: dict[str, int] = {}
+    stored, changed, back = [], [], []
     with open_workspace(workspace, create=False) as opened:
         engine = opened.engine
         before = _peak_bytes()
         with _measured(memory, "save", before):
-            first = engine.save(_SESSION, make_intent("first"))
+            first = engine.save(_SESSION, make_intent("first")).checkpoint
         was = _fingerprint(workspace)
-        exec(change, {"workspace": workspace})
-        with _measured(memory, "save", before):
-            second = engine.save(_SESSION, make_intent("second"))
-        changed = _fingerprint(workspace) != was
-        with _measured(memory, "restore", before):
-            engine.restore(engine.restore_request(_SESSION, first.checkpoint.id))
+        for change in changes:
+            exec(change, {"workspace": workspace})
+            with _measured(memory, "save", before):
+                outcome = engine.save(_SESSION, make_intent("changed"))
+            stored.append(outcome.bytes_stored)
+            changed.append(outcome.checkpoint.tree != first.tree)
+            with _measured(memory, "restore", before):
+                engine.restore(engine.restore_request(_SESSION, first.id))
+            back.append(_fingerprint(workspace) == was)
         with _measured(memory, "check", before):
             problems = list(run_checks(engine.vault, data=True, progress=NoProgress()))
         told = {
             "memory": memory,
-            "files": first.checkpoint.files,
-            "first": first.bytes_stored,
-            "second": second.bytes_stored,
+            "stored": stored,
             "changed": changed,
-            "back": _fingerprint(workspace) == was,
+            "back": back,
             "problems": [problem.problem for problem in problems],
         }
         print(json.dumps(told))

@@ -28,11 +28,12 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What is made, what changes in it, and what may be used: memory, and new bytes stored."""
+    """What is made, the changes of it that are saved and taken back one after the other, and what
+    may be used: memory, and new bytes stored by each change."""
 
     name: str
     make: Callable[[Path, int], None]
-    change: str
+    changes: tuple[str, ...]
     memory_bytes: int
     second_bytes: int
 
@@ -42,12 +43,19 @@ def _many_files(workspace: Path, share: int) -> None:
         directory = workspace / f"d{number // 10_000}" / f"e{number // 100 % 100}"
         if number % 100 == 0:
             directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"f{number}").write_bytes(b"%d\n" % number)
+        _write(f"{directory}/f{number}", b"%d\n" % number)
+
+
+def _write(path: str, data: bytes) -> None:
+    """What `Path.write_bytes` does, a million times."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    os.write(fd, data)
+    os.close(fd)
 
 
 def _wide(workspace: Path, share: int) -> None:
     for number in range(200_000 // share):
-        (workspace / f"file{number}").write_bytes(b"%d\n" % number)
+        _write(f"{workspace}/file{number}", b"%d\n" % number)
 
 
 def _deep(workspace: Path, share: int) -> None:
@@ -100,24 +108,14 @@ with (workspace / "large").open("rb") as old, (workspace / "new").open("wb") as 
 (workspace / "new").replace(workspace / "large")
 """
 _ONE_FILE = "next(p for p in workspace.rglob('f*') if p.is_file()).write_bytes(b'changed')"
+_NEW_FILE = "(workspace / 'top').write_bytes(b'new')"
+_TO_A_LARGE_FILE = (_EDIT, _APPEND, _INSERT)
 _SHAPES = (
-    _Shape("1,000,000 files", _many_files, _ONE_FILE, 400 * _MB, 200_000),
-    _Shape("200,000 files in one directory", _wide, _ONE_FILE, 400 * _MB, 40 * _MB),
-    _Shape(
-        "500 directories deep", _deep, "(workspace / 'top').write_bytes(b'new')", 50 * _MB, 200_000
-    ),
-    _Shape("a sparse file of 10 GB, one byte edited", _sparse, _EDIT, 300 * _MB, 12 * _MB),
-    _Shape("a sparse file of 10 GB, appended to", _sparse, _APPEND, 300 * _MB, 12 * _MB),
-    _Shape(
-        "a sparse file of 10 GB, with an insertion at the front",
-        _sparse,
-        _INSERT,
-        300 * _MB,
-        12 * _MB,
-    ),
-    _Shape("a file of 2 GB, one byte edited", _real, _EDIT, 300 * _MB, 4 * _MB),
-    _Shape("a file of 2 GB, appended to", _real, _APPEND, 300 * _MB, 4 * _MB),
-    _Shape("a file of 2 GB, with an insertion at the front", _real, _INSERT, 300 * _MB, 4 * _MB),
+    _Shape("1,000,000 files", _many_files, (_ONE_FILE,), 400 * _MB, 200_000),
+    _Shape("200,000 files in one directory", _wide, (_ONE_FILE,), 400 * _MB, 40 * _MB),
+    _Shape("500 directories deep", _deep, (_NEW_FILE,), 50 * _MB, 200_000),
+    _Shape("a sparse file of 10 GB", _sparse, _TO_A_LARGE_FILE, 300 * _MB, 12 * _MB),
+    _Shape("a file of 2 GB", _real, _TO_A_LARGE_FILE, 300 * _MB, 4 * _MB),
 )
 
 
@@ -135,20 +133,24 @@ def test_what_is_large_is_saved_and_restored_in_little_memory(
         remove_tree(tmp_path / "home")
         workspace.mkdir()
         shape.make(workspace, 100 if campaign.is_slice else 1)
-        command = [sys.executable, "-m", "tests.torture.size_child", str(workspace), shape.change]
+        command = [sys.executable, "-m", "tests.torture.size_child", str(workspace)]
+        command += shape.changes
         done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
         assert told["problems"] == []
-        assert told["changed"], told
-        assert told["back"], told
+        assert all(told["changed"]), told
+        assert all(told["back"]), told
         assert max(told["memory"].values()) < shape.memory_bytes, told
-        assert told["second"] < shape.second_bytes, told
+        assert max(told["stored"]) < shape.second_bytes, told
         used = ", ".join(f"{step} {peak / _MB:.0f}" for step, peak in told["memory"].items())
         most[case.number] = f"{shape.name}: {used} MB"
         campaign.note = "; ".join(text for _, text in sorted(most.items()))
 
-    title = "save, change, save, restore and check of something large; memory and new bytes bounded"
+    title = (
+        "something large saved, changed (a large file: a byte edited, appended to, inserted into"
+        " at the front), saved, restored and checked in little memory and few new bytes"
+    )
     shapes = len(_SHAPES)
     campaign.run(
         Scenario(10, "size", title), case, slice_cases=shapes, space=shapes, most_cases=shapes
