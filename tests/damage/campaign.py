@@ -116,19 +116,23 @@ def run_case(victim: Victim, damage: Damage, place: Path) -> str:
 def look_at(victim: Victim, damage: Damage, place: Path) -> str:
     """ "found", or "dead" where everything that was there is still there."""
     try:
-        workspace = victim.lay_out(place, damage.apply(victim.files))
-        if problems(workspace):
-            return "found"
-        if (told := story_of(workspace)) != victim.told:
-            raise Wrong(f"check found nothing, but the story is {told!r:.200}")
-        with open_workspace(workspace, create=False, recover=False) as opened:
-            vault = opened.engine.vault
-            held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
-        if held != victim.states:
-            raise Wrong("check found nothing, but a checkpoint holds something else")
-        return "dead"
+        return look_at_laid_out(victim, victim.lay_out(place, damage.apply(victim.files)))
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def look_at_laid_out(victim: Victim, workspace: Path) -> str:
+    """The same of a store that stands there already, damaged."""
+    if problems(workspace):
+        return "found"
+    if (told := story_of(workspace)) != victim.told:
+        raise Wrong(f"check found nothing, but the story is {told!r:.200}")
+    with open_workspace(workspace, create=False, recover=False) as opened:
+        vault = opened.engine.vault
+        held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
+    if held != victim.states:
+        raise Wrong("check found nothing, but a checkpoint holds something else")
+    return "dead"
 
 
 def _run(victim: Victim, damage: Damage, hurt: dict[str, bytes], place: Path) -> str:

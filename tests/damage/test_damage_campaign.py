@@ -1,7 +1,7 @@
 """Damage at every place of a store: found, confined, repaired, and never restored (RL-4, ST-4).
 
-A slice runs with every test run; `make torture` tries every byte of a small store and random bytes
-of a larger one for as long as it is given.
+A slice runs with every test run; `make torture` tries random bytes of a small store and of a larger
+one for as long as it is given. `tests.damage.test_every_place` goes through a small one whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.damage.campaign import Wrong, look_at, run_case
+from tests.damage.campaign import Wrong, run_case
 from tests.damage.victims import Damage, Victim, byte_damages, file_damages, make_victim
 from tests.torture.campaign import Campaign, Case, Scenario
 
@@ -92,32 +92,6 @@ def test_a_damaged_byte_anywhere_is_found_or_dead(small: Victim, tmp_path: Path)
     results = run_all(small, damages, tmp_path / "cases")
     assert results["whole"] > 0
     assert results["dead"] > 0
-
-
-@pytest.mark.torture_share(8)
-def test_a_flipped_byte_at_every_place_of_a_small_store_is_found_or_dead(
-    campaign: Campaign, small: Victim, quick_disk: Path
-) -> None:
-    places = [(name, at) for name, data in small.files.items() for at in range(len(data))]
-    results: Counter[str] = Counter()
-
-    def case(case: Case) -> None:
-        """Most are only looked at; each tenth is restored from and repaired."""
-        name, at = places[case.number]
-        damage = Damage("flipped", name, at)
-        thorough = case.number % 10 == 0
-        results[(run_case if thorough else look_at)(small, damage, quick_disk / "case")] += 1
-        campaign.note = ", ".join(f"{count:,} {outcome}" for outcome, count in results.items())
-
-    title = "a byte of a small store with a story flipped: found by check, or nothing is lost"
-    campaign.run(
-        Scenario(4, "damage-bytes", title),
-        case,
-        slice_cases=20,
-        space=len(places),
-        covered="every byte of every file",
-        most_cases=len(places),
-    )
 
 
 @pytest.mark.torture_share(4)

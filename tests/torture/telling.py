@@ -23,6 +23,7 @@ from holdfast.engine.conversation import add_message, messages
 from holdfast.engine.notices import TOLD, take_notices
 from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
+from holdfast.ports.story import Story
 from tests.torture.scenes import SESSION, opened
 
 _LONG = "a long answer, on more than one page of the database; " * 200
@@ -43,7 +44,10 @@ class Told:
 
 
 def told_in(vault: Vault, session_id: SessionId = SESSION) -> Told:
-    story = vault.story
+    return told_of(vault.story, session_id)
+
+
+def told_of(story: Story, session_id: SessionId) -> Told:
     return Told(
         tuple((m.role.value, m.content) for m in story.messages(session_id)),
         tuple(

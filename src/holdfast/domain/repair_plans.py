@@ -30,16 +30,18 @@ class RepairType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogLosses:
-    """Why the catalog has to be made again, and what of it nobody can read any more."""
+    """Why the catalog has to be made again, and what of it nobody can read any more. Where it is
+    not known how far it went, there may have been more at its end."""
 
     problem: str
     checkpoints: tuple[CheckpointId, ...] = ()
     operations: int = 0
     settings: bool = False
+    end_is_unknown: bool = False
 
     @property
     def history_is_incomplete(self) -> bool:
-        return bool(self.checkpoints or self.operations)
+        return bool(self.checkpoints or self.operations or self.end_is_unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
         lost.append(f"{losses.operations} entries of the operation log")
     if losses.settings:
         lost.append("the settings of the workspace: they are back to their defaults")
+    if losses.end_is_unknown:
+        lost.append("the newest changes, should any be missing: the note of them is damaged")
     return RepairStep(RepairType.REBUILD_CATALOG, "catalog.db", losses.problem, tuple(lost))
 
 

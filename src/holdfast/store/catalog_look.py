@@ -64,7 +64,8 @@ class CatalogLook:
             return copy, None, ()
         saved = self._salvage()
         rebuilt = self._scratch / "rebuilt.db"
-        noted = decode_operation(self._lock.read_notes(SLOT_BYTES))
+        notes = self._lock.read_notes(NOTES_BYTES)
+        noted = decode_operation(notes[:SLOT_BYTES])
         outcome = rebuild(
             saved,
             rebuilt,
@@ -73,7 +74,11 @@ class CatalogLook:
             cipher=self._cipher,
         )
         losses = CatalogLosses(
-            problem, outcome.lost_checkpoints, outcome.lost_operations, outcome.lost_settings
+            problem,
+            outcome.lost_checkpoints,
+            outcome.lost_operations,
+            outcome.lost_settings,
+            notes_are_damaged(notes),
         )
         return rebuilt, losses, outcome.unreadable
 

@@ -22,6 +22,9 @@ from holdfast.store.system import SystemClock
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
 
+DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
+"""What asking a database may end in: text of which a byte was damaged may be none any more."""
+
 _FOLD_AT_PAGES = 64
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
@@ -128,8 +131,12 @@ def scrub(connection: apsw.Connection, path: Path) -> None:
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
 
 
-def translate(error: apsw.Error, path: Path) -> Exception:
+def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     """SQLite's trouble in the words of the error family."""
+    if isinstance(error, UnicodeDecodeError):
+        return StoreDamaged(
+            f"a text of the {path.stem} is damaged: {error}", hint="run: holdfast repair"
+        )
     if is_sync_failure(error):
         return suspect({path.name})
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):

@@ -27,7 +27,7 @@ from holdfast.store.atomic_write import FILE_MODE, SyncFailed, sync, sync_direct
 _SYNC_FAILURES = (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
 
 
-def is_sync_failure(error: apsw.Error) -> bool:
+def is_sync_failure(error: Exception) -> bool:
     return getattr(error, "extendedresult", None) in _SYNC_FAILURES
 
 
@@ -57,7 +57,7 @@ class Suspicion:
             self._fs.close(fd)
         sync_directory(self._fs, os.fsencode(self._path.parent))
 
-    def note_if_sync(self, error: apsw.Error, subject: Path) -> None:
+    def note_if_sync(self, error: Exception, subject: Path) -> None:
         if is_sync_failure(error):
             self.note(subject)
 

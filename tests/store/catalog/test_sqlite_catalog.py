@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.sessions import Session
+from holdfast.store.catalog.migrations import MIGRATIONS
 from holdfast.store.catalog.sqlite import SqliteCatalog
 from holdfast.store.sqlite_connection import connect
 from holdfast.testing.catalog_samples import (
@@ -124,6 +125,38 @@ def test_a_file_that_is_no_catalog_is_damage_and_is_left_alone(
     with pytest.raises(StoreDamaged, match=r"catalog\.db"):
         SqliteCatalog(path)
     assert path.read_bytes() == garbage
+
+
+@pytest.mark.parametrize("name", ["CAST(x'303031ff' AS TEXT)", "x'3030'"], ids=["text", "type"])
+@pytest.mark.requirement("RL-4", "ST-8")
+def test_a_list_of_steps_that_makes_no_sense_is_damage_of_the_store(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "catalog.db"
+    fill(path, 1)
+    with closing(connect(path, synchronous="FULL")) as connection:
+        connection.execute(f"UPDATE migrations SET name={name} WHERE name=?", (MIGRATIONS[0].name,))
+        assert connection.changes() == 1
+    with pytest.raises(StoreDamaged, match="damaged"):
+        SqliteCatalog(path)
+
+
+@pytest.mark.requirement("RL-4")
+def test_text_that_is_none_any_more_is_damage_of_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    fill(path, 1)
+    with closing(connect(path, synchronous="FULL")) as connection:
+        for table, column in (("settings", "key"), ("facts", "value"), ("checkpoints", "kind")):
+            connection.execute(f"UPDATE {table} SET {column}=CAST(x'ff' AS TEXT)")
+        connection.execute("INSERT OR REPLACE INTO settings VALUES (CAST(x'ff' AS TEXT), 'x')")
+        connection.execute(
+            "INSERT OR REPLACE INTO facts VALUES ('current_session', CAST(x'ff' AS TEXT))"
+        )
+    with closing(open_catalog(path)) as catalog:
+        for read in (catalog.settings, catalog.current_session, catalog.counts):
+            with pytest.raises(StoreDamaged):
+                read()
+        assert list(catalog.check())
 
 
 def test_a_transaction_survives_although_its_log_was_never_folded(tmp_path: Path) -> None:

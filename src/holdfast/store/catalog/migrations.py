@@ -232,7 +232,8 @@ def applied_migrations(db: apsw.Connection) -> tuple[str, ...]:
     exists = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='migrations'"
     if not db.execute(exists).fetchall():
         return ()
-    return tuple(name for (name,) in db.execute("SELECT name FROM migrations ORDER BY name"))
+    names = db.execute("SELECT name FROM migrations ORDER BY name")
+    return tuple(str(name) for (name,) in names)  # damaged bytes can change their type
 
 
 def require_known(

@@ -37,7 +37,13 @@ from holdfast.store.catalog.rows import (
 )
 from holdfast.store.catalog.seals import unlogged_changes
 from holdfast.store.catalog.transaction import SqliteTransaction
-from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
+from holdfast.store.sqlite_connection import (
+    DATABASE_TROUBLE,
+    connect,
+    fold_log,
+    scrub,
+    translate,
+)
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -83,11 +89,11 @@ class SqliteCatalog:
         """Told what has just become durable."""
         try:
             self._db = connect(path, synchronous="FULL", cipher=cipher)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, path) from error
         try:
             require_known(applied_migrations(self._db))
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             self._db.close()
             raise translate(error, path) from error
         except BaseException:
@@ -98,14 +104,14 @@ class SqliteCatalog:
         try:
             with self._lock:
                 return len(applied_migrations(self._db)) == len(MIGRATIONS)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, self._path) from error
 
     def migrate(self) -> None:
         try:
             with self._lock:
                 migrate(self._db)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
 
     @contextmanager
@@ -120,7 +126,7 @@ class SqliteCatalog:
                     transaction.finish()
                 self._tell(transaction)
                 fold_log(self._db, self._path, self._suspicion)
-            except apsw.Error as error:
+            except DATABASE_TROUBLE as error:
                 raise self._translated(error) from error
 
     def _tell(self, transaction: SqliteTransaction) -> None:
@@ -299,7 +305,7 @@ class SqliteCatalog:
         try:
             with self._lock:
                 scrub(self._db, self._path)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
 
     def settings(self) -> Mapping[str, str]:
@@ -323,7 +329,7 @@ class SqliteCatalog:
         with self._lock:
             self._db.close()
 
-    def _translated(self, error: apsw.Error) -> Exception:
+    def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
         if self._suspicion is not None:
             self._suspicion.note_if_sync(error, self._path)
         return translate(error, self._path)
@@ -334,7 +340,7 @@ class SqliteCatalog:
                 return self._db.execute(query, values).fetchall()
         except UnicodeEncodeError:
             return []  # text that cannot be stored is in no row
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, self._path) from error
 
     def _one(self, query: str, *values: Any) -> Checkpoint | None:

@@ -21,7 +21,13 @@ import apsw
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
-from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
+from holdfast.store.sqlite_connection import (
+    DATABASE_TROUBLE,
+    connect,
+    fold_log,
+    scrub,
+    translate,
+)
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -81,7 +87,7 @@ class PackIndex:
         self._suspicion = suspicion
         try:
             self._db = connect(path, synchronous="NORMAL", cipher=cipher)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise _translate(error, path) from error
         try:
             tables = "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name"
@@ -90,7 +96,7 @@ class PackIndex:
                 self._make_tables(first_generation)
             elif names != _TABLES:
                 raise _nonsense()
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             self._db.close()
             raise _translate(error, path) from error
         except BaseException:
@@ -137,9 +143,7 @@ class PackIndex:
         try:
             for row in self._db.execute(f"{_PLACE} ORDER BY pack, offset"):
                 yield Digest(row[0]), _location(*row)
-        except UnicodeDecodeError:
-            raise _nonsense() from None
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise _translate(error, self._path) from error
 
     def replace_pack(
@@ -157,7 +161,7 @@ class PackIndex:
                 self._db.executemany(_ADD_PLACE, map(_place_row, moved))
                 if target is not None:
                     self._db.execute(_ADD_PACK, _pack_row(*target))
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -167,7 +171,7 @@ class PackIndex:
         self.forget(digest for digest in list(self.digests()) if digest not in needed)
         try:
             scrub(self._db, self._path)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
 
     def forget(self, digests: Iterable[Digest]) -> None:
@@ -177,7 +181,7 @@ class PackIndex:
                 self._db.executemany(
                     "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
                 )
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
 
     def generation(self) -> int:
@@ -188,7 +192,7 @@ class PackIndex:
         try:
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise self._translated(error) from error
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -219,7 +223,7 @@ class PackIndex:
             self._db.executemany(_ADD_PACK, [_pack_row(*known) for known in lengths])
             self._db.execute("COMMIT")
             fold_log(self._db, self._path, self._suspicion)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             self.forget_prepared()
             raise self._translated(error) from error
 
@@ -229,7 +233,7 @@ class PackIndex:
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(_ADD_PLACE, map(_place_row, objects))
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             self.forget_prepared()
             raise _translate(error, self._path) from error
 
@@ -240,14 +244,14 @@ class PackIndex:
     def problems(self) -> list[str]:
         try:
             rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             return [str(error)]
         return [str(text) for (text,) in rows if text != "ok"]
 
     def close(self) -> None:
         self._db.close()
 
-    def _translated(self, error: apsw.Error) -> Exception:
+    def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
         if self._suspicion is not None:
             self._suspicion.note_if_sync(error, self._path)
         return _translate(error, self._path)
@@ -255,9 +259,7 @@ class PackIndex:
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
-        except UnicodeDecodeError:
-            raise _nonsense() from None
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise _translate(error, self._path) from error
 
 
@@ -288,7 +290,7 @@ def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal
     return Location(pack, offset, length, depth)
 
 
-def _translate(error: apsw.Error, path: Path) -> Exception:
+def _translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     known = translate(error, path)
     if type(known) is StoreDamaged and not isinstance(error, apsw.IOError):
         return IndexDamaged(known.message, hint=known.hint)

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.catalog.checking import file_is_whole, found_problems
+from holdfast.store.catalog.checking import (
+    SCHEMA,
+    file_is_whole,
+    found_problems,
+    schema_made_by,
+)
 from holdfast.store.catalog.rows import is_sealed
 from holdfast.store.story.migrations import migrate_story
 from holdfast.store.story.rows import COLUMNS
 from holdfast.store.story.story_file import StoryFile
-
-_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
 
 
 def problems(file: StoryFile) -> Iterator[str]:
@@ -28,11 +31,8 @@ def problems(file: StoryFile) -> Iterator[str]:
 
 
 def schema_is_ours(db: apsw.Connection) -> Iterator[str]:
-    expected = apsw.Connection(":memory:")
-    migrate_story(expected)
-    if db.execute(_SCHEMA).fetchall() != expected.execute(_SCHEMA).fetchall():
+    if db.execute(SCHEMA).fetchall() != schema_made_by(migrate_story):
         yield "the schema is not the one that Holdfast made"
-    expected.close()
 
 
 def rows_match_their_checksums(db: apsw.Connection) -> Iterator[str]:

@@ -29,7 +29,13 @@ from holdfast.store.acknowledged import (
 from holdfast.store.atomic_write import sync_directory
 from holdfast.store.faults import store_trouble
 from holdfast.store.setting_aside import identity_of, set_aside
-from holdfast.store.sqlite_connection import connect, fold_log, scrub, translate
+from holdfast.store.sqlite_connection import (
+    DATABASE_TROUBLE,
+    connect,
+    fold_log,
+    scrub,
+    translate,
+)
 from holdfast.store.story.migrations import CHANGES, OF_THE_STORY, is_migrated, migrate_story
 from holdfast.store.story.rows import COLUMNS, require_sealed, sealed
 from holdfast.store.suspicion import Suspicion, suspect
@@ -75,10 +81,8 @@ class StoryFile:
         with self._guard:
             try:
                 yield self._current()
-            except apsw.Error as error:
+            except DATABASE_TROUBLE as error:
                 raise translate(error, self.path) from error
-            except UnicodeDecodeError as error:
-                raise _no_text(error) from error
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -94,11 +98,9 @@ class StoryFile:
                     self._set_changes(db, changes)
                 self._lock.note(0, NotedChanges(changes).encode())
                 fold_log(db, self.path, self._suspicion)
-            except apsw.Error as error:
+            except DATABASE_TROUBLE as error:
                 self._suspicion.note_if_sync(error, self.path)
                 raise translate(error, self.path) from error
-            except UnicodeDecodeError as error:
-                raise _no_text(error) from error
 
     def erase_traces(self) -> None:
         if not self.path.exists():
@@ -108,7 +110,7 @@ class StoryFile:
                 rebuilt_beside(self.path).unlink(missing_ok=True)
             try:
                 scrub(db, self.path)
-            except apsw.Error as error:
+            except DATABASE_TROUBLE as error:
                 raise translate(error, self.path) from error
 
     def forgotten(self) -> str | None:
@@ -169,7 +171,7 @@ class StoryFile:
             if not self._migrated and not is_migrated(db):
                 migrate_story(db)
             self._migrated = True
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, self.path) from error
         return db
 
@@ -188,7 +190,7 @@ class StoryFile:
         cipher = None if self._cipher is None else self._cipher()
         try:
             db = connect(self.path, synchronous="FULL", cipher=cipher)
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, self.path) from error
         self._db = db
         self._identity = identity_of(self.path)
@@ -204,7 +206,7 @@ class StoryFile:
             if not self._migrated:
                 try:
                     self._migrated = is_migrated(db)
-                except apsw.Error as error:
+                except DATABASE_TROUBLE as error:
                     raise translate(error, self.path) from error
             return self._migrated
 
@@ -237,7 +239,7 @@ class StoryFile:
             raise StoreDamaged(
                 f"the story cannot be used: {error}", hint="run: holdfast repair"
             ) from error
-        except apsw.Error as error:
+        except DATABASE_TROUBLE as error:
             raise translate(error, self.path) from error
 
     @staticmethod
@@ -247,10 +249,6 @@ class StoryFile:
 
 
 _FORGOT = "the story has lost its newest changes, which had been acknowledged"
-
-
-def _no_text(error: UnicodeDecodeError) -> StoreDamaged:
-    return StoreDamaged(f"a text of the story is damaged: {error}", hint="run: holdfast repair")
 
 
 def rebuilt_beside(path: Path) -> Path:
