@@ -1,4 +1,4 @@
-"""Small operations that faults are aimed at: saves, a restore, a deletion, and telling a story."""
+"""Small operations that faults are aimed at: a save, restore, deletion, telling and searching."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
-from tests.torture.interception import GIT_CALLS, DiskCall, intercepted, let_pass
+from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import (
     SESSION,
     Scene,
@@ -20,6 +20,7 @@ from tests.torture.scenes import (
     wreck_small,
     write,
 )
+from tests.torture.searching import look_up
 from tests.torture.telling import Teller, Told, stories_of
 
 
@@ -44,6 +45,9 @@ class Act:
         if self.action == "tell":
             self.tell(work)
             return None
+        if self.action == "search":
+            look_up(work)
+            return None
         return restore(work, self.argument, self.git)
 
     def tell(self, work: OpenWorkspace, told: Callable[[], None] = lambda: None) -> None:
@@ -55,7 +59,7 @@ class Act:
     def calls(self) -> list[DiskCall]:
         """What it asks of the disk when nothing goes wrong, opening the workspace included."""
         self.scene.reset()
-        also = GIT_CALLS if self.git else ()
+        also = beyond_the_port(self.action, git=bool(self.git))
         with intercepted(let_pass, also) as turnstile, self.scene.open(create=True) as work:
             self.perform(work)
         return turnstile.calls
@@ -110,6 +114,16 @@ def telling(root: Path, *, first: bool, rounds: int = 1) -> Act:
         stories = stories_of(work, Teller(good).steps(rounds))
     scene.reset()
     return Act(scene, "tell", good, (scene.state(),), stories)
+
+
+def build_told(root: Path) -> Scene:
+    """Two checkpoints, and a story about each."""
+    scene, good, bad = make_scene(root, build_small, wreck_small)
+    with scene.open() as work:
+        for about in (good, bad):
+            for step in Teller(about).steps()[:-1]:
+                step(work.engine.vault)
+    return scene
 
 
 def told_restore(root: Path) -> Act:

@@ -30,12 +30,24 @@ T = TypeVar("T")
 
 _NAME = "holdfast-intercepted"
 
-GIT_CALLS: tuple[tuple[object, str], ...] = (
+_GIT_CALLS: tuple[tuple[object, str], ...] = (
     (commands.Git, "run"),
     (commands.Git, "start"),
     *((os, name) for name in "open write fsync replace rename unlink rmdir mkdir link".split()),
 )
 """What the state of git is read and written with."""
+
+_SEARCH_CALLS: tuple[tuple[object, str], ...] = (
+    (os, "unlink"),
+    (os, "rename"),
+    (os, "mkdir"),
+)
+"""What makes way for a search index that cannot be used."""
+
+
+def beyond_the_port(action: str, *, git: bool) -> tuple[tuple[object, str], ...]:
+    """What an action reaches the disk with, besides the port and SQLite."""
+    return _GIT_CALLS if git else _SEARCH_CALLS if action == "search" else ()
 
 
 @dataclass(frozen=True, slots=True)

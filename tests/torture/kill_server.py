@@ -23,8 +23,9 @@ from typing import TypeVar
 
 from holdfast.bootstrap import OpenWorkspace
 from tests.torture.campaign import ROOT
-from tests.torture.interception import GIT_CALLS, DiskCall, intercepted, let_pass
+from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import SESSION, opened, restore, save
+from tests.torture.searching import look_up
 from tests.torture.telling import Teller
 
 T = TypeVar("T")
@@ -140,7 +141,8 @@ def _run(order: Order, pipe: int) -> None:
         raise AssertionError("unreachable")
 
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends a process as SIGKILL does
-    with intercepted(kill, GIT_CALLS if order.git else ()) as turnstile:
+    also = beyond_the_port(order.action, git=bool(order.git))
+    with intercepted(kill, also) as turnstile:
         try:
             with opened(Path(order.project), Path(order.home), create=True) as work:
                 if order.after_s:
@@ -166,6 +168,8 @@ def _act(work: OpenWorkspace, order: Order, say: Callable[[str, object], None]) 
         for number, step in enumerate(Teller(order.argument).steps(order.rounds), start=1):
             step(work.engine.vault)
             say("told", number)
+    elif order.action == "search":
+        look_up(work)
     else:
         work.engine.recover()
 

@@ -292,7 +292,7 @@ def store_debris(work: OpenWorkspace) -> list[str]:
     """Files of the store that no part of it accounts for, after the next collection."""
     store = work.store.directory
     expected = {"store.json", "lock", "catalog.db", "stat-cache.db", "objects"}
-    expected |= {"story.db", "story.lock"}
+    expected |= {"story.db", "story.lock", "search.db", "search.lock"}
     found = [name for name in os.listdir(store) if name.removesuffix("-wal") not in expected]
     found = [name for name in found if name.removesuffix("-shm") not in expected]
     found += [name for name in os.listdir(store / "objects") if not name.startswith("index.db")]
