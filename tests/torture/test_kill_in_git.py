@@ -165,23 +165,23 @@ def test_an_exact_restore_of_git_killed_at_every_call(
 @pytest.mark.torture
 @pytest.mark.torture_share(3)
 def test_a_checkpoint_in_a_git_repository_killed_at_every_system_call(
-    long_campaign: Campaign, tmp_path: Path
+    long_campaign: Campaign, quick_disk: Path
 ) -> None:
-    scene, _, then = _scene(tmp_path)
+    scene, _, then = _scene(quick_disk)
     act = Act(scene, "save", "", (scene.state(),), git="exact")
     title = "kill -9 by strace of `holdfast checkpoint` or a git of it, at every changing call"
     scenario = Scenario(1, "strace-git-save", title)
-    _at_every_system_call(long_campaign, scenario, act, tmp_path / "log", then)
+    _at_every_system_call(long_campaign, scenario, act, quick_disk / "log", then)
 
 
 @pytest.mark.torture
 @pytest.mark.torture_share(4)
 @pytest.mark.requirement("RL-2", "BX-6")
 def test_an_exact_restore_killed_at_every_system_call(
-    long_campaign: Campaign, tmp_path: Path
+    long_campaign: Campaign, quick_disk: Path
 ) -> None:
-    scene, first, then = _scene(tmp_path)
+    scene, first, then = _scene(quick_disk)
     act = Act(scene, "restore", first, (scene.state(), scene.known[first]), git="exact")
     title = "kill -9 by strace of `holdfast restore --git exact` or a git of it, at every such call"
     scenario = Scenario(1, "strace-git-restore", title)
-    _at_every_system_call(long_campaign, scenario, act, tmp_path / "log", then)
+    _at_every_system_call(long_campaign, scenario, act, quick_disk / "log", then)
