@@ -6,11 +6,11 @@ A sign is what the component itself would say, found out without loading it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.components.installed import InstalledComponents
 from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.values import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.settings import Settings

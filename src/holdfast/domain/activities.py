@@ -6,10 +6,10 @@ back to whoever comes next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.values import dataclass
 
 
 class ActivityKind(StrEnum):

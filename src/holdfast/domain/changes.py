@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, join
 from holdfast.domain.trees import EMPTY_TREE, Tree
+from holdfast.domain.values import dataclass
 
 TreeLoader: TypeAlias = Callable[[Digest], Tree]
 

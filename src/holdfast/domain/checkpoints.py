@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.values import dataclass
 
 
 class Kind(StrEnum):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from holdfast.domain.ids import Digest
+from holdfast.domain.values import dataclass
 
 MODE_MASK = 0o7777
 SETID_BITS = 0o6000

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of
 from holdfast.domain.ignore_rules import (
@@ -24,6 +23,7 @@ from holdfast.domain.ignore_rules import (
     pattern_lines,
 )
 from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
+from holdfast.domain.values import dataclass
 
 NONE = -1
 _Key = TypeVar("_Key", bytes, int)

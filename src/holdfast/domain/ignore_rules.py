@@ -15,7 +15,6 @@ when it leaves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from holdfast.domain.digests import digest_of
@@ -23,6 +22,7 @@ from holdfast.domain.ignore_glob import Tokens, read_name_pattern, read_path_pat
 from holdfast.domain.ignore_names import NONE, NumberedTokens
 from holdfast.domain.ignore_table import EMPTY_TABLE, PatternTable, make_table
 from holdfast.domain.paths import join
+from holdfast.domain.values import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Part of each fingerprint: raise it when the same rules come to decide differently.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
@@ -25,6 +24,7 @@ from holdfast.domain.ignore_names import (
     make_alternation,
     make_name_table,
 )
+from holdfast.domain.values import dataclass
 
 
 class Placement(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from holdfast.domain.errors import InvalidIntent
+from holdfast.domain.values import dataclass
 
 ToolCall: TypeAlias = str | Mapping[str, Any]
 

@@ -8,10 +8,10 @@ log itself, so the lists are computed from it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.values import dataclass
 
 
 class OperationKind(StrEnum):

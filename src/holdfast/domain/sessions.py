@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.values import dataclass
 
 
 class SessionStatus(StrEnum):

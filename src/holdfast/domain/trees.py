@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +28,7 @@ from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry,
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_safe_name, require_safe_path, to_text
+from holdfast.domain.values import dataclass
 
 _MAGIC = b"HFT1"
 _HEADER = struct.Struct("<4s9I")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +14,7 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.values import replace
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.running import settled
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save

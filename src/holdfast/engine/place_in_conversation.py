@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
+from holdfast.domain.values import replace
 from holdfast.engine.vault import Vault
 
 

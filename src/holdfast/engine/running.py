@@ -15,13 +15,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
+from holdfast.domain.values import replace
 from holdfast.engine.save import SavedTree, add_report
 from holdfast.engine.vault import Vault
 from holdfast.store.layout import RUNNING_TOOLS

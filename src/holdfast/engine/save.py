@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
+from holdfast.domain.values import dataclass, replace
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
 from holdfast.engine.open_sessions import require_open_session, resumed_words

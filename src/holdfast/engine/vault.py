@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from holdfast.domain.errors import Refused, WorkspaceRefused
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import Settings
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.values import dataclass, field
 from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource

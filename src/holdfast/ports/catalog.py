@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
@@ -17,6 +16,7 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.domain.values import dataclass
 
 if TYPE_CHECKING:  # a save draws no timeline
     from holdfast.domain.milestones import Milestone

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.ids import Digest
+from holdfast.domain.values import dataclass
 from holdfast.ports.progress import Progress
 
 

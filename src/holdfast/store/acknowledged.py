@@ -10,7 +10,8 @@ ahead of a sound catalog; one that is lost or stale (a power cut) tells less, an
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+
+from holdfast.domain.values import dataclass
 
 SLOT_BYTES = 64
 NOTES_BYTES = 2 * SLOT_BYTES + 1

@@ -33,12 +33,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
+from holdfast.domain.values import dataclass
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
 from holdfast.store.own_files import read_own_file

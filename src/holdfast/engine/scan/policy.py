@@ -9,7 +9,6 @@ one that a built-in rule ignores, where patterns without a slash do not make us 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
+from holdfast.domain.values import dataclass
 
 GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"

@@ -10,13 +10,13 @@ the scan stored is durable; a scan whose save failed leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
 from holdfast.domain.trees import Tree, decode_tree
+from holdfast.domain.values import dataclass, field
 from holdfast.engine.scan.annotations import annotate
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import short
+from holdfast.domain.values import replace
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,

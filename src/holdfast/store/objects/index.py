@@ -12,7 +12,6 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import apsw
 
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.values import dataclass
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.store.sqlite_connection import (
     DATABASE_TROUBLE,

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.values import dataclass, field
 from holdfast.store.objects.compression import Codec
 
 MAGIC = b"HF"

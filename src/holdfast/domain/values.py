@@ -1,0 +1,247 @@
+"""Dataclasses that cost next to nothing to define: their methods are made on first use.
+
+    at import      → a class with its slots; nothing is compiled
+    first instance → `__init__` is compiled, as the standard library does at import
+    first question → `__dataclass_fields__` is asked of the standard library
+
+The standard library compiles six methods for each dataclass while its module is imported, and the
+modules of a checkpoint hold more than forty: that was a quarter of the start of the command.
+
+Guarantees: equal, hashed, shown, copied, pickled, matched and (when frozen) refused like the
+standard library's, and known to its `replace`, `fields` and `asdict`. Type checkers take the four
+functions for the standard library's own.
+
+Does not do: base classes with fields, `__post_init__`, order, keyword-only and init-only fields.
+Such a class takes the standard library's decorator; so may any that no command needs to start.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, NoReturn
+
+_ABSENT: Any = object()
+_NOT_TAKEN_OVER = ("__dict__", "__weakref__")
+_MADE_HERE = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
+
+
+class _Field:
+    """What a class says about one of its attributes; named as in the standard library."""
+
+    __slots__ = ("compare", "default", "default_factory", "metadata", "name", "repr", "type")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _ABSENT,
+        default_factory: Any = _ABSENT,
+        repr: bool = True,  # noqa: A002 - its name there
+        compare: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = self.type = ""
+        self.default = default
+        self.default_factory = default_factory
+        self.repr = repr
+        self.compare = compare
+        self.metadata = metadata or {}
+
+
+def _dataclass(
+    *,
+    frozen: bool = False,
+    slots: bool = False,
+    repr: bool = True,  # noqa: A002 - its name there
+) -> Callable[[type[Any]], type[Any]]:
+    def made(cls: type[Any]) -> type[Any]:
+        fields = _fields_of(cls)
+        methods: dict[str, Any] = {"__eq__": _equal(fields)}
+        methods["__hash__"] = _hash(fields) if frozen else None
+        if repr:
+            methods["__repr__"] = _repr
+        if frozen:
+            methods |= {"__setattr__": _refuse_to_assign, "__delattr__": _refuse_to_delete}
+        if frozen and slots:
+            methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
+        return _made_again(cls, fields, methods, slots=slots)
+
+    return made
+
+
+def _fields_of(cls: type[Any]) -> tuple[_Field, ...]:
+    if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
+        raise TypeError(f"{cls.__qualname__} inherits fields")
+    if own := (_MADE_HERE | {"__post_init__"}) & cls.__dict__.keys():
+        raise TypeError(f"{cls.__qualname__} has methods of its own: {', '.join(sorted(own))}")
+    found = []
+    for name, kind in cls.__annotations__.items():
+        if not isinstance(kind, str):
+            raise TypeError(f"{cls.__module__} evaluates its annotations")
+        if kind.startswith("ClassVar["):
+            continue
+        given = cls.__dict__.get(name, _ABSENT)
+        one = given if isinstance(given, _Field) else _Field(default=given)
+        if isinstance(one.default, (list, dict, set)):
+            raise ValueError(f"{name} needs a default_factory: its default would be shared")
+        one.name, one.type = name, kind
+        found.append(one)
+    return tuple(found)
+
+
+def _made_again(
+    cls: type[Any], fields: tuple[_Field, ...], methods: dict[str, Any], *, slots: bool
+) -> type[Any]:
+    """The class once more, with methods, and with slots: those cannot be added to a class."""
+    names = tuple(one.name for one in fields)
+    own = {name: v for name, v in cls.__dict__.items() if name not in _NOT_TAKEN_OVER}
+    for name in names:
+        own.pop(name, None)
+    space = methods | own
+    if slots:
+        space["__slots__"] = names
+    space["__qualname__"] = cls.__qualname__
+    space["__match_args__"] = names
+    space["__value_fields__"] = fields
+    space["__init__"] = _MadeOnFirstUse(_make_init)
+    space["__dataclass_fields__"] = _MadeOnFirstUse(_make_standard_fields)
+    made: type[Any] = type(cls).__call__(type(cls), cls.__name__, cls.__bases__, space)
+    return made
+
+
+class _MadeOnFirstUse:
+    """An attribute of a class that puts what it makes in its own place."""
+
+    __slots__ = ("home", "make", "name")
+
+    def __init__(self, make: Callable[[type[Any]], Any]) -> None:
+        self.make = make
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.home = owner
+        self.name = name
+
+    def __get__(self, instance: object, owner: type[Any]) -> Any:
+        # A second thread makes the same once more. A subclass that asks is not the one it is for.
+        made = self.make(self.home)
+        setattr(self.home, self.name, made)
+        bind = getattr(type(made), "__get__", None)
+        return made if bind is None else bind(made, instance, owner)
+
+
+def _make_init(cls: type[Any]) -> Any:
+    """Compiled among the names of its module, so that whoever reads its annotations finds them."""
+    known: dict[str, Any] = {"_set": object.__setattr__, "_absent": _ABSENT}
+    taken, body = ["self"], []
+    frozen = cls.__dict__.get("__setattr__") is _refuse_to_assign
+    for number, one in enumerate(cls.__value_fields__):
+        name = value = one.name
+        if one.default_factory is not _ABSENT:
+            known[f"_make{number}"] = one.default_factory
+            taken.append(f"{name}=_absent")
+            value = f"_make{number}() if {name} is _absent else {name}"
+        elif one.default is not _ABSENT:
+            known[f"_default{number}"] = one.default
+            taken.append(f"{name}=_default{number}")
+        else:
+            taken.append(name)
+        body.append(f"  _set(self, {name!r}, {value})" if frozen else f"  self.{name} = {value}")
+    source = [
+        f"def _maker({', '.join(known)}):",
+        f" def __init__({', '.join(taken)}):",
+        *(body or ["  pass"]),
+        " return __init__",
+    ]
+    space: dict[str, Any] = {}
+    exec("\n".join(source), vars(sys.modules[cls.__module__]), space)
+    init = space["_maker"](**known)
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__annotations__ = {one.name: one.type for one in cls.__value_fields__} | {"return": None}
+    return init
+
+
+def _make_standard_fields(cls: type[Any]) -> Any:
+    """As the standard library describes a class like this one."""
+    import dataclasses
+
+    described = []
+    for one in cls.__value_fields__:
+        defaults = {n: getattr(one, n) for n in ("default", "default_factory")}
+        given: Any = {name: value for name, value in defaults.items() if value is not _ABSENT}
+        told = dataclasses.field(**given, repr=one.repr, compare=one.compare, metadata=one.metadata)
+        described.append((one.name, one.type, told))
+    like: Any = dataclasses.make_dataclass(cls.__name__, described)
+    return like.__dataclass_fields__
+
+
+def _equal(fields: tuple[_Field, ...]) -> Any:
+    state = _as_tuple([one.name for one in fields if one.compare])
+
+    def equal(self: Any, other: Any) -> Any:
+        if other.__class__ is self.__class__:
+            return state(self) == state(other)
+        return NotImplemented
+
+    return equal
+
+
+def _hash(fields: tuple[_Field, ...]) -> Any:
+    state = _as_tuple([one.name for one in fields if one.compare])
+    return lambda self: hash(state(self))
+
+
+def _as_tuple(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = (one.name for one in self.__value_fields__ if one.repr)
+    return f"{type(self).__qualname__}({', '.join(f'{n}={getattr(self, n)!r}' for n in shown)})"
+
+
+def _refuse_to_assign(self: Any, name: str, value: Any) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _get_state(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in self.__match_args__]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(self.__match_args__, state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _fields(value: Any) -> tuple[_Field, ...]:
+    """Of a class, or of an instance."""
+    described: tuple[_Field, ...] = value.__value_fields__
+    return described
+
+
+def _replace(value: Any, /, **changes: Any) -> Any:
+    """The same value, apart from these attributes."""
+    for name in value.__match_args__:
+        if name not in changes:
+            changes[name] = getattr(value, name)
+    return type(value)(**changes)
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, fields, replace
+else:
+    dataclass, field, fields, replace = _dataclass, _Field, _fields, _replace
+
+__all__ = ["dataclass", "field", "fields", "replace"]
