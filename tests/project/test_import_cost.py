@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,15 @@ import pytest
 HEAVY = frozenset(
     "apsw asyncio backports.zstd blake3 concurrent.futures email http importlib.metadata pyfastcdc "
     "pygments rich sqlite3 ssl tomllib unittest urllib.request".split()
+)
+
+# What a checkpoint in a directory of plain files does without; `dataclasses` brings `inspect`, and
+# compiles six methods for every class (see holdfast.domain.values).
+NOT_FOR_A_SAVE = frozenset(
+    "ast asyncio concurrent.futures ctypes dataclasses difflib email hashlib http "
+    "importlib.metadata inspect logging pyfastcdc pygments random rich secrets shutil socket "
+    "sqlite3 ssl subprocess tempfile textwrap tokenize tomllib traceback urllib.request "
+    "uuid".split()
 )
 
 HELP = """
@@ -56,6 +66,19 @@ def test_a_hook_that_has_nothing_to_do_loads_next_to_nothing() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["checkpoint", "--help"], ["restore", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert _loaded(HELP.format(arguments=arguments)) & HEAVY == set()
+
+
+@pytest.mark.requirement("PF-7")
+def test_a_checkpoint_loads_nothing_that_a_save_of_plain_files_does_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    for text in ("the store is made", "one file is known", "another is new"):
+        (workspace / text).write_text(text)
+        loaded = _loaded(HELP.format(arguments=["checkpoint", text, "-C", str(workspace)]))
+    assert loaded & NOT_FOR_A_SAVE == set()
 
 
 @pytest.mark.requirement("MC-2")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store import local_filesystem
+from holdfast.store import linux_calls
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 
@@ -19,7 +19,7 @@ from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 def fs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Filesystem:
     """With `renameat2` and, as on systems that lack it, with the steps that replace it."""
     if request.param == "without it":
-        monkeypatch.setattr(local_filesystem, "_renameat2", None)
+        monkeypatch.setattr(linux_calls, "_renameat2", None)
     return LocalFilesystem()
 
 

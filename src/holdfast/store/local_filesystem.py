@@ -1,21 +1,15 @@
-"""The real file system: `os` functions, and the few Linux calls that Python does not wrap."""
+"""The real file system: `os` functions, and the few calls of Linux that Python does not wrap."""
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import fcntl
 import os
 import signal
-import sys
 from contextlib import AbstractContextManager
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
 _HAS_XATTRS = hasattr(os, "listxattr")
-_RENAME_NOREPLACE = 1
-_RENAME_EXCHANGE = 2
-
 
 # Every file that is read is asked for a lease: these are plain names because looking one up in a
 # module, or in an enumeration, costs as much as the call.
@@ -23,30 +17,6 @@ _fcntl = fcntl.fcntl
 _SIGURG = int(signal.SIGURG)
 _F_RDLCK, _F_UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
 _F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLEASE", -1)
-
-
-def _load_libc() -> ctypes.CDLL | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    return ctypes.CDLL(None, use_errno=True)
-
-
-_libc = _load_libc()
-_renameat2 = getattr(_libc, "renameat2", None)
-_syncfs = getattr(_libc, "syncfs", None)
-
-
-def _rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: int) -> bool:
-    """True when done; False when the system or the file system has no such call."""
-    if _renameat2 is None:
-        return False
-    while _renameat2(src, source, dst, target, ctypes.c_uint(flags)) != 0:
-        number = ctypes.get_errno()
-        if number in (errno.ENOSYS, errno.EINVAL):
-            return False
-        if number != errno.EINTR:  # Python's own functions go on after a signal, too
-            raise OSError(number, os.strerror(number), target)
-    return True
 
 
 class LocalFilesystem:
@@ -100,25 +70,24 @@ class LocalFilesystem:
 
     @staticmethod
     def sync_all(fd: int) -> None:
-        """`syncfs` where there is one; it reports write-back errors like fsync on Linux ≥ 5.8."""
-        if _syncfs is None:
-            os.sync()
-            return
-        while _syncfs(fd) != 0:
-            number = ctypes.get_errno()
-            if number != errno.EINTR:
-                raise OSError(number, os.strerror(number))
+        from holdfast.store.linux_calls import sync_file_system  # late: saves do without
+
+        sync_file_system(fd)
 
     @staticmethod
     def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        if _rename_with_flags(source, target, src_dir_fd, dst_dir_fd, _RENAME_NOREPLACE):
+        from holdfast.store.linux_calls import RENAME_NOREPLACE, rename_with_flags
+
+        if rename_with_flags(source, target, src_dir_fd, dst_dir_fd, RENAME_NOREPLACE):
             return
         os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
         os.unlink(source, dir_fd=src_dir_fd)
 
     @classmethod
     def exchange(cls, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        if _rename_with_flags(one, other, src_dir_fd, dst_dir_fd, _RENAME_EXCHANGE):
+        from holdfast.store.linux_calls import RENAME_EXCHANGE, rename_with_flags
+
+        if rename_with_flags(one, other, src_dir_fd, dst_dir_fd, RENAME_EXCHANGE):
             return
         aside = one + b".aside"
         os.rename(other, aside, src_dir_fd=dst_dir_fd, dst_dir_fd=src_dir_fd)

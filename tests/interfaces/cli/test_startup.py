@@ -128,3 +128,37 @@ def test_ctrl_c_while_the_command_line_is_still_loading_ends_without_a_stack_tra
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.requirement("PF-7")
+@pytest.mark.parametrize(
+    ("beforehand", "waits"),
+    [
+        ("pass", False),
+        ("import atexit; atexit.register(lambda: None)", True),
+        ("sys.setprofile(lambda *_: None)", True),
+        (
+            "import threading; go = threading.Event(); threading.Thread(target=go.wait).start()",
+            True,
+        ),
+    ],
+    ids=["nothing", "a function to call", "a profiler", "a thread"],
+)
+def test_a_command_ends_at_once_unless_something_waits_for_the_end(
+    beforehand: str, waits: bool
+) -> None:
+    program = (
+        "import sys\n"
+        "sys.argv = ['holdfast', '--version']\n"
+        f"{beforehand}\n"
+        "from holdfast.__main__ import run\n"
+        "status = run()\n"
+        "print('Python goes on')\n"
+        "'go' in vars() and go.set()\n"
+        "sys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    after_it = "Python goes on\n" if waits else ""
+    assert (done.stdout, done.stderr) == (f"holdfast {__version__}\n{after_it}", "")

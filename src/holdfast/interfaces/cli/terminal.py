@@ -32,16 +32,16 @@ _WITHOUT_TERMINAL = 100
 _RESET = "\x1b[0m"
 # Control characters, line and paragraph separators, marks that turn the direction of writing,
 # and bytes that are not UTF-8 (as lone surrogates).
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
-_QUOTED_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+_UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+_QUOTED_BYTE = r"\\udc([89a-f][0-9a-f])"
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
     """The text with everything that a terminal would obey written out, as in `\\x1b`."""
-    return _UNSAFE.sub(_written_out, text)
+    if text.isascii() and text.isprintable():
+        return text  # almost always; a pattern takes longer to compile than many a command runs
+    return re.sub(_UNSAFE, _written_out, text)
 
 
 def visible_bytes(data: bytes) -> str:
@@ -56,7 +56,7 @@ def visible_line(data: bytes) -> str:
 
 def _told(message: str) -> str:
     """A message may quote what was typed; a byte that was not UTF-8 is shown as that byte."""
-    return _QUOTED_BYTE.sub(r"\\x\1", visible(message))
+    return re.sub(_QUOTED_BYTE, r"\\x\1", visible(message))
 
 
 def _written_out(match: re.Match[str]) -> str:
