@@ -75,6 +75,7 @@ def test_a_checkpoint_loads_nothing_that_a_save_of_plain_files_does_without(
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     workspace = tmp_path / "project"
     workspace.mkdir()
+    loaded: set[str] = set()
     for text in ("the store is made", "one file is known", "another is new"):
         (workspace / text).write_text(text)
         loaded = _loaded(HELP.format(arguments=["checkpoint", text, "-C", str(workspace)]))
