@@ -1,7 +1,8 @@
 """Counting what differs between two scans, from what is in memory anyway.
 
-Answers for the everyday case, edited, added and removed files; gives up where directories came,
-went or changed, which the comparison of trees counts as well.
+Gives the numbers that a comparison of the two trees gives, without reading either from the store.
+Gives up where a name became something of another kind, where files have several names, and where
+a directory is known by its digest alone.
 """
 
 from __future__ import annotations
@@ -10,44 +11,109 @@ from collections.abc import Mapping
 
 from holdfast.domain.checkpoints import ChangeCounts
 from holdfast.domain.entries import MODE_MASK
-from holdfast.engine.scan.directory_state import ROW, DirectoryState
+from holdfast.engine.scan.directory_state import ROW, DirectoryState, KnownChild
 
 
 def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCounts | None:
     """None when the states alone do not tell."""
-    if old is new or old.digest == new.digest:
-        return ChangeCounts()
-    if old.children.keys() != new.children.keys() or old.links or new.links:
+    count = _Count()
+    try:
+        count.compare(old, new)
+    except _TreesMustTell:
         return None
-    here = _compare(_files(old), _files(new)) if old.names != new.names else _edited(old, new)
-    links = _compare(
-        {link.name: link.target for link in old.symlinks},
-        {link.name: link.target for link in new.symlinks},
-    )
-    total = _sum(here, links)
-    for name, child in new.children.items():
-        before = old.children[name]
-        if before is child:
-            continue
-        if not isinstance(before, DirectoryState) or not isinstance(child, DirectoryState):
-            return None
-        below = count_state_changes(before, child)
-        if below is None or before.key.mode != child.key.mode:
-            return None
-        total = _sum(total, below)
-    if {link.name for link in old.symlinks} & set(new.file_names()) or (
-        {link.name for link in new.symlinks} & set(old.file_names())
-    ):
-        return None  # a file became a link or a link a file: one change, not two
-    return total
+    return ChangeCounts(count.added, count.modified, count.removed)
 
 
-def _edited(old: DirectoryState, new: DirectoryState) -> ChangeCounts:
-    """The same names: rows stand side by side."""
-    modified = 0
-    for before, after in zip(ROW.iter_unpack(old.rows), ROW.iter_unpack(new.rows), strict=True):
-        modified += before[6] != after[6] or (before[4] ^ after[4]) & MODE_MASK != 0
-    return ChangeCounts(modified=modified)
+class _TreesMustTell(Exception):
+    """What is in memory is not enough."""
+
+
+class _Count:
+    """What people count: files and links, and a directory only when nothing in it says it."""
+
+    def __init__(self) -> None:
+        self.added = 0
+        self.modified = 0
+        self.removed = 0
+
+    def _total(self) -> int:
+        return self.added + self.modified + self.removed
+
+    def compare(self, old: DirectoryState, new: DirectoryState) -> None:
+        if old is new or (old.digest is not None and old.digest == new.digest):
+            return
+        if old.links or new.links:
+            raise _TreesMustTell
+        same_directories = old.children.keys() == new.children.keys()
+        same_links = old.symlinks == new.symlinks
+        if old.names != new.names:
+            self._compare_names(_files(old), _files(new))
+        elif old.rows != new.rows:
+            self._count_edited(old, new)
+        if not same_links:
+            self._compare_names(_targets(old), _targets(new))
+        if not same_directories or not same_links or old.names != new.names:
+            _require_same_kinds(old, new)
+        for name, child in new.children.items():
+            before = old.children.get(name)
+            if before is None:
+                self._came(child)
+            elif before is not child:
+                self._compare_child(before, child)
+        if not same_directories:
+            for name in old.children.keys() - new.children.keys():
+                self._went(old.children[name])
+
+    def _compare_child(
+        self, before: DirectoryState | KnownChild, child: DirectoryState | KnownChild
+    ) -> None:
+        old, new = _loaded(before), _loaded(child)
+        counted = self._total()
+        self.compare(old, new)
+        if (old.key.mode ^ new.key.mode) & MODE_MASK and self._total() == counted:
+            self.modified += 1
+
+    def _came(self, child: DirectoryState | KnownChild) -> None:
+        self.added += _things_in(_loaded(child))
+
+    def _went(self, child: DirectoryState | KnownChild) -> None:
+        self.removed += _things_in(_loaded(child))
+
+    def _count_edited(self, old: DirectoryState, new: DirectoryState) -> None:
+        """The same names: rows stand side by side."""
+        for before, after in zip(ROW.iter_unpack(old.rows), ROW.iter_unpack(new.rows), strict=True):
+            self.modified += before[6] != after[6] or (before[4] ^ after[4]) & MODE_MASK != 0
+
+    def _compare_names(self, old: Mapping[bytes, object], new: Mapping[bytes, object]) -> None:
+        common = old.keys() & new.keys()
+        self.added += len(new) - len(common)
+        self.modified += sum([old[name] != new[name] for name in common])
+        self.removed += len(old) - len(common)
+
+
+def _things_in(state: DirectoryState) -> int:
+    """What a directory that came or went counts as: all that it holds, or itself if that is
+    nothing."""
+    if state.links:
+        raise _TreesMustTell
+    below = sum([_things_in(_loaded(child)) for child in state.children.values()])
+    return len(state.rows) // ROW.size + len(state.symlinks) + below or 1
+
+
+def _loaded(child: DirectoryState | KnownChild) -> DirectoryState:
+    if not isinstance(child, DirectoryState):
+        raise _TreesMustTell
+    return child
+
+
+def _require_same_kinds(old: DirectoryState, new: DirectoryState) -> None:
+    """A file that became a link, or a directory, is one change and not two."""
+    for one, other in ((old, new), (new, old)):
+        links = {link.name for link in one.symlinks}
+        if links and (links & other.children.keys() or not links.isdisjoint(other.file_names())):
+            raise _TreesMustTell
+        if one.children and not one.children.keys().isdisjoint(other.file_names()):
+            raise _TreesMustTell
 
 
 def _files(state: DirectoryState) -> dict[bytes, tuple[int, bytes]]:
@@ -55,16 +121,5 @@ def _files(state: DirectoryState) -> dict[bytes, tuple[int, bytes]]:
     return {name: (row[4] & MODE_MASK, row[6]) for name, row in rows}
 
 
-def _compare(old: Mapping[bytes, object], new: Mapping[bytes, object]) -> ChangeCounts:
-    common = old.keys() & new.keys()
-    return ChangeCounts(
-        added=len(new) - len(common),
-        modified=sum(old[name] != new[name] for name in common),
-        removed=len(old) - len(common),
-    )
-
-
-def _sum(one: ChangeCounts, other: ChangeCounts) -> ChangeCounts:
-    return ChangeCounts(
-        one.added + other.added, one.modified + other.modified, one.removed + other.removed
-    )
+def _targets(state: DirectoryState) -> dict[bytes, bytes]:
+    return {link.name: link.target for link in state.symlinks}
