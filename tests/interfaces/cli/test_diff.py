@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -208,6 +209,36 @@ def test_a_patch_in_a_pipe_is_exact_and_git_takes_it(cli: CommandLine, tmp_path:
     )
     assert os.stat(before / "new.sh").st_mode & 0o100
     assert not os.stat(before / "run.sh").st_mode & 0o100
+
+
+def test_a_patch_in_a_pipe_carries_binary_files_forwards_and_back(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    noise = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(9000))
+    contents = {"grown": b"\0short", "shrunk": noise, "gone": b"\0" * 27, "text": b"a text\n"}
+    for name, data in contents.items():
+        (cli.workspace / name).write_bytes(data)
+    cli.save("old", "--name", "old")
+    before, after = tmp_path / "before", tmp_path / "after"
+    subprocess.run(["cp", "-a", cli.workspace, before], check=True)
+    (cli.workspace / "gone").unlink()
+    (cli.workspace / "run.sh").unlink()
+    (cli.workspace / "run.sh").symlink_to("text")
+    changed = {"grown": noise, "shrunk": b"\0", "text": b"\0 no text", "new": bytes(range(53))}
+    for name, data in changed.items():
+        (cli.workspace / name).write_bytes(data)
+    subprocess.run(["cp", "-a", cli.workspace, after], check=True)
+    in_between = cli.process("diff", "--patch").out.encode("utf-8", "surrogateescape")
+    cli.save("new", "--name", "new")
+    stored = cli.process("diff", "old", "new", "--patch").out.encode("utf-8", "surrogateescape")
+    assert stored == in_between
+    assert cli("diff", "old", "--patch", "--json").status == 0
+    for way, wanted in (((), after), (("-R",), cli.workspace)):
+        subprocess.run(["git", "apply", *way], cwd=before, input=stored, check=True)
+        subprocess.run(
+            ["diff", "-r", "--no-dereference", "-x.holdfast", before, wanted], check=True
+        )
+        cli("restore", "old", "--yes")
 
 
 @pytest.mark.requirement("CL-2")

@@ -75,11 +75,18 @@ def compare_change(
     vault: Vault, change: Change, *, new_in_workspace: bool, context: int = 3
 ) -> ContentDiff | None:
     """How the content of a path changed; None where neither side has any (directories)."""
-    old = _stored(vault, change.old)
-    new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change.new)
+    old, new = contents_of(vault, change, new_in_workspace=new_in_workspace)
     if old is None and new is None:
         return None
     return compare_content(change.path, old, new, context=context)
+
+
+def contents_of(
+    vault: Vault, change: Change, *, new_in_workspace: bool
+) -> tuple[Content | None, Content | None]:
+    """What a path held and what it holds; None where it had nothing to hold it in."""
+    new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change.new)
+    return _stored(vault, change.old), new
 
 
 def _stored(vault: Vault, entry: Entry | None) -> Content | None:

@@ -11,8 +11,8 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
 from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.hunks import Hunk
-from holdfast.engine.compare.changed_content import compare_change
-from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.engine.compare.changed_content import compare_change, contents_of
+from holdfast.engine.compare.content_diff import Content, ContentDiff
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.wording import size
 
@@ -49,6 +49,10 @@ class Difference:
         return compare_change(
             self.vault, change, new_in_workspace=self.new is None, context=self.context
         )
+
+    def contents(self, change: Change) -> tuple[Content | None, Content | None]:
+        """Both sides as they are, for who needs every byte."""
+        return contents_of(self.vault, change, new_in_workspace=self.new is None)
 
 
 def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:

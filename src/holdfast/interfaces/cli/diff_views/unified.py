@@ -1,7 +1,7 @@
 """A difference line by line, in git's form.
 
 For people, notebooks are told by cell and nothing reaches the terminal that it would obey. `exact`,
-into a pipe, writes the very bytes, so that `git apply` can take them.
+into a pipe, writes the very bytes, binary contents included, so that `git apply` can take them.
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ class Line(NamedTuple):
 def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> None:
     if exact and not terminal.for_people:
         terminal.flush()
-        for line in patch_lines(difference):
+        for line in patch_lines(difference, binaries=True):
             terminal.write_bytes(line.data + b"\n")
         return
-    lines = patch_lines(difference) if exact else reading_lines(terminal, difference)
+    lines = (
+        patch_lines(difference, binaries=False) if exact else reading_lines(terminal, difference)
+    )
     show_lines(terminal, lines)
 
 
@@ -68,8 +70,8 @@ def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
         terminal.line(terminal.paint(text, *COLOURS[line.style]) if line.style != " " else text)
 
 
-def patch_lines(difference: Difference) -> Iterator[Line]:
-    """What `git apply` takes. Directories and binary contents can only be mentioned."""
+def patch_lines(difference: Difference, *, binaries: bool) -> Iterator[Line]:
+    """What `git apply` takes, `binaries` or not. Directories can only be mentioned."""
     for change in one_kind_each(difference.changes):
         if change.is_directory:
             yield Line(
@@ -81,10 +83,19 @@ def patch_lines(difference: Difference) -> Iterator[Line]:
         if content is None:
             continue
         old, new = _sides(change)
-        if content_note(content) is not None:
+        if content_note(content) is None:
+            yield from _with_file_names(old, new, content.hunks())
+        elif binaries:
+            yield from _binary(difference, change)
+        else:
             yield Line("note", b"Binary files %b and %b differ" % (old, new))
-            continue
-        yield from _with_file_names(old, new, content.hunks())
+
+
+def _binary(difference: Difference, change: Change) -> Iterator[Line]:
+    from holdfast.interfaces.cli.diff_views.binary_patch import binary_patch_lines
+
+    for data in binary_patch_lines(*difference.contents(change)):
+        yield Line("note", data)
 
 
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
