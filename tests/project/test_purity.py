@@ -66,7 +66,7 @@ FACILITIES = {
 
 # The edge: module or package, and what it may use.
 EDGES = {
-    "__main__.py": {"environment"},
+    "__main__.py": {"environment", "terminal"},
     "bootstrap.py": {"environment"},
     "upkeep.py": {"environment"},
     "interfaces/agent_setup": {"environment"},
