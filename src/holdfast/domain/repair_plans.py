@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import to_text
+from holdfast.domain.sizes import count_words
 
 
 class RepairType(StrEnum):
@@ -126,7 +127,7 @@ def plan_repair(found: Findings) -> RepairPlan:
     steps += [_mark(state) for state in found.damaged]
     for state in found.unnamed:
         why = "no checkpoint names this state any more; it gets one in the session 'recovered'"
-        subject = f"a state of {state.files} files"
+        subject = f"a state of {count_words(state.files, 'file')}"
         steps.append(RepairStep(RepairType.RECOVER_STATE, subject, why))
     if found.journal is not None:
         lost = ("the automatic end of an interrupted restore: look at the workspace",)
@@ -137,7 +138,7 @@ def plan_repair(found: Findings) -> RepairPlan:
 def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
     lost = [f"the story of checkpoint {short(identifier)}" for identifier in losses.checkpoints]
     if losses.operations:
-        lost.append(f"{losses.operations} entries of the operation log")
+        lost.append(f"{count_words(losses.operations, 'entry', 'entries')} of the operation log")
     if losses.settings:
         lost.append("the settings of the workspace: they are back to their defaults")
     if losses.end_is_unknown:
@@ -146,8 +147,9 @@ def _rebuild_catalog(losses: CatalogLosses) -> RepairStep:
 
 
 def _rebuild_story(losses: StoryLosses) -> RepairStep:
-    messages = "1 message" if losses.messages == 1 else f"{losses.messages} messages"
-    lost = [f"{messages} of conversations"] if losses.messages else []
+    lost = (
+        [f"{count_words(losses.messages, 'message')} of conversations"] if losses.messages else []
+    )
     lost.append("messages, annotations and edits that cannot be read any more; no checkpoint")
     return RepairStep(RepairType.REBUILD_STORY, "story.db", losses.problem, tuple(lost))
 

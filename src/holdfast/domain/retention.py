@@ -17,6 +17,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
 from holdfast.domain.sessions import Session
+from holdfast.domain.sizes import count_words
 
 _SECOND_NS = 1_000_000_000
 _HOUR_NS = 3600 * _SECOND_NS
@@ -125,7 +126,8 @@ def age_in_words(age_ns: int) -> str:
         number, rest = divmod(age_ns, _UNITS[unit])
         if number and not rest and (unit != "week" or number > 4):
             return f"{number} {unit}{'s' if number != 1 else ''}"
-    return f"{age_ns / _UNITS['minute']:g} minutes"
+    minutes = age_ns / _UNITS["minute"]
+    return "1 minute" if minutes == 1 else f"{minutes:g} minutes"
 
 
 def _count(name: str, value: Any) -> int:
@@ -204,9 +206,10 @@ def _by_rule(
     if rule.longest_ns is None and rule.most is None:
         return True, f"{kind} checkpoints are kept forever"
     if rank < rule.least:
-        return True, f"among the newest {rule.least} {kind} checkpoints"
+        return True, f"among the newest {count_words(rule.least, f'{kind} checkpoint')}"
     if rule.most is not None and rank >= rule.most:
-        return False, f"{rule.most} newer {kind} checkpoints are kept"
+        are = "is" if rule.most == 1 else "are"
+        return False, f"{count_words(rule.most, f'newer {kind} checkpoint')} {are} kept"
     # A clock that went back makes an age negative: too young to go.
     if rule.longest_ns is not None and now_ns - checkpoint.created_at_ns > rule.longest_ns:
         return False, f"older than {age_in_words(rule.longest_ns)} ({kind})"

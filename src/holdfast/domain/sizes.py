@@ -1,4 +1,4 @@
-"""Sizes in bytes as people say them."""
+"""Sizes in bytes and numbers of things as people say them."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def size_words(size_bytes: int) -> str:
         if value < 999.5 or unit == _UNITS[-1]:
             return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
     raise AssertionError("the last unit takes everything")
+
+
+def count_words(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 file`, `1,200 files`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.sizes import count_words
 
 SECOND_NS = 1_000_000_000
 QUIET_NS = SECOND_NS
@@ -134,5 +135,5 @@ def describe(kind: Kind, paths: list[str], interval_ns: int) -> str:
         return f"End of the day: {named}" if named else "End of the day"
     if kind is Kind.INTERVAL:
         minutes = max(round(interval_ns / SECOND_NS / 60), 1)
-        return f"Changed within {minutes} minutes: {named}"
-    return f"{len(paths)} paths changed: {named}"
+        return f"Changed within {count_words(minutes, 'minute')}: {named}"
+    return f"{count_words(len(paths), 'path')} changed: {named}"

@@ -12,6 +12,7 @@ from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import LimitReached, StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.sizes import count_words
 from holdfast.engine.vault import Vault
 
 _HOUR_NS = 3600 * 1_000_000_000
@@ -24,7 +25,7 @@ def require_room(vault: Vault, session_id: SessionId, kind: Kind) -> Checkpoint 
         most = vault.settings.max_manual_checkpoints
         if most and vault.catalog.count(session_id, (kind,)) >= most:
             raise LimitReached(
-                f"the session has {most} checkpoints made by hand, "
+                f"the session has {count_words(most, 'checkpoint')} made by hand, "
                 "as many as the setting max_manual_checkpoints allows",
                 hint=f"allow more: holdfast config set max_manual_checkpoints {2 * most} "
                 "(0: no limit); or drop some: holdfast delete REF",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
+from holdfast.domain.sizes import count_words
 from holdfast.engine.conversation import require_room
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.transcripts.position import TranscriptPosition
@@ -114,7 +115,7 @@ def _shortened_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
             told = json.dumps(shortened)
         left -= len(told)
         if left < 0:
-            yield {"id": None, "name": f"{len(calls) - number} more calls", "input": {}}
+            yield {"id": None, "name": count_words(len(calls) - number, "more call"), "input": {}}
             return
         yield shortened
 

@@ -92,7 +92,8 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
         found += _permissions_of(path)
     yield from found
     if not found:
-        yield Symptom("permissions", Gravity.FINE, f"{len(paths)} paths are private and yours")
+        private = "1 path is" if len(paths) == 1 else f"{len(paths):,} paths are"
+        yield Symptom("permissions", Gravity.FINE, f"{private} private and yours")
 
 
 def _future_home(home: Path) -> Symptom:

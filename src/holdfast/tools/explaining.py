@@ -49,7 +49,7 @@ def why(bench: Bench, arguments: dict[str, Any]) -> Answer:
         lines += _words(span)
     if len(spans) > _MOST_TOLD:
         lines.append(
-            f"… and {len(spans) - _MOST_TOLD:,} more parts. Ask for one line: "
+            f"… and {count(len(spans) - _MOST_TOLD, 'more part')}. Ask for one line: "
             f"checkpoint_why {json.dumps({'path': name, 'line': spans[_MOST_TOLD][0].number})}."
         )
     lines += [f"Warning: {warning}" for warning in warnings]

@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.ids import short
+from holdfast.domain.sizes import count_words
 from holdfast.tools.results import CheckpointInfo, PathNote
 from holdfast.tools.shell_words import in_calls
+
+count = count_words
 
 MOST_LINES = 50
 MOST_LISTED = 1_000
@@ -41,10 +44,6 @@ def _written_out(match: re.Match[str]) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def info(found: Checkpoint, *, head: str | None) -> CheckpointInfo:

@@ -8,6 +8,7 @@ from holdfast.components.postgres.capturing import Connector
 from holdfast.components.postgres.looking import identify, other_connections
 from holdfast.components.postgres.states import KeptDatabase, decode_databases
 from holdfast.domain.component_states import ComponentState
+from holdfast.domain.sizes import count_words
 from holdfast.ports.component import ComponentPreview, RestoreOf
 
 _MOST_SHOWN = 50
@@ -25,7 +26,7 @@ def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> Com
     actions = list(_differences(kept, now))
     shown = actions[:_MOST_SHOWN]
     if len(actions) > len(shown):
-        shown.append(f"{kept.database}: and {len(actions) - len(shown):,} more tables")
+        shown.append(f"{kept.database}: and {count_words(len(actions) - len(shown), 'more table')}")
     warnings = [
         f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {_clean(name)} will "
         "have to wait, and then find other rows"

@@ -45,6 +45,7 @@ from holdfast.components.postgres.states import (
 )
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
+from holdfast.domain.sizes import count_words
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
 _NEW_SCHEMA = re.compile(
@@ -185,9 +186,8 @@ class DatabaseRestore:
             for number, count in talk.rows("counting the rows", query):
                 table, wanted = chosen[number]
                 if count != wanted:
-                    raise self._problem(
-                        f"{table.qualified} would have {count:,} rows instead of {wanted:,}"
-                    )
+                    has = count_words(count, "row")
+                    raise self._problem(f"{table.qualified} would have {has} instead of {wanted:,}")
 
 
 def _digests(kept: KeptDatabase, state: ComponentState | None) -> dict[str, str]:

@@ -20,6 +20,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.sizes import count_words
 from holdfast.domain.tree_edits import replace_entries
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.approval import rounds_in
@@ -350,4 +351,4 @@ def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
 def _some(paths: Sequence[bytes]) -> str:
     shown = ", ".join(to_text(path) for path in paths[:_SHOWN])
     more = len(paths) - _SHOWN
-    return f"{shown} and {more} more paths" if more > 0 else shown
+    return f"{shown} and {count_words(more, 'more path')}" if more > 0 else shown

@@ -12,6 +12,7 @@ from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry,
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
+from holdfast.domain.sizes import count_words
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of, is_shared_memory
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.vault import Vault
@@ -69,7 +70,7 @@ def _difference(
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
     if status.st_size != expected.size:
-        return f"it has {status.st_size} bytes instead of {expected.size}"
+        return f"it has {count_words(status.st_size, 'byte')} instead of {expected.size:,}"
     return _content_difference(fs, dir_fd, name, expected)
 
 

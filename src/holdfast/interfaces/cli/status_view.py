@@ -196,7 +196,7 @@ def _show_degraded(terminal: Terminal, status: Status) -> None:
         _fact(terminal, "without", terminal.paint(f"{one.name}: {visible(one.reason)}", YELLOW))
         if one.left_alone_until_ns is not None:
             until = iso(round_moment(one.left_alone_until_ns))
-            terminal.line(f"  {one.failures} failures in a row; left alone until {until}")
+            terminal.line(f"  {count(one.failures, 'failure')} in a row; left alone until {until}")
 
 
 def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:
@@ -209,7 +209,7 @@ def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:
     else:
         words = f"{watched}; the next save looks at every file: {watch['reason']}"
     if watch["differences"]:
-        words += terminal.paint(f"  ({watch['differences']} times wrong)", RED)
+        words += terminal.paint(f"  ({count(watch['differences'], 'time')} wrong)", RED)
     return words
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from holdfast.domain.sizes import count_words as count
 from holdfast.domain.sizes import size_words as size
 
 __all__ = ["ago", "count", "duration", "first_line", "iso", "percent", "shortened", "size"]
@@ -14,10 +15,6 @@ _STEPS = (
     (86400, 3600, "hour"),
     (14 * 86400, 86400, "day"),
 )
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def duration(elapsed_ms: float) -> str:

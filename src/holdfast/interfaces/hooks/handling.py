@@ -239,8 +239,8 @@ def _restored(opened: OpenWorkspace, session: Session, target: str, why: str) ->
     outcome = opened.engine.restore(request)
     if not outcome.steps:
         return Reply(target)
-    number = outcome.files_changed
-    files = "1 file was" if number == 1 else f"{number} files were"
+    one = outcome.files_changed == 1
+    files = "1 file was" if one else f"{outcome.files_changed:,} files were"
     told = (
         f"Holdfast took the workspace back {why}: "
         f"{files} put back to checkpoint {target[:10]}. "

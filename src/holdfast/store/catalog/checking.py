@@ -106,7 +106,7 @@ def sessions_exist(db: apsw.Connection) -> Iterator[str]:
 def log_is_unbroken(db: apsw.Connection) -> Iterator[str]:
     ((count, newest),) = db.execute("SELECT count(*), coalesce(max(sequence), 0) FROM operations")
     if count != newest:
-        yield f"the operation log has {count} entries instead of {newest} (I7)"
+        yield f"entries of the operation log are missing: it has {count} of {newest} (I7)"
     for table in ("checkpoints", "operations"):
         query = (
             f"SELECT (SELECT coalesce(max(sequence), 0) FROM {table}),"

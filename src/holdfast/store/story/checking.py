@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.sizes import count_words
 from holdfast.store.catalog.checking import (
     SCHEMA,
     file_is_whole,
@@ -48,8 +49,8 @@ def no_message_is_missing(db: apsw.Connection) -> Iterator[str]:
         " HAVING max(position) + 1 <> count(*) ORDER BY session_id"
     )
     for session_id, missing in db.execute(query):
-        what = "1 message" if missing == 1 else f"{missing} messages"
-        yield f"{what} of session {session_id!a} {'is' if missing == 1 else 'are'} missing"
+        are = "is" if missing == 1 else "are"
+        yield f"{count_words(missing, 'message')} of session {session_id!a} {are} missing"
 
 
 CHECKS: tuple[Callable[[apsw.Connection], Iterator[str]], ...] = (
