@@ -63,13 +63,18 @@ def to_text(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
+_PLAIN_IN_SHELL = dict.fromkeys(
+    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-"
+)
+
+
 def typed(path: bytes, before: str = "") -> str:
     """A path, behind some words, as one word of a command line in a shell."""
-    from shlex import quote
-
     text = before + to_text(path)
+    if text.isascii() and text and not text.translate(_PLAIN_IN_SHELL):
+        return text
     if text.isprintable():
-        return quote(text)
+        return "'" + text.replace("'", "'\"'\"'") + "'"
     # Control characters and bytes that are not UTF-8, as bash, zsh and ksh take them.
     written = "".join(_in_shell(byte) for byte in text.encode("utf-8", "surrogateescape"))
     return f"$'{written}'"
