@@ -300,6 +300,11 @@ def _existing(path: Path) -> Path:
     return path
 
 
+def is_on_a_network(path: Path) -> bool:
+    """Whether other machines see what lies, or will lie, there."""
+    return _file_system_of(_existing(path)) in _NETWORK
+
+
 def _file_system_of(path: Path) -> str | None:
     """The type of the file system with the longest mount point above the path."""
     try:

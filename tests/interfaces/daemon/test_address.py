@@ -131,6 +131,34 @@ def test_a_place_without_sockets_is_passed_over_for_the_next(
         listener.close()
 
 
+def test_a_place_that_other_machines_see_is_the_last_resort(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a home on NFS: a daemon on another machine would hold the lock for all."""
+    paths = [*[*candidates(os.environ)][:1], str(runtime / "local/x.sock")]
+    monkeypatch.setattr(
+        "holdfast.interfaces.daemon.listening.candidates", lambda environment: iter(paths)
+    )
+    shared = [str(runtime / "holdfast")]
+    monkeypatch.setattr(
+        "holdfast.store.surroundings.is_on_a_network", lambda path: str(path) in shared
+    )
+    listener = listen(os.environ)
+    assert listener.path == paths[1]
+    listener.close()
+    shared.append(str(runtime / "local"))
+    listener = listen(os.environ)
+    assert listener.path == paths[0]
+    listener.close()
+
+
+def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) -> None:
+    from holdfast.store import surroundings
+
+    assert not surroundings.is_on_a_network(tmp_path / "not/there/yet")
+    assert not surroundings.is_on_a_network(Path("/proc"))
+
+
 def test_a_listener_that_is_closed_twice_closes_nothing_else(runtime: Path) -> None:
     listener = Listener(next(candidates(os.environ)))
     listener.close()

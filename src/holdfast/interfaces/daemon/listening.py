@@ -11,6 +11,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast.interfaces.daemon.address import NoPlace, candidates, require_private
 
@@ -71,9 +72,11 @@ class Listener:
 
 
 def listen(environment: Mapping[str, str]) -> Listener:
-    """At the first place that works; a file system without sockets or locks is not one."""
+    """At the first place that works; a file system without sockets or locks is not one. What other
+    machines see, too, comes last: a daemon on one of them would hold the lock for all, and nobody
+    else could reach it."""
     reasons = []
-    for path in candidates(environment):
+    for path in sorted(candidates(environment), key=_is_on_a_network):
         try:
             return Listener(path)
         except NoPlace as error:
@@ -81,6 +84,12 @@ def listen(environment: Mapping[str, str]) -> Listener:
         except OSError as error:
             reasons.append(f"{path}: {error.strerror}")
     raise NoPlace("; ".join(reasons) or "every possible path is too long for a socket")
+
+
+def _is_on_a_network(path: str) -> bool:
+    from holdfast.store.surroundings import is_on_a_network
+
+    return is_on_a_network(Path(path).parent)
 
 
 def _pid_in(fd: int) -> int | None:
