@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import zlib
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -20,13 +22,15 @@ from tests.support.tree_hash import Node, describe, differences
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.scenes import remove_tree
 
-pytestmark = pytest.mark.requirement("RL-8", "ST-2", "ST-3")
+pytestmark = pytest.mark.requirement("RL-8", "ST-2", "ST-3", "PF-4")
 
 _SESSION = SessionId("s")
 _FILES = 40
 _EDITS = 20
 _BUDGET_BYTES = 8_000_000
 _CHECKED_EVERY = 10
+_SIZED_FROM = 1_000
+"""Of so many checkpoints on it is promised how small a store is (PF-4)."""
 _RULES = {"tool": {"most": 60}, "safety": {"most": 2}, "restore": {"most": 2}}
 
 
@@ -37,12 +41,15 @@ class _Life:
         self.project = root / "project"
         self.states: dict[str, dict[bytes, Node]] = {}
         self.saved = 0
+        self._blobs: set[bytes] = set()
+        self.shadow_bytes = 0
+        self.most_bytes = 0
 
     def begin(self, rng: random.Random) -> None:
         for number in range(_FILES):
             path = self.project / f"package{number % 7}" / f"module{number}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(_line(rng) for _ in range(rng.randint(20, 300))))
+            self._write(path, "".join(_line(rng) for _ in range(rng.randint(20, 300))))
         configure(
             self.project,
             retention=_RULES,
@@ -56,7 +63,16 @@ class _Life:
             lines = path.read_text().splitlines(keepends=True)
             at = rng.randrange(len(lines))
             lines[at : at + rng.randint(0, 2)] = [_line(rng) for _ in range(rng.randint(1, 3))]
-            path.write_text("".join(lines))
+            self._write(path, "".join(lines))
+
+    def _write(self, path: Path, text: str) -> None:
+        """Counts what a shadow repository would have stored at the least: each new content by
+        itself, and nothing for directories, commits and blocks of the disk."""
+        data = text.encode()
+        path.write_bytes(data)
+        if (name := sha1(data, usedforsecurity=False).digest()) not in self._blobs:
+            self._blobs.add(name)
+            self.shadow_bytes += len(zlib.compress(b"blob %d\0%s" % (len(data), data)))
 
     def save(self, opened: Composed, rng: random.Random) -> None:
         kind = Kind.MANUAL if rng.random() < 0.05 else Kind.TOOL
@@ -99,7 +115,11 @@ def test_a_long_life_with_retention_and_interrupted_collection(
             interrupted += 1
             fs.release()
         _require_sound(life, rng, thorough=case.number % _CHECKED_EVERY == 0)
-        campaign.note = f"{life.saved:,} checkpoints, {interrupted:,} collections cut off"
+        campaign.note = (
+            f"{life.saved:,} checkpoints, {interrupted:,} collections cut off; the store at most"
+            f" {life.most_bytes / 1e6:.1f} MB, a shadow repository at least"
+            f" {life.shadow_bytes / 1e6:.1f} MB"
+        )
 
     title = "20 edits and checkpoints a case, then a cleanup that is killed at a random call"
     campaign.run(Scenario(9, "long-life", title), case, slice_cases=4)
@@ -110,6 +130,8 @@ def test_a_long_life_with_retention_and_interrupted_collection(
         with opened.engine.vault.access.exclusive():
             collect(opened.engine.vault)
         assert list(run_checks(opened.engine.vault, data=True, progress=NoProgress())) == []
+        if life.saved >= _SIZED_FROM:
+            assert opened.engine.vault.access.size_bytes() <= life.shadow_bytes / 2
         for identifier in kept & life.states.keys():
             opened.restore(identifier)
             assert differences(life.states[identifier], describe(life.project)) == []
@@ -120,7 +142,8 @@ def _require_sound(life: _Life, rng: random.Random, *, thorough: bool) -> None:
     with composed(life.project) as opened:
         vault = opened.engine.vault
         assert list(run_checks(vault, data=thorough, progress=NoProgress())) == []
-        assert vault.access.size_bytes() <= _BUDGET_BYTES
+        life.most_bytes = max(life.most_bytes, vault.access.size_bytes())
+        assert life.most_bytes <= _BUDGET_BYTES
         kept = [c.id for c in vault.catalog.history(_SESSION) if c.id in life.states]
         chosen = rng.choice(kept)
         opened.restore(chosen)
