@@ -8,6 +8,7 @@ and leaves a store that has nothing more to say
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import SessionCheckpointer
@@ -133,6 +134,30 @@ def look_at_laid_out(victim: Victim, workspace: Path) -> str:
     if held != victim.states:
         raise Wrong("check found nothing, but a checkpoint holds something else")
     return "dead"
+
+
+def recover_from(victim: Victim, damage: Damage, place: Path, trees: Sequence[object]) -> str:
+    """Open a store whose journal is damaged: "refused" by whoever recovers, or "recovered". The
+    workspace is one of `trees` after it, and every checkpoint is as it was."""
+    try:
+        workspace = victim.lay_out(place, damage.apply(victim.files))
+        outcome = "recovered"
+        try:
+            open_workspace(workspace, create=False).close()
+        except HoldfastError:
+            outcome = "refused"
+            if not problems(workspace):
+                raise Wrong("a recovery failed, and check found nothing") from None
+        if (tree := describe(workspace)) not in trees:
+            raise Wrong(f"the workspace is neither old nor new: {tree!r:.200}")
+        with open_workspace(workspace, create=False, recover=False) as opened:
+            vault = opened.engine.vault
+            held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
+        if held != victim.states:
+            raise Wrong("a checkpoint holds something else")
+        return outcome
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _run(victim: Victim, damage: Damage, hurt: dict[str, bytes], place: Path) -> str:

@@ -1,7 +1,8 @@
 """Every byte of a small store flipped and zeroed, and every file of it cut to every length (RL-4).
 
 Each is found by the check, or nothing is lost: everything is still read as it was. Of some places
-the whole store is checked and read as well, and from a few it is restored and repaired.
+the whole store is checked and read as well, and from a few it is restored and repaired. The journal
+of an interrupted restore is damaged in the same ways, and recovered from.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.damage.campaign import look_at, run_case
+from tests.damage.campaign import look_at, recover_from, run_case
 from tests.damage.every_place import Ward, at_every_place
-from tests.damage.victims import make_victim
+from tests.damage.victims import Damage, make_victim
 from tests.torture.campaign import Campaign, Case, Scenario
 
 pytestmark = pytest.mark.requirement("RL-4", "ST-4")
@@ -27,6 +28,9 @@ def _edit(workspace: Path, number: int) -> None:
     (workspace / f"file{number}").write_bytes(b"only in state %d" % number)
     (workspace / "directory").mkdir(exist_ok=True)
     (workspace / "directory" / "same").write_bytes(b"the same in all")
+
+
+_KINDS = ("flipped", "zeroed", "truncated")
 
 
 def _go_through(
@@ -83,3 +87,29 @@ def test_a_small_store_with_a_file_cut_to_any_length_is_found_or_dead(
     title = "a file of a small store with a story cut off: found by check, or nothing is lost"
     scenario = Scenario(4, "damage-cut", title)
     _go_through(campaign, scenario, "truncated", "every length of every file", quick_disk)
+
+
+def test_a_journal_damaged_at_any_place_leaves_the_old_tree_or_the_new_one(
+    campaign: Campaign, quick_disk: Path
+) -> None:
+    victim = make_victim(quick_disk / "victim", _edit, 2, brief=True).with_journal()
+    journal = {"journal": victim.files["journal"]}
+    places = [damage for kind in _KINDS for damage in at_every_place(kind, journal)]
+    trees: tuple[object, ...] = ({}, victim.states["n0"])
+    untouched = Damage("left as it is", "journal")
+    assert recover_from(victim, untouched, quick_disk / "case", trees) == "recovered"
+    results: Counter[str] = Counter()
+
+    def case(case: Case) -> None:
+        results[recover_from(victim, places[case.number], quick_disk / "case", trees)] += 1
+        campaign.note = ", ".join(f"{count:,} {what}" for what, count in sorted(results.items()))
+
+    title = "a byte of the journal of an interrupted restore flipped, zeroed, cut off: a recovery"
+    campaign.run(
+        Scenario(4, "damage-journal", title),
+        case,
+        slice_cases=20,
+        space=len(places),
+        covered="every byte, every length",
+        most_cases=len(places),
+    )
