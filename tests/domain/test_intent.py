@@ -81,8 +81,10 @@ def test_an_intent_cannot_be_changed_from_outside() -> None:
     ],
 )
 def test_a_reasoning_that_says_nothing_or_too_much_is_refused(reasoning: Any) -> None:
-    with pytest.raises(InvalidIntent):
+    with pytest.raises(InvalidIntent) as refused:
         make_intent(reasoning)
+    assert refused.value.hint
+    assert isinstance(reasoning, str) or f"{reasoning!r} is not a text" in refused.value.message
 
 
 @pytest.mark.requirement("CP-2")
@@ -90,8 +92,9 @@ def test_a_reasoning_that_says_nothing_or_too_much_is_refused(reasoning: Any) ->
     "confidence", [-0.01, 1.01, math.nan, math.inf, -math.inf, True, "0.5", None]
 )
 def test_a_confidence_outside_its_range_is_refused(confidence: Any) -> None:
-    with pytest.raises(InvalidIntent, match="confidence"):
+    with pytest.raises(InvalidIntent, match="confidence") as refused:
         make_intent("why", confidence=confidence)
+    assert refused.value.hint
 
 
 @pytest.mark.requirement("CP-2")

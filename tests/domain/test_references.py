@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,3 +132,11 @@ def test_any_text_is_a_reference_or_refused_by_name(text: str) -> None:
         return
     if not looks_reserved(text.strip()):
         assert found == TextReference(text.strip())
+
+
+@pytest.mark.requirement("CP-3")
+@pytest.mark.parametrize("thing", [5, b"HEAD", ["HEAD"]])
+def test_what_is_no_text_is_refused_by_name(thing: Any) -> None:
+    with pytest.raises(UnknownReference, match="is not a text") as refused:
+        parse(thing)
+    assert refused.value.hint

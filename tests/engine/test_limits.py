@@ -17,6 +17,7 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
+from holdfast.engine.save import DISK_RESERVE_BYTES
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
@@ -62,6 +63,21 @@ def test_a_save_over_the_budget_is_refused_whole_and_works_after_raising_it(
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("fits now")
         assert session.checkpoint_count == 2
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_save_that_would_fill_the_disk_is_refused_with_the_room_there_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("small")
+        access = session.opened.engine.vault.access
+        monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES + 1_000_000)
+        fill(workspace / "large", noise(3_000_000))
+        with pytest.raises(NoSpace, match="68 MB that are free, .* 67 MB are left") as refused:
+            session.checkpoint("does not fit")
+        assert refused.value.hint
+        assert session.head == first
 
 
 @pytest.mark.requirement("ST-3", "RB-2")

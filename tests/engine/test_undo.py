@@ -72,8 +72,9 @@ def test_a_new_restore_ends_what_could_be_redone(workspace: Path) -> None:
         session.restore(first)
         session.undo()
         session.restore(second)
-        with pytest.raises(NothingToUndo):
+        with pytest.raises(NothingToUndo) as refused:
             session.redo()
+        assert refused.value.hint, "the way out"
 
 
 @pytest.mark.requirement("RB-2")

@@ -24,7 +24,8 @@ def session_id(text: str) -> SessionId:
         raise UsageError("the session id is empty", hint="pass a name such as 'refactor-auth'")
     if len(text) > SESSION_ID_MAX_LENGTH:
         raise UsageError(
-            f"the session id has {len(text)} characters; {SESSION_ID_MAX_LENGTH} are allowed"
+            f"the session id has {len(text)} characters; {SESSION_ID_MAX_LENGTH} are allowed",
+            hint="pass a shorter name, such as 'refactor-auth'",
         )
     if text != text.strip() or not text.isprintable():
         raise UsageError(

@@ -54,7 +54,9 @@ class SnapshotIntent:
         )
 
 
+_REASONING_HINT = 'say why, e.g. holdfast checkpoint "before the refactor"'
 _NAME_HINT = "a name is a short printable text, such as before-refactor; the reason may be long"
+_CONFIDENCE_HINT = "0.8 means 80 % sure"
 _TAG_HINT = "a tag is a short printable word, such as nightly"
 
 
@@ -69,10 +71,10 @@ def make_intent(
     tags: Iterable[str] = (),
 ) -> SnapshotIntent:
     """Validate what a caller says about a checkpoint; everything stored has passed here."""
-    if not isinstance(reasoning, str) or not reasoning.strip():
-        raise InvalidIntent(
-            "the reasoning is empty", hint='say why, e.g. holdfast checkpoint "before the refactor"'
-        )
+    if not isinstance(reasoning, str):
+        raise InvalidIntent(f"the reasoning {reasoning!r} is not a text", hint=_REASONING_HINT)
+    if not reasoning.strip():
+        raise InvalidIntent("the reasoning is empty", hint=_REASONING_HINT)
     reasoning = storable(reasoning)
     if len(reasoning) > REASONING_MAX_LENGTH:
         raise InvalidIntent(
@@ -80,10 +82,10 @@ def make_intent(
             hint="shorten it; long material belongs into a file of the workspace",
         )
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
-        raise InvalidIntent(f"the confidence {confidence!r} is not a number")
+        raise InvalidIntent(f"the confidence {confidence!r} is not a number", hint=_CONFIDENCE_HINT)
     if not 0.0 <= confidence <= 1.0:
         raise InvalidIntent(
-            f"the confidence {confidence} is outside 0.0 to 1.0", hint="0.8 means 80 % sure"
+            f"the confidence {confidence} is outside 0.0 to 1.0", hint=_CONFIDENCE_HINT
         )
     if isinstance(tags, str):
         raise InvalidIntent("tags is one text, not a list of them", hint=f"use ({tags!r},)")

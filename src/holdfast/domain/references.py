@@ -70,6 +70,10 @@ Reference: TypeAlias = (
 
 
 def parse_reference(text: str, *, now_ns: int) -> Reference:
+    if not isinstance(text, str):
+        raise UnknownReference(
+            f"the checkpoint reference {text!r} is not a text", hint="try HEAD or a name"
+        )
     stripped = text.strip()
     if not stripped:
         raise UnknownReference("the checkpoint reference is empty", hint="try HEAD or a name")

@@ -376,13 +376,15 @@ class _SpaceLimit:
             raise self.explanation()
 
     def explanation(self) -> NoSpace:
-        if self._for_disk:
-            return NoSpace(
-                "the disk of the store is (almost) full: this checkpoint does not fit",
-                hint="free some disk space, or move the store: set HOLDFAST_HOME",
-            )
         from holdfast.domain.sizes import size_words  # imported late: hardly any save fails
 
+        if self._for_disk:
+            free, kept = self._disk_left + DISK_RESERVE_BYTES, size_words(DISK_RESERVE_BYTES)
+            return NoSpace(
+                f"the disk of the store is (almost) full: this checkpoint does not fit into the "
+                f"{size_words(free)} that are free, of which the last {kept} are left alone",
+                hint="free some disk space, or move the store: set HOLDFAST_HOME",
+            )
         used, budget = size_words(self._used_bytes), size_words(self._budget_bytes)
         return BudgetReached(
             f"the store takes {used} of its budget of {budget}: this checkpoint does not fit",

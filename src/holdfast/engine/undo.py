@@ -27,7 +27,10 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes back the newest undo."""
     redoable = undo_lists(vault.catalog.operations(session_id)).redoable
     if not redoable:
-        raise NothingToUndo("this session has no undone restore to redo")
+        raise NothingToUndo(
+            "this session has no undone restore to redo",
+            hint="see what was done: holdfast log --records",
+        )
     return _request(vault, session_id, redoable[-1], OperationKind.REDO)
 
 

@@ -110,6 +110,25 @@ def test_notebooks_are_told_by_cell(cli: CommandLine) -> None:
     assert "cell 2 (code) modified" in cli("diff", "--side-by-side").out
 
 
+def test_what_changed_in_a_notebook_besides_its_sources_is_told_in_each_view(
+    cli: CommandLine,
+) -> None:
+    book = cli.workspace / "book.ipynb"
+    book.write_text(_notebook("x = 1", "y = 2"))
+    cli.save()
+    plain = book.read_text()
+    ran_again = plain.replace('"outputs": []', '"outputs": [{"output_type": "stream"}]', 1)
+    told = {
+        ran_again: "cell 1 (code) outputs changed",
+        plain.replace('"metadata": {}', '"metadata": {"a": 1}'): "notebook metadata changed",
+        plain.replace(", ", ","): "no cell changed, only the way the file is written",
+    }
+    for text, words in told.items():
+        book.write_text(text)
+        for form in ([], ["--side-by-side"]):
+            assert words in cli("diff", *form).out, form
+
+
 def _notebook(*sources: str) -> str:
     cells = [
         {"cell_type": "code", "id": str(n), "metadata": {}, "outputs": [], "source": source}

@@ -293,6 +293,20 @@ def test_a_restore_with_nothing_to_do_says_so_and_leaves_no_record(
     assert "would change nothing in the workspace" in cli("restore", "good", "--dry-run").out
 
 
+@pytest.mark.requirement("RB-3", "CL-3")
+def test_a_restore_that_can_do_nothing_does_not_say_that_all_is_well(cli: CommandLine) -> None:
+    saved = cli.save("good", "--name", "good")
+    (cli.workspace / "README.md").unlink()
+    os.mkfifo(cli.workspace / "README.md")
+    answer = cli("restore", "good", "--yes", "--best-effort")
+    assert answer.status == 3
+    assert answer.out.splitlines() == [
+        f"✗ Nothing was done: what differs from good ({saved[:10]}) cannot be restored",
+        "  not restored: README.md (the present one is not saved: special file (named pipe))",
+    ]
+    assert answer.err == "", "nothing was saved first either"
+
+
 def test_a_long_restore_is_told_in_short_and_as_json_whole(cli: CommandLine) -> None:
     for number in range(30):
         (cli.workspace / f"{number:02}").touch()

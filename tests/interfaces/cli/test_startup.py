@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -162,3 +163,33 @@ def test_a_command_ends_at_once_unless_something_waits_for_the_end(
     )
     after_it = "Python goes on\n" if waits else ""
     assert (done.stdout, done.stderr) == (f"holdfast {__version__}\n{after_it}", "")
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
+)
+def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
+    number: signal.Signals, said: str
+) -> None:
+    program = (
+        "import signal, sys, threading\n"
+        "from holdfast.interfaces.cli.commands import log\n"
+        "class Dropping:\n"
+        "    def __del__(self):\n"
+        f"        signal.raise_signal({number:d})\n"
+        "def run(invocation):\n"
+        "    Dropping()\n"
+        "    threading.Event().wait(60)\n"
+        "    return 0\n"
+        "log.run = run\n"
+        "from holdfast.__main__ import run\n"
+        "sys.argv = ['holdfast', 'log']\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (128 + number, "")
+    assert done.stderr.startswith(f"error: {said}\n")
+    assert "Traceback" not in done.stderr

@@ -170,7 +170,7 @@ def _warnings(
             f"checkpoint keeps: they go with it"
             + (f"; so do those of {_count(len(marked) - 1, 'more file')}" if marked[1:] else "")
         )
-    if head is not None:
+    if head is not None and plan.steps:
         count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
         if count:
             saved, back = ("it is", "it") if count == 1 else ("they are", "them")

@@ -27,6 +27,7 @@ from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
 from holdfast.interfaces.cli.verbs import overview
 
 _GARBAGE_THRESHOLD = 50_000
+_MOMENT_S = 0.01
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +65,7 @@ def _settle_in() -> None:
     """What is done once, when the process is the command's own."""
     # It is short: looking for garbage while modules load is wasted time.
     gc.set_threshold(_GARBAGE_THRESHOLD)
+    sys.unraisablehook = _hear_again
     # Started without them, the next file opened would take their numbers, and what is meant for
     # a terminal would be written into it.
     for number in (0, 1, 2):
@@ -157,6 +159,18 @@ def _ending_like_ctrl_c() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise EndRequest(number)
+
+
+def _hear_again(lost: sys.UnraisableHookArgs) -> None:
+    """A signal that came where Python drops every exception, such as in a callback while a module
+    is loaded, comes once more a moment later: it is neither lost nor told with a stack trace."""
+    if not isinstance(lost.exc_value, (KeyboardInterrupt, EndRequest)):
+        sys.__unraisablehook__(lost)
+        return
+    number = lost.exc_value.number if isinstance(lost.exc_value, EndRequest) else signal.SIGINT
+    again = threading.Timer(_MOMENT_S, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def _discard_output() -> None:

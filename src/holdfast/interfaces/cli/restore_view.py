@@ -171,10 +171,14 @@ def show_outcome(
 def show_nothing_to_do(
     terminal: Terminal, request: RestoreRequest, outcome: RestoreOutcome
 ) -> None:
-    what = "these paths are" if request.paths else "the workspace is"
-    what = "this path is" if len(request.paths) == 1 else what
-    mark = terminal.paint("✓", GREEN)
-    terminal.line(f"{mark} Nothing to do: {what} already as in {target_words(request.target)}")
+    where = target_words(request.target)
+    if outcome.skipped:
+        mark = terminal.paint("✗", RED)
+        terminal.line(f"{mark} Nothing was done: what differs from {where} cannot be restored")
+    else:
+        what = "these paths are" if request.paths else "the workspace is"
+        what = "this path is" if len(request.paths) == 1 else what
+        terminal.line(f"{terminal.paint('✓', GREEN)} Nothing to do: {what} already as in {where}")
     show_problems(terminal, "stays", outcome.kept)
     show_problems(terminal, "not restored", outcome.skipped)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from holdfast.engine.compare.content_diff import Content, ContentChanged
 
-_LINE_BYTES = 52
+_LINE_BYTES, _LINE_CHARACTERS = 52, 65
 _ABSENT = "0" * 40
 
 
@@ -60,10 +60,13 @@ def _deflated(content: Content | None) -> Iterator[bytes]:
 
 def _lines(data: bytearray) -> Iterator[bytes]:
     """Each line begins with its length: A is 1, Z is 26, a is 27, z is 52."""
-    for begin in range(0, len(data), _LINE_BYTES):
-        line = data[begin : begin + _LINE_BYTES]
-        first = ord("A") - 1 if len(line) <= 26 else ord("a") - 27
-        yield bytes([first + len(line)]) + b85encode(line, pad=True)
+    encoded = b85encode(data, pad=True)  # 52 bytes are whole groups: lines can be cut afterwards
+    left = len(data)
+    for begin in range(0, len(encoded), _LINE_CHARACTERS):
+        size = min(left, _LINE_BYTES)
+        first = ord("A") - 1 if size <= 26 else ord("a") - 27
+        yield b"%c%b" % (first + size, encoded[begin : begin + _LINE_CHARACTERS])
+        left -= size
 
 
 def _whole(content: Content) -> Iterator[bytes]:

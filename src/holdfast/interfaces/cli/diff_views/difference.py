@@ -13,6 +13,7 @@ from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.changed_content import compare_change, contents_of
 from holdfast.engine.compare.content_diff import Content, ContentDiff
+from holdfast.engine.compare.notebooks import CellChange
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.wording import size
 
@@ -115,6 +116,20 @@ def content_note(content: ContentDiff) -> str | None:
             f"first difference at byte {content.first_difference or 0:,}"
         )
     return None
+
+
+def notebook_notes(content: ContentDiff) -> list[str]:
+    """What changed in a notebook besides its cells."""
+    if content.notebook_metadata_changed:
+        return ["notebook metadata changed"]
+    return [] if content.cells else ["no cell changed, only the way the file is written"]
+
+
+def cell_words(cell: CellChange) -> str:
+    index = cell.index_new if cell.index_new is not None else cell.index_old
+    word = cell.change.replace("_", " ")
+    word = word if word in ("added", "removed", "modified") else f"{word} changed"
+    return f"cell {(index or 0) + 1} ({cell.cell_type}) {word}"
 
 
 def _sizes(content: ContentDiff) -> str:

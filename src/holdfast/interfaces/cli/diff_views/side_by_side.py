@@ -20,7 +20,9 @@ from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     Difference,
+    cell_words,
     content_note,
+    notebook_notes,
     notes,
     one_kind_each,
     with_labels,
@@ -78,7 +80,8 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         name = visible_bytes(change.path)
         for caption, hunk in _captioned(difference, change, content):
             console.print(Text(caption, style="cyan"))
-            console.print(_table(hunk, name, terminal.width, theme))
+            if hunk is not None:
+                console.print(_table(hunk, name, terminal.width, theme))
 
 
 def _console(terminal: Terminal) -> Console:
@@ -107,16 +110,17 @@ def _heading(terminal: Terminal, console: Console, change: Change) -> None:
 
 def _captioned(
     difference: Difference, change: Change, content: ContentDiff
-) -> Iterator[tuple[str, Hunk]]:
+) -> Iterator[tuple[str, Hunk | None]]:
+    """Hunks with what stands above them; some things have only that."""
     if content.kind != "notebook":
         for label, hunk in with_labels(difference, change, content.hunks()):
             yield label + visible_line(hunk.header()), hunk
         return
+    for note in notebook_notes(content):
+        yield f"  {note}", None
     for cell in content.cells:
-        index = cell.index_new if cell.index_new is not None else cell.index_old
-        words = cell.change.replace("_", " ")
-        for hunk in cell.hunks:
-            yield f"cell {(index or 0) + 1} ({cell.cell_type}) {words}", hunk
+        for hunk in cell.hunks or (None,):
+            yield cell_words(cell), hunk
 
 
 def _table(hunk: Hunk, name: str, width: int, theme: Theme) -> Table:

@@ -15,8 +15,10 @@ from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     Difference,
+    cell_words,
     content_note,
     mode_change,
+    notebook_notes,
     notes,
     one_kind_each,
     with_labels,
@@ -132,12 +134,10 @@ def _heading(terminal: Terminal, change: Change) -> str:
 
 
 def _cells(content: ContentDiff) -> Iterator[Line]:
-    if content.notebook_metadata_changed:
-        yield Line("note", b"  notebook metadata changed")
+    for note in notebook_notes(content):
+        yield Line("note", f"  {note}".encode())
     for cell in content.cells:
-        index = cell.index_new if cell.index_new is not None else cell.index_old
-        word = cell.change.replace("_", " ")
-        yield Line("hunk", f"@@ cell {(index or 0) + 1} ({cell.cell_type}) {word} @@".encode())
+        yield Line("hunk", f"@@ {cell_words(cell)} @@".encode())
         for hunk in cell.hunks:
             yield from _lines(hunk)
 
