@@ -74,7 +74,7 @@ def test_a_save_that_would_fill_the_disk_is_refused_with_the_room_there_is(
         access = session.opened.engine.vault.access
         monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES + 1_000_000)
         fill(workspace / "large", noise(3_000_000))
-        with pytest.raises(NoSpace, match="68 MB that are free, .* 67 MB are left") as refused:
+        with pytest.raises(NoSpace, match=r"68 MB that are free, .* 67 MB are left") as refused:
             session.checkpoint("does not fit")
         assert refused.value.hint
         assert session.head == first
