@@ -110,6 +110,40 @@ def test_notebooks_are_told_by_cell(cli: CommandLine) -> None:
     assert "cell 2 (code) modified" in cli("diff", "--side-by-side").out
 
 
+@pytest.mark.requirement("CP-12")
+def test_what_one_side_left_out_is_not_told_as_removed_or_new_without_the_reason(
+    cli: CommandLine,
+) -> None:
+    (cli.workspace / "notes.log").write_text("n\n")
+    (cli.workspace / "out").mkdir()
+    (cli.workspace / "out" / "a").write_text("a\n")
+    (cli.workspace / "really").write_text("r\n")
+    cli.save("old", "--name", "old")
+    (cli.workspace / "really").unlink()
+    (cli.workspace / "README.md").unlink()
+    os.mkfifo(cli.workspace / "README.md")
+    (cli.workspace / ".holdfastignore").write_text("*.log\nout/\n")
+    reasons = {
+        "notes.log": "ignored (.holdfastignore:1: *.log)",
+        "out/a": "ignored (.holdfastignore:2: out/)",
+        "README.md": "special file (named pipe)",
+        "really": None,
+    }
+    for number, ends in enumerate((["old"], ["old", "new"], ["new", "old"])):
+        told = cli.json("diff", *ends)["changes"] + cli.json("diff", *ends, "-p")["changes"]
+        found = [(one["path"], one.get("left_out")) for one in told]
+        assert all(found.count(item) == 2 for item in reasons.items()), found
+        for form in ([], ["--side-by-side"]):
+            shown = " ".join(cli("diff", *ends, *form).out.split())
+            word, when = ("added", "then") if ends[0] == "new" else ("removed", "now")
+            for path, reason in reasons.items():
+                assert f"{word} {path}" in shown
+                assert reason is None or f"(left out {when}: {reason})" in shown
+            assert shown.count("left out") == 3
+        if number == 0:
+            cli.save("new", "--name", "new")
+
+
 def test_what_changed_in_a_notebook_besides_its_sources_is_told_in_each_view(
     cli: CommandLine,
 ) -> None:

@@ -59,6 +59,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.diff_views.difference import Difference
     from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
+    from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
 
     options = invocation.options
     context = context_lines(options.context)
@@ -78,7 +79,12 @@ def run(invocation: Invocation) -> int:
         changes = [change for change in found if _selected(change, paths)]
         if not changes:
             require_known_paths(engine.vault, paths, old, new, scan)
-        difference = Difference(engine.vault, old, new, changes, context)
+        left_out = left_out_changes(
+            changes,
+            lambda: engine.skipped(old),
+            lambda: scan.skipped if scan else engine.skipped(new) if new else (),
+        )
+        difference = Difference(engine.vault, old, new, changes, context, left_out)
         _render(invocation, difference)
     return 0
 

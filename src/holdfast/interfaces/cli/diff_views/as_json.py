@@ -20,7 +20,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:
     ends = {"from": difference.old.id if difference.old else None, "to": difference.new_label}
     if not hunks:
-        changes = [json_output.change(change) for change in difference.changes]
+        changes = [_described(difference, change) for change in difference.changes]
         terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))
         return
     terminal.write(dumps(ends)[:-1] + ', "changes": [')
@@ -38,7 +38,7 @@ def change_as_json(difference: Difference, change: Change) -> dict[str, Any]:
 
 
 def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:
-    described: dict[str, Any] = json_output.change(change)
+    described = _described(difference, change)
     content = difference.content(change)
     if (modes := mode_change(change)) is not None:
         described |= {"old_mode": f"{modes[0]:04o}", "new_mode": f"{modes[1]:04o}"}
@@ -59,6 +59,13 @@ def _change_pieces(difference: Difference, change: Change) -> Iterator[str]:
     for hunk in numbered(content.hunks() if content is not None else ()):
         yield (", " if hunk.number > 1 else "") + dumps(hunk_as_json(hunk))
     yield "]}"
+
+
+def _described(difference: Difference, change: Change) -> dict[str, Any]:
+    described: dict[str, Any] = json_output.change(change)
+    if (reason := difference.left_out.get(change.path)) is not None:
+        described["left_out"] = reason
+    return described
 
 
 def hunk_as_json(hunk: NumberedHunk) -> dict[str, Any]:

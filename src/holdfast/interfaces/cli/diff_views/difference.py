@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from holdfast.domain.changes import Change, ChangeType
@@ -29,10 +29,19 @@ class Difference:
     new: Checkpoint | None
     changes: Sequence[Change]
     context: int = 3
+    left_out: Mapping[bytes, str] = field(default_factory=dict)
 
     @property
     def new_label(self) -> str:
         return self.new.id if self.new is not None else WORKSPACE
+
+    def notes(self, change: Change) -> list[str]:
+        """What there is to say about a change besides its lines."""
+        said = notes(change)
+        if (reason := self.left_out.get(change.path)) is not None:
+            when = "now" if change.type is ChangeType.REMOVED else "then"
+            said.append(f"left out {when}: {reason}")
+        return said
 
     def has_numbers(self, change: Change) -> bool:
         """Whether the hunks of this change can be restored one by one."""
@@ -80,7 +89,7 @@ def with_labels(
 
 
 def notes(change: Change) -> list[str]:
-    """What there is to say about a change besides its lines."""
+    """What a change itself says besides its lines."""
     old, new = change.old, change.new
     said: list[str] = []
     if change.is_directory:

@@ -23,12 +23,11 @@ from holdfast.interfaces.cli.diff_views.difference import (
     cell_words,
     content_note,
     notebook_notes,
-    notes,
     one_kind_each,
     with_labels,
 )
 from holdfast.interfaces.cli.diff_views.unified import show_unified
-from holdfast.interfaces.cli.terminal import Terminal, visible_bytes, visible_line
+from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes, visible_line
 
 _LONGEST_COLOURED_HUNK = 2_000
 _TAB = 8
@@ -69,7 +68,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
     console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
     for change in one_kind_each(difference.changes):
-        _heading(terminal, console, change)
+        _heading(terminal, console, difference, change)
         content = difference.content(change)
         if content is None:
             continue
@@ -98,13 +97,13 @@ def _console(terminal: Terminal) -> Console:
     )
 
 
-def _heading(terminal: Terminal, console: Console, change: Change) -> None:
+def _heading(terminal: Terminal, console: Console, difference: Difference, change: Change) -> None:
     path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
         path = f"{terminal.path(change.old_path)} → {path}"
     text = Text(f"{change.type.value} ", style="bold").append(path, style="bold cyan")
-    if said := notes(change):
-        text.append(f"  ({', '.join(said)})", style="dim")
+    if said := difference.notes(change):
+        text.append(f"  ({visible(', '.join(said))})", style="dim")
     console.print(text)
 
 

@@ -19,7 +19,6 @@ from holdfast.interfaces.cli.diff_views.difference import (
     content_note,
     mode_change,
     notebook_notes,
-    notes,
     one_kind_each,
     with_labels,
 )
@@ -103,7 +102,8 @@ def _binary(difference: Difference, change: Change) -> Iterator[Line]:
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
     """The same for people: what happened in words, then the lines."""
     for change in one_kind_each(difference.changes):
-        yield Line("heading", _heading(terminal, change).encode("utf-8", "surrogateescape"))
+        heading = _heading(terminal, difference, change)
+        yield Line("heading", heading.encode("utf-8", "surrogateescape"))
         content = difference.content(change)
         if content is None:
             continue
@@ -125,11 +125,11 @@ def _is_link(change: Change) -> bool:
     return isinstance(change.new or change.old, SymlinkEntry)
 
 
-def _heading(terminal: Terminal, change: Change) -> str:
+def _heading(terminal: Terminal, difference: Difference, change: Change) -> str:
     path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
         path = f"{terminal.path(change.old_path)} → {path}"
-    said = notes(change)
+    said = difference.notes(change)
     return f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
 
 
