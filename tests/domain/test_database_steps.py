@@ -22,7 +22,7 @@ def test_nothing_is_done_between_a_log_that_goes_and_the_database_it_belongs_to(
     }
 
     def states(path: bytes) -> tuple[Entry | None, Entry | None]:
-        return databases[path]
+        return databases.get(path, (None, None))
 
     steps = [Step(StepType.RESTORE, base, old, new) for base, (old, new) in databases.items()]
     for path in (b"app.db-wal", b"z/more.db-wal", b"code.py", b"zz"):

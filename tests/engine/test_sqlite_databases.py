@@ -16,9 +16,11 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from tests.support.database_crowd import crowd_around
 from tests.support.database_writer import hammering, make_database, state_of
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -126,15 +128,62 @@ def _look_without_waiting(path: Path) -> int:
         return int(numbers[0][0])
 
 
-def test_a_reader_that_had_it_open_goes_on_seeing_the_old_state(workspace: Path) -> None:
+@pytest.mark.requirement("RB-6")
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_programs_that_open_it_anew_without_a_pause_never_find_a_mixture(
+    workspace: Path, mode: str
+) -> None:
+    path = workspace / "app.db"
+    make_database(path, mode, 1)
+    with SessionCheckpointer(workspace, "s") as session:
+        one = session.checkpoint("one")
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE rows SET number=2")
+            two = session.checkpoint("two")
+        with crowd_around(path, writers=2, readers=1) as crowd:
+            for goal in (one, two, one, two):
+                _restore_between_transactions(session, goal)
+                assert crowd.complaints() == []
+        state_of(path)
+        session.restore(one)
+        assert state_of(path) == 1
+
+
+def _restore_between_transactions(session: SessionCheckpointer, goal: str) -> None:
+    """With a journal a restore is refused while somebody is in the middle of a transaction."""
+    for _ in range(300):
+        try:
+            session.restore(goal)
+        except (RestoreConflict, RestoreFailed) as refused:
+            if "transaction of this database is under way" not in refused.message:
+                raise
+        else:
+            return
+    raise AssertionError("it was never restored")
+
+
+@pytest.mark.parametrize("reading", [True, False])
+def test_a_reader_that_has_it_open_sees_the_old_state_to_its_end_and_then_the_new_one(
+    workspace: Path, *, reading: bool
+) -> None:
     path = workspace / "app.db"
     make_database(path, "wal", 1)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("one")
         with closing(sqlite3.connect(path, isolation_level=None)) as reader:
             reader.execute("UPDATE rows SET number=2")
-            session.restore(first)
-            assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
+            if reading:
+                reader.execute("BEGIN")
+                assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
+            outcome = session.restore_checkpoint(first)
+            assert any("open in another program" in warning for warning in outcome.warnings)
+            if reading:
+                assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
+                reader.execute("COMMIT")
+            assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(1,)]
+            reader.execute("UPDATE rows SET number=4")
+        assert state_of(path) == 4
+        session.restore(first)
         assert state_of(path) == 1
 
 
@@ -275,18 +324,18 @@ class _ComingBack(InterceptedFilesystem):
 
 
 class _Beginning(InterceptedFilesystem):
-    """Somebody begins a transaction when the restore has planned, and is about to exchange."""
+    """Somebody begins a transaction when the restore has planned, and is about to write."""
 
     def __init__(self, inner: Filesystem, writer: subprocess.Popen[str]) -> None:
         super().__init__(inner)
         self._writer = writer
         self._begun = False
 
-    def rename_new(self, source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        if target == b"app.db" and not self._begun:
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        if not self._begun:
             self._begun = True
             tell(self._writer, "begin")
-        super().rename_new(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
 
 
 _OBEDIENT = """
@@ -311,13 +360,13 @@ def tell(writer: subprocess.Popen[str], word: str) -> None:
 
 
 @pytest.mark.requirement("RB-3")
-@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
     workspace: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace / "app.db"
     make_database(path, mode, 1)
-    monkeypatch.setattr("holdfast.store.database_pause._TRIES", 3)
+    monkeypatch.setattr("holdfast.engine.restore.database_groups.PATIENCE_S", 0.002)
     command = [sys.executable, "-c", _OBEDIENT, str(path)]
     with (
         SessionCheckpointer(workspace, "s") as session,

@@ -37,12 +37,14 @@ class StepType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Bring `path` from `before` to `after`; doing it twice is the same as once."""
+    """Bring `path` from `before` to `after`; doing it twice is the same as once. `database`: a
+    SQLite database, which is to become that without being replaced."""
 
     type: StepType
     path: bytes
     before: Entry | None
     after: Entry | None
+    database: bool = False
 
     @property
     def size_bytes(self) -> int:

@@ -29,3 +29,19 @@ def is_shared_memory(name: bytes, beginning: bytes) -> bool:
     return name.endswith(SHARED_MEMORY) and (
         beginning[:4] in _SHARED_MEMORY_BEGINNINGS or beginning in _CUT_DOWN
     )
+
+
+SMALLEST_PAGE_BYTES = 512
+
+BOOKKEEPING = ((18, 20), (24, 28), (40, 44), (92, 100))
+"""Fields of the header in which two databases of the same content differ: whether writers keep a
+log or a journal, the counts of changes and of changed schemas, the library that wrote last.
+Programs with a database open see by the counts that it changed: they must not go back then."""
+
+
+def without_bookkeeping(beginning: bytes) -> bytes:
+    """The first bytes of a database, 100 at least, with those fields blank."""
+    blank = bytearray(beginning)
+    for start, end in BOOKKEEPING:
+        blank[start:end] = bytes(end - start)
+    return bytes(blank)

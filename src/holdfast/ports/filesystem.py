@@ -10,6 +10,8 @@ import os
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from holdfast.domain.database_jobs import DatabaseJob, Written
+
 
 class Filesystem(Protocol):
     """What a directory handle can be asked to do."""
@@ -111,6 +113,11 @@ class Filesystem(Protocol):
     def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         """For the block nobody begins a transaction of a SQLite database with a rollback journal;
         False when one does not end. True for any other file."""
+        ...
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        """Bring a live SQLite database to another state so that whoever uses it sees the old one or
+        the new one; after a crash at any point, too. An `OSError` means one of the two."""
         ...
 
     def list_xattrs(self, fd: int) -> list[str]:

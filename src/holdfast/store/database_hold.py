@@ -42,8 +42,8 @@ def hold(name: bytes, dir_fd: int) -> Iterator[bool]:
 
 
 def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
-    path = os.path.join(_path_of(dir_fd), name)
-    _require_same(path, name, dir_fd)
+    path = os.path.join(path_of(dir_fd), name)
+    require_same(path, name, dir_fd)
     connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         pause = threading.Event()
@@ -53,14 +53,14 @@ def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
         # Being the last to close would otherwise move the log into the database.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
-        _require_same(path, name, dir_fd)
+        require_same(path, name, dir_fd)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _path_of(dir_fd: int) -> bytes:
+def path_of(dir_fd: int) -> bytes:
     if sys.platform == "darwin":
         import fcntl
 
@@ -68,7 +68,7 @@ def _path_of(dir_fd: int) -> bytes:
     return os.readlink(b"/proc/self/fd/%d" % dir_fd)
 
 
-def _require_same(path: bytes, name: bytes, dir_fd: int) -> None:
+def require_same(path: bytes, name: bytes, dir_fd: int) -> None:
     """SQLite opens by path: what it reached has to be what the handle leads to."""
     by_path = os.stat(path, follow_symlinks=False)
     by_handle = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)

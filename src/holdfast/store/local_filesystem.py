@@ -6,6 +6,10 @@ import fcntl
 import os
 import signal
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.database_jobs import DatabaseJob, Written
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
@@ -121,6 +125,12 @@ class LocalFilesystem:
         from holdfast.store.database_pause import pause  # late: few restores meet a database
 
         return pause(name, dir_fd)
+
+    @staticmethod
+    def overwrite_database(job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        from holdfast.store.database_process import overwrite_in_process  # late, as above
+
+        return overwrite_in_process(job, dir_fd, area_fd)
 
     @staticmethod
     def list_xattrs(fd: int) -> list[str]:

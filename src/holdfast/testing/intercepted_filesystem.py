@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.ports.filesystem import Filesystem
 
 T = TypeVar("T")
@@ -168,6 +169,13 @@ class InterceptedFilesystem:
 
     def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         return self._inner.pause_database(name, dir_fd=dir_fd)
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        return self._pass(
+            "overwrite_database",
+            job.name,
+            lambda: self._inner.overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd),
+        )
 
     def list_xattrs(self, fd: int) -> list[str]:
         return self._pass("list_xattrs", fd, lambda: self._inner.list_xattrs(fd))

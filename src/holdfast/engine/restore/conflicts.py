@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
-from holdfast.domain.sqlite_files import SHARED_MEMORY, is_shared_memory
+from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.listing import entry_at
-from holdfast.engine.restore.executor import Displaced
+from holdfast.engine.restore.carried_out import Displaced
+from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.verifier import digest_of_file
@@ -25,12 +27,14 @@ from holdfast.engine.vault import Vault
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def find_unsaved(
-    vault: Vault, displaced: Iterable[Displaced]
-) -> dict[bytes, FileEntry | SymlinkEntry]:
+Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
+"""By path; nothing stands for a log that is part of the database beside it by now."""
+
+
+def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
     """Displaced things that are not what the plan expected, by path, with content made durable."""
     found: list[Displaced] = []
-    links: dict[bytes, FileEntry | SymlinkEntry] = {}
+    links: Unsaved = {}
     for item in displaced:
         status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
@@ -47,9 +51,7 @@ def find_unsaved(
     return links | _capture(vault, found)
 
 
-def find_unknown(
-    vault: Vault, journal: Journal, known: tuple[Digest, ...]
-) -> dict[bytes, FileEntry | SymlinkEntry]:
+def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> Unsaved:
     """Files in the staging slots of a restore that none of the `known` trees has at their path.
 
     That the store holds the same content somewhere is not enough: what no checkpoint names goes
@@ -65,17 +67,32 @@ def find_unknown(
                     raise
                 continue
             for slot in vault.fs.list_names(area):
-                path = journal.slots.get(int(slot)) if slot.isdigit() else None
+                number, whole = _slot_number(slot)
+                path = None if number is None else journal.slots.get(number)
                 status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
                 if path is None or not stat.S_ISREG(status.st_mode):
                     continue
                 if _is_no_content(vault, path, area, slot):
                     continue
                 digest = digest_of_file(vault.fs, area, slot)
-                entries = [entry_at(vault.load_tree, tree, path) for tree in known]
-                if not any(isinstance(e, FileEntry) and e.digest == digest for e in entries):
-                    found.append(Displaced(path, area, slot, None))
+                if not any(_has(vault, tree, path, digest, whole=whole) for tree in known):
+                    found.append(Displaced(path, area, slot, None, whole))
         return _capture(vault, found)
+
+
+def _has(vault: Vault, tree: Digest, path: bytes, digest: bytes, *, whole: bool) -> bool:
+    if whole and entry_at(vault.load_tree, tree, path + LOG) is not None:
+        return False  # there it is another state, for the log belongs to it
+    entry = entry_at(vault.load_tree, tree, path)
+    return isinstance(entry, FileEntry) and entry.digest == digest
+
+
+def _slot_number(slot: bytes) -> tuple[int | None, bool]:
+    """Of the step that put it there, and whether it is a whole database."""
+    if slot.isdigit():
+        return int(slot), False
+    number = slot.removeprefix(ASIDE).removeprefix(BACK)
+    return (int(number), True) if slot.startswith(ASIDE) and number.isdigit() else (None, False)
 
 
 def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
@@ -89,12 +106,12 @@ def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
         vault.fs.close(fd)
 
 
-def _capture(vault: Vault, items: list[Displaced]) -> dict[bytes, FileEntry | SymlinkEntry]:
+def _capture(vault: Vault, items: list[Displaced]) -> Unsaved:
     if not items:
         return {}
     writer = vault.objects.writer()
     capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
-    captured: dict[bytes, FileEntry | SymlinkEntry] = {}
+    captured: Unsaved = {}
     try:
         for item in items:
             status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
@@ -108,6 +125,8 @@ def _capture(vault: Vault, items: list[Displaced]) -> dict[bytes, FileEntry | Sy
                 read.content.chunks,
                 is_sparse(read.status),
             )
+            if item.whole:
+                captured |= dict.fromkeys((item.path + LOG, item.path + JOURNAL))
         writer.commit()
     except BaseException:
         writer.abandon()

@@ -14,14 +14,19 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
-from holdfast.domain.paths import basename, parent, to_text
+from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step, StepType
+from holdfast.engine.restore.carried_out import Displaced, Progressed, StepFailed
+from holdfast.engine.restore.database_groups import (
+    DatabaseGroup,
+    DatabaseWriter,
+    Saved,
+    groups_of,
+)
 from holdfast.engine.restore.database_moments import (
     between_transactions,
     rather_between_transactions,
@@ -41,38 +46,6 @@ from holdfast.ports.progress import NoProgress, TransferProgress
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class StepFailed(Exception):
-    """One step could not be done; the reason is for people."""
-
-    def __init__(self, path: bytes, reason: str, *, disk_full: bool = False) -> None:
-        super().__init__(f"{to_text(path)}: {reason}")
-        self.path = path
-        self.reason = reason
-        self.disk_full = disk_full
-
-
-@dataclass(frozen=True, slots=True)
-class Displaced:
-    """Something a step took out of the workspace, lying in a staging slot."""
-
-    path: bytes
-    area: int
-    slot: bytes
-    expected: FileEntry | SymlinkEntry | None
-
-
-@dataclass(slots=True)
-class Progressed:
-    """What has been done so far, and how to take it back."""
-
-    steps: list[Step] = field(default_factory=list)
-    displaced: list[Displaced] = field(default_factory=list)
-    problems: list[PathProblem] = field(default_factory=list)
-    undo: list[Callable[[], None]] = field(default_factory=list)
-    directories: set[bytes] = field(default_factory=set)
-    changed_modes: set[bytes] = field(default_factory=set)
-
-
 class Executor:
     """Runs one plan. `best_effort` turns a failed step into a reported one."""
 
@@ -84,15 +57,20 @@ class Executor:
         *,
         setid_mask: int,
         best_effort: bool,
+        saved: Saved,
     ) -> None:
         self._fs = fs
         self._handles = handles
         self._staging = staging
         self._setid_mask = setid_mask
         self._best_effort = best_effort
+        self._saved = saved
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
         self.done = Progressed()
+        self._databases = DatabaseWriter(
+            fs, handles, staging, self.done, saved, mode_mask=setid_mask
+        )
         self.progress: TransferProgress = NoProgress()
 
     def stage(self, steps: tuple[Step, ...]) -> None:
@@ -162,17 +140,31 @@ class Executor:
 
     def apply(self, steps: tuple[Step, ...]) -> None:
         """Bring the workspace to the state after every step; `StepFailed` unless best effort."""
+        groups = groups_of(steps)
         for number, step in enumerate(steps):
             self.progress.advance("replacing files", number, len(steps))
             if number in self._unusable:
                 continue
+            group = groups.get(number)
             try:
-                self._apply_one(number, step)
+                if group is None or not self._apply_group(group, number, step):
+                    self._apply_one(number, step)
             except OSError as error:
                 self._fail(number, step.path, error)
+                self._unusable.update(group.steps if group is not None else ())
             else:
                 if number not in self._unusable:
                     self.done.steps.append(step)
+
+    def _apply_group(self, group: DatabaseGroup, number: int, step: Step) -> bool:
+        """Whether the step was done with all others of its database: when the first is."""
+        if step.path in self.done.in_place:
+            return True
+        if number != group.first or (group.is_new and group.is_alone):
+            return False
+        if not self._unusable.isdisjoint(group.steps):
+            raise OSError(errno.EIO, "not everything that belongs to this database is there")
+        return self._databases.write(group, self._move_away)
 
     def _fail(self, number: int, path: bytes, error: OSError) -> None:
         if not self._best_effort:
@@ -205,6 +197,10 @@ class Executor:
             fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
         except FileExistsError:
             self._refuse_directory(path, dir_fd, name)
+            if step.database and step.type is StepType.CREATE:
+                alone = DatabaseGroup(path, number, {number: step})
+                if self._databases.write(alone, self._move_away):
+                    return
             with between_transactions(fs, step, dir_fd, name):
                 fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
             self._displaced(step, area, slot)
@@ -242,7 +238,8 @@ class Executor:
                 self._fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
-        expected = step.before if not isinstance(step.before, DirectoryEntry) else None
+        before = self._saved(step.path) if step.database else step.before
+        expected = before if not isinstance(before, DirectoryEntry) else None
         self.done.displaced.append(Displaced(step.path, area, slot, expected))
 
     def _refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:

@@ -11,7 +11,7 @@ Restoring again starts from a new scan, so it does not matter how far the first 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from holdfast.domain.tree_edits import Replacement
 from holdfast.engine.components.restoring import plan_components, with_component_steps
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.database_groups import groups_of
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
@@ -114,8 +115,10 @@ def _restore_again(
         components=_components(journal),
     )
     saved = save_present(vault, scanner, request)
-    safety = _with_later_work(vault, safety, request.goal, saved.scan)
     plan = make_plan(vault, saved.scan, request.goal, paths=journal.paths)
+    # Databases apart, which are looked at again when they are written.
+    databases = {plan.steps[number].path for number in groups_of(plan.steps)}
+    safety = _with_later_work(vault, safety, request.goal, saved.scan, but=databases)
     present = None
     if journal.components:
         # Somebody may have used git, say, since the crash: what is there now is kept as well.
@@ -142,7 +145,9 @@ def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
     return tuple((name, EXACT) for name, _ in journal.components)
 
 
-def _with_later_work(vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: Scan) -> Checkpoint:
+def _with_later_work(
+    vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: Scan, *, but: Collection[bytes]
+) -> Checkpoint:
     """The crash and the recovery may lie far apart: what is neither as it was before the restore
     nor as the restore makes it, somebody has written since, and undo must bring it back."""
     restored = tree_changes(vault.load_tree, safety.tree, goal.tree)
@@ -150,7 +155,7 @@ def _with_later_work(vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: S
     written: dict[bytes, Replacement] = {}
     for change in tree_changes(vault.load_tree, safety.tree, scan.tree):
         found = change.new
-        if found is None or isinstance(found, DirectoryEntry):
+        if found is None or isinstance(found, DirectoryEntry) or change.path in but:
             continue
         if not found.same_state(made.get(change.path)):
             written[change.path] = found

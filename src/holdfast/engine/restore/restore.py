@@ -34,9 +34,11 @@ from holdfast.engine.components.restoring import (
 )
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.conversation import follow_restore
+from holdfast.engine.listing import entry_at
 from holdfast.engine.references import standing_on
+from holdfast.engine.restore.carried_out import StepFailed
 from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
-from holdfast.engine.restore.executor import Executor, StepFailed
+from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
@@ -214,7 +216,12 @@ def carry_out(
         name = staging_prefix(vault) + token.encode()
         staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
         executor = Executor(
-            vault.fs, handles, staging, setid_mask=mode_mask, best_effort=request.best_effort
+            vault.fs,
+            handles,
+            staging,
+            setid_mask=mode_mask,
+            best_effort=request.best_effort,
+            saved=lambda path: entry_at(vault.load_tree, safety.tree, path),
         )
         executor.progress = vault.progress
         _stage(executor, staging, plan)
@@ -235,7 +242,7 @@ def carry_out(
         try:
             executor.apply(plan.steps)
             executor.make_durable()
-            wrong = verify(vault, handles, executor.done.steps, mode_mask=mode_mask)
+            wrong = verify(vault, handles, executor.done.to_be_read_back, mode_mask=mode_mask)
             if wrong and not request.best_effort:
                 raise StepFailed(wrong[0].path, f"after the restore {wrong[0].reason}")
             vault.progress.advance("finishing", 0, None)
@@ -264,10 +271,11 @@ def carry_out(
         ),
         conflicts=tuple(
             PathProblem(path, "changed while the restore ran; the safety checkpoint has it")
-            for path in sorted(unsaved)
+            for path, entry in sorted(unsaved.items())
+            if entry is not None
         ),
         kept=plan.kept,
-        warnings=plan.warnings,
+        warnings=(*plan.warnings, *executor.done.warnings()),
         verified=not wrong,
         components=(*restoring.outcomes, *told(plan.components)),
     )

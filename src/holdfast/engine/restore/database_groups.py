@@ -1,0 +1,182 @@
+"""Databases that a restore writes into their live files, each with all that belongs to it.
+
+The steps of a plan that belong to one database are done as one, by way of SQLite; taking the
+restore back goes the same way. Whoever uses the database sees the old state or the new one.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
+from holdfast.domain.entries import Entry, FileEntry
+from holdfast.domain.errors import RestoreFailed
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import basename, parent, to_text
+from holdfast.domain.restore_plans import Step, StepType
+from holdfast.domain.sqlite_files import JOURNAL, LOG, database_of
+from holdfast.engine.restore.carried_out import Displaced, Progressed
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.staging import Staging
+from holdfast.engine.restore.verifier import digest_of_file
+from holdfast.ports.filesystem import Filesystem
+
+PATIENCE_S = 10.0
+"""How long others may keep a database locked before its restore is given up."""
+
+ASIDE, BACK = b"aside-", b"back-"
+_PARTS = (b"", LOG, JOURNAL)
+
+Saved: TypeAlias = Callable[[bytes], Entry | None]
+MoveAway: TypeAlias = Callable[[bytes, bytes, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseGroup:
+    """The steps of one database by their numbers; `number` is that of the database itself."""
+
+    base: bytes
+    number: int
+    steps: dict[int, Step]
+
+    @property
+    def first(self) -> int:
+        return min(self.steps)
+
+    @property
+    def is_new(self) -> bool:
+        return self.steps[self.number].type is StepType.CREATE
+
+    @property
+    def is_alone(self) -> bool:
+        return len(self.steps) == 1
+
+    def after(self) -> dict[bytes, tuple[int, FileEntry]]:
+        """What shall be there, by what its name adds to the database's, with its step's number."""
+        found = {step.path: (n, step.after) for n, step in self.steps.items()}
+        parts = {part: found.get(self.base + part) for part in _PARTS}
+        return {k: (v[0], v[1]) for k, v in parts.items() if v and isinstance(v[1], FileEntry)}
+
+
+def groups_of(steps: tuple[Step, ...]) -> dict[int, DatabaseGroup]:
+    """The group of each step that belongs to one."""
+    numbers = {step.path: n for n, step in enumerate(steps) if step.database}
+    members: dict[bytes, dict[int, Step]] = {base: {} for base in numbers}
+    for number, step in enumerate(steps):
+        base = step.path if step.path in numbers else database_of(step.path)
+        if base is None or base not in members:
+            continue
+        if steps[numbers[base]].type is StepType.RESTORE or step.type is StepType.CREATE:
+            members[base][number] = step
+    groups = (DatabaseGroup(base, numbers[base], found) for base, found in members.items())
+    return {number: group for group in groups for number in group.steps}
+
+
+class DatabaseWriter:
+    """Writes groups; `saved` tells what the safety checkpoint has at a path."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        handles: DirectoryHandles,
+        staging: Staging,
+        done: Progressed,
+        saved: Saved,
+        *,
+        mode_mask: int,
+    ) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._staging = staging
+        self._done = done
+        self._saved = saved
+        self._mode_mask = mode_mask
+
+    def write(self, group: DatabaseGroup, move_away: MoveAway) -> bool:
+        """False when SQLite cannot: then its steps have to be done one by one."""
+        after = group.after()
+        job = DatabaseJob(
+            basename(group.base),
+            slots={part: b"%d" % number for part, (number, _) in after.items()},
+            wanted={part: entry.digest for part, (_, entry) in after.items()},
+            known=self._known(group.base),
+            aside=ASIDE + b"%d" % group.number,
+            mode=after[b""][1].mode & self._mode_mask,
+            mtime_ns=after[b""][1].mtime_ns,
+            patience_s=PATIENCE_S,
+        )
+        directory = parent(group.base)
+        dir_fd = self._handles.open_for_change(directory)
+        area = self._staging.area(dir_fd, directory)
+        self._done.directories.add(directory)
+        written = self._fs.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
+        if written.how is Writing.BUSY:
+            why = "a transaction of this database is under way, or a program keeps it locked"
+            raise OSError(errno.EBUSY, why)
+        if written.how is Writing.UNSUITABLE:
+            return False
+        self._done.in_place.update(step.path for step in group.steps.values())
+        if written.aside:
+            self._done.displaced.append(Displaced(group.base, area, job.aside, None, whole=True))
+        if written.how is Writing.IN_USE:
+            self._done.in_use.append(group.base)
+        self._done.undo.append(lambda: self._take_back(group, job, area, move_away, written))
+        return True
+
+    def _known(self, base: bytes) -> dict[bytes, Digest]:
+        found = {part: self._saved(base + part) for part in _PARTS}
+        return {part: e.digest for part, e in found.items() if isinstance(e, FileEntry)}
+
+    def _take_back(
+        self,
+        group: DatabaseGroup,
+        job: DatabaseJob,
+        area: int,
+        move_away: MoveAway,
+        written: Written,
+    ) -> None:
+        if not group.is_new:
+            self._write_back(group, job, area, aside=written.aside)
+            return
+        for number, step in sorted(group.steps.items()):  # the database goes before its log
+            move_away(step.path, b"%d.away" % number, area)
+
+    def _write_back(
+        self, group: DatabaseGroup, job: DatabaseJob, area: int, *, aside: bool
+    ) -> None:
+        """To what was there before the step, also if nobody had saved it until then."""
+        before = group.steps[group.number].before
+        assert isinstance(before, FileEntry)
+        slots: dict[bytes, bytes] = {}
+        wanted: dict[bytes, Digest] = {}
+        if aside:
+            slots[b""] = job.aside
+            wanted[b""] = Digest(digest_of_file(self._fs, area, job.aside))
+        else:
+            for part in _PARTS:
+                entry = self._saved(group.base + part)
+                if isinstance(entry, FileEntry):
+                    slots[part] = BACK + b"%d%s" % (group.number, part)
+                    wanted[part] = entry.digest
+                    self._staging.stage(slots[part], replace(entry, link=None), area, None, None)
+            self._staging.sync()
+        back = replace(
+            job,
+            slots=slots,
+            wanted=wanted,
+            known=job.wanted,
+            aside=ASIDE + BACK + b"%d" % group.number,
+            mode=before.mode,
+            mtime_ns=before.mtime_ns,
+        )
+        dir_fd = self._handles.open(parent(group.base))
+        written = self._fs.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
+        if written.how in (Writing.BUSY, Writing.UNSUITABLE):
+            raise RestoreFailed(
+                f"the restore failed, and {to_text(group.base)} could not be put back yet: other "
+                f"programs keep it locked, or it is no database any more",
+                hint="stop what uses it; the next command puts everything back",
+            )

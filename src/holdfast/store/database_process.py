@@ -1,0 +1,116 @@
+"""Writing into a live database in a process of its own.
+
+Locks of a file belong to a process, and go with the first handle of it that the process closes: a
+program that uses a database and Holdfast at once would lose its locks, and not be kept out by ours.
+The process ends with the one that started it; what it was doing then, SQLite takes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
+from holdfast.domain.ids import Digest
+
+_COMMAND = ("-P", "-m", "holdfast.store.database_process")
+
+
+def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
+    """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
+    command = [sys.executable, *_COMMAND, str(dir_fd), str(area)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(dir_fd, area),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        bufsize=0,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(_encoded(job)).encode() + b"\n")
+            answer = process.stdout.read()  # its input stays open: it ends when that does
+        finally:
+            process.kill()
+    return _answered(answer)
+
+
+def _answered(answer: bytes) -> Written:
+    try:
+        fields = json.loads(answer)
+    except ValueError:
+        raise OSError(errno.EIO, "the process that writes into the database has died") from None
+    if "errno" in fields:
+        raise OSError(fields["errno"], fields["reason"])
+    return Written(Writing(fields["how"]), fields["aside"], fields["detail"])
+
+
+def _encoded(job: DatabaseJob) -> dict[str, Any]:
+    return {
+        "name": os.fsdecode(job.name),
+        "slots": {os.fsdecode(k): os.fsdecode(v) for k, v in job.slots.items()},
+        "wanted": {os.fsdecode(k): v.hex() for k, v in job.wanted.items()},
+        "known": {os.fsdecode(k): v.hex() for k, v in job.known.items()},
+        "aside": os.fsdecode(job.aside),
+        "mode": job.mode,
+        "mtime_ns": job.mtime_ns,
+        "patience_s": job.patience_s,
+    }
+
+
+def _decoded(fields: dict[str, Any]) -> DatabaseJob:
+    def digests(key: str) -> dict[bytes, Digest]:
+        return {os.fsencode(k): Digest(bytes.fromhex(v)) for k, v in fields[key].items()}
+
+    return DatabaseJob(
+        name=os.fsencode(fields["name"]),
+        slots={os.fsencode(k): os.fsencode(v) for k, v in fields["slots"].items()},
+        wanted=digests("wanted"),
+        known=digests("known"),
+        aside=os.fsencode(fields["aside"]),
+        mode=fields["mode"],
+        mtime_ns=fields["mtime_ns"],
+        patience_s=fields["patience_s"],
+    )
+
+
+def _end_with_starter() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+def main() -> None:
+    """The other side: one job from standard input, one answer to standard output."""
+    import apsw
+
+    from holdfast.store.database_overwrite import overwrite
+
+    dir_fd, area = int(sys.argv[1]), int(sys.argv[2])
+    job = _decoded(json.loads(sys.stdin.buffer.readline()))
+    threading.Thread(target=_end_with_starter, daemon=True).start()
+    answer: dict[str, Any]
+    try:
+        written = overwrite(job, dir_fd, area)
+        answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
+    except OSError as error:
+        answer = {"errno": error.errno or errno.EIO, "reason": error.strerror or str(error)}
+    except apsw.FullError as error:
+        answer = {"errno": errno.ENOSPC, "reason": str(error)}
+    except apsw.Error as error:
+        answer = {"errno": errno.EIO, "reason": f"SQLite cannot write the database: {error}"}
+    os.write(sys.stdout.fileno(), json.dumps(answer).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
