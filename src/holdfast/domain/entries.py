@@ -14,7 +14,9 @@ _LATEST_NS = (1 << 63) - 1
 
 def storable_ns(time_ns: int) -> int:
     """The nearest time that fits into 64 bits: years 1678 to 2262. File systems know more."""
-    return max(-_LATEST_NS, min(time_ns, _LATEST_NS))
+    if -_LATEST_NS <= time_ns <= _LATEST_NS:
+        return time_ns
+    return _LATEST_NS if time_ns > 0 else -_LATEST_NS
 
 
 @dataclass(frozen=True, slots=True)

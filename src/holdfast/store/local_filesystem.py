@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sys
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
 _HAS_XATTRS = hasattr(os, "listxattr")
+_ENCODING, _ENCODING_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 # Every file that is read is asked for a lease: these are plain names because looking one up in a
 # module, or in an enumeration, costs as much as the call.
@@ -62,7 +64,8 @@ class LocalFilesystem:
 
     @staticmethod
     def list_names(fd: int) -> list[bytes]:
-        return [os.fsencode(name) for name in os.listdir(fd)]
+        # As `os.fsencode`, which asks what each name is.
+        return [name.encode(_ENCODING, _ENCODING_ERRORS) for name in os.listdir(fd)]
 
     @staticmethod
     def link(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.sessions import Session
+from holdfast.store import sqlite_connection
 from holdfast.store.catalog.migrations import MIGRATIONS
 from holdfast.store.catalog.sqlite import SqliteCatalog
 from holdfast.store.sqlite_connection import connect
@@ -159,8 +160,11 @@ def test_text_that_is_none_any_more_is_damage_of_the_store(tmp_path: Path) -> No
         assert list(catalog.check())
 
 
-def test_a_transaction_survives_although_its_log_was_never_folded(tmp_path: Path) -> None:
+def test_a_transaction_survives_although_its_log_was_never_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after a kill: the log is all there is, and its index has to be made again."""
+    monkeypatch.setattr(sqlite_connection, "_FOLD_AT_PAGES", 1_000_000)
     path = tmp_path / "catalog.db"
     fill(path, 1)
     save_second(path)
