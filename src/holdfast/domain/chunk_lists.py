@@ -6,10 +6,10 @@ magic "HFC1" | u32 pieces | per piece: u32 size, 32 B digest
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.tuples import NamedTuple
 
 _HEADER = struct.Struct("<4sI")
 _ROW = struct.Struct("<I32s")

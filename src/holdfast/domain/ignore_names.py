@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
+from holdfast.domain.tuples import NamedTuple
 from holdfast.domain.values import dataclass
 
 NONE = -1

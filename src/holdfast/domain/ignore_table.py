@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
 from holdfast.domain.ignore_names import (
@@ -24,6 +23,7 @@ from holdfast.domain.ignore_names import (
     make_alternation,
     make_name_table,
 )
+from holdfast.domain.tuples import NamedTuple
 from holdfast.domain.values import dataclass
 
 

@@ -24,10 +24,6 @@ from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
 
-_Outcome = TypeVar(
-    "_Outcome", "SaveOutcome", "ApproveOutcome", "RestoreOutcome", "PurgeOutcome", "CleanupOutcome"
-)
-
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
@@ -43,6 +39,15 @@ if TYPE_CHECKING:
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.ports.watcher import WorkspaceWatch
+
+    _Outcome = TypeVar(
+        "_Outcome",
+        "SaveOutcome",
+        "ApproveOutcome",
+        "RestoreOutcome",
+        "PurgeOutcome",
+        "CleanupOutcome",
+    )
 
 
 class Engine:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+
+from holdfast.domain.tuples import NamedTuple
 
 _PROC = Path("/proc")
 _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.paths import basename, join, parent
+from holdfast.domain.tuples import NamedTuple
 from holdfast.engine.scan.directory_state import MANY_NAMES, DirectoryState
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from typing import NamedTuple
 
 from holdfast.domain.sqlite_files import HEADER, LOG, LOG_HEADER_BYTES
+from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.filesystem import Filesystem
 
 _ATTEMPTS = 4

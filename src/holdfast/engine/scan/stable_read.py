@@ -20,8 +20,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.filesystem import Filesystem
 
 _ATTEMPTS = 3

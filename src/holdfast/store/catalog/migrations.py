@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 import apsw
 
 from holdfast.domain.errors import NewerStore, StoreDamaged
+from holdfast.domain.tuples import NamedTuple
 from holdfast.store.catalog.rows import SEALED_COLUMNS, checksum_of, is_sealed
 from holdfast.store.catalog.seals import seal_columns, seal_settings
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.objects import WriteTotals
 from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import FULL_AT_BYTES, LARGEST_MEMBER_BYTES, block_record
