@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
@@ -28,10 +27,10 @@ from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import is_alive, own_identity
 
 if TYPE_CHECKING:
+    from holdfast.domain.activities import Activity
     from holdfast.store.running_tools import RunningTool, RunningTools
 
 _PAUSE_S = 0.02
-_WAITED_FOR = (ActivityKind.EDIT, ActivityKind.TOOL)
 
 _own: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("own", default=frozenset())
 _unhindered: ContextVar[bool] = ContextVar("unhindered", default=False)
@@ -148,6 +147,9 @@ def _note(tool: RunningTool) -> Skipped:
 
 
 def _others(vault: Vault) -> list[Activity]:
+    from holdfast.domain.activities import ActivityKind  # late: most stores have no story
+
+    awaited = (ActivityKind.EDIT, ActivityKind.TOOL)
     try:
         begun = vault.story.open_activities()
     except StoreDamaged:
@@ -156,7 +158,7 @@ def _others(vault: Vault) -> list[Activity]:
     return [
         activity
         for activity in begun
-        if activity.kind in _WAITED_FOR
+        if activity.kind in awaited
         and (place, activity.number) not in _own.get()
         and is_running(activity)
     ]
@@ -168,6 +170,8 @@ def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
 
 
 def _notes(activity: Activity) -> Iterator[Skipped]:
+    from holdfast.domain.activities import ActivityKind
+
     what = "an edit" if activity.kind is ActivityKind.EDIT else "a tool call"
     why = f"{what} was still running: {activity.reason:.200}"
     for path in activity.paths or (b"",):
