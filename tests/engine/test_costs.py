@@ -7,11 +7,15 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.ports.filesystem import StatNumbers
+from holdfast.store import many_stats
+from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import composed, configure
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
@@ -104,6 +108,50 @@ def test_a_save_with_nothing_changed_reads_and_lists_nothing(workspace: Path) ->
         opened.save()
     assert [name for name in count.opened if name.endswith(b".py")] == []
     assert count.members["read"] == 0
+
+
+class Answers(LocalFilesystem):
+    """Counts the answers about many files that have to be taken apart."""
+
+    def __init__(self) -> None:
+        self.taken_apart = 0
+
+    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:  # type: ignore[override]
+        self.taken_apart += 1
+        return many_stats.stat_numbers(told)
+
+
+@pytest.mark.requirement("PF-1")
+def test_what_the_system_said_of_unchanged_files_is_not_taken_apart_twice(workspace: Path) -> None:
+    fs = Answers()
+    with composed(workspace, fs=fs) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()  # reads once more what was written shortly before the first
+        opened.save()
+        assert fs.taken_apart >= DIRECTORIES
+        fs.taken_apart = 0
+        opened.save()
+        assert fs.taken_apart == 0
+        _edit_five(workspace)
+        opened.save()
+    assert fs.taken_apart == 5
+
+
+@pytest.mark.requirement("PF-1", "PF-5")
+def test_what_the_system_said_is_not_kept_of_very_many_files(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.scan.walker._MOST_KEPT", FILES - 1)
+    fs = Answers()
+    with composed(workspace, fs=fs) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+        opened.save()
+        fs.taken_apart = 0
+        opened.save()
+    assert fs.taken_apart == DIRECTORIES
 
 
 @pytest.mark.requirement("PF-1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scanner
+from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 
@@ -103,6 +104,23 @@ def _drop_attribute(root: Path) -> None:
     os.removexattr(root / "one/noted", "user.note")
 
 
+def _edit_behind_the_times(root: Path) -> None:
+    before = (root / "one/plain").stat()
+    (root / "one/plain").write_bytes(b"nialp")
+    os.utime(root / "one/plain", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _put_another_file(root: Path) -> None:
+    before = (root / "one/plain").stat()
+    fill(root / "one/other", b"other")
+    os.utime(root / "one/other", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (root / "one/other").rename(root / "one/plain")
+
+
+def _remove(root: Path) -> None:
+    (root / "two/deep/deeper/file").unlink()
+
+
 def _swap_directories(root: Path) -> None:
     (root / "one").rename(root / "aside")
     (root / "two").rename(root / "one")
@@ -135,16 +153,28 @@ CHANGES: list[Callable[[Path], None]] = [
     _touch,
     _add_attribute,
     _drop_attribute,
+    _edit_behind_the_times,
+    _put_another_file,
+    _remove,
     _swap_directories,
     _change_deep_file,
     _grow_past_the_cap,
 ]
 
 
+class OneByOne(LocalFilesystem):
+    """A system that cannot be asked about many names at once."""
+
+    @staticmethod
+    def stat_all(names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
+        return None
+
+
+@pytest.mark.parametrize("fs", [LocalFilesystem(), OneByOne()], ids=["at once", "one by one"])
 @pytest.mark.parametrize("reopened", [False, True], ids=["same process", "other process"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_found_from_memory_as_it_is_from_nothing(
-    tmp_path: Path, change: Callable[[Path], None], reopened: bool
+    tmp_path: Path, change: Callable[[Path], None], reopened: bool, fs: LocalFilesystem
 ) -> None:
     root = tmp_path / "project"
     fill(root / "one/linked", b"two names")
@@ -161,13 +191,13 @@ def test_a_change_is_found_from_memory_as_it_is_from_nothing(
     (root / "one/link").symlink_to("plain")
     os.setxattr(root / "one/noted", "user.note", b"x")
     threading.Event().wait(0.03)  # old enough to be trusted from memory
-    with composed(root) as opened:
+    with composed(root, fs=fs) as opened:
         opened.save()
         opened.save()
         if not reopened:
             _change_and_compare(opened, root, change)
     if reopened:
-        with composed(root) as opened:
+        with composed(root, fs=fs) as opened:
             _change_and_compare(opened, root, change)
 
 

@@ -7,11 +7,11 @@ pass here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import Filesystem, StatNumbers
 from holdfast.store.local_filesystem import LocalFilesystem
 
 
@@ -56,6 +56,21 @@ class WatchedFilesystem:
             return result
 
         return watched
+
+    def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
+        """Told as what it stands for: a look at each of the names."""
+        options = {"dir_fd": dir_fd, "follow_symlinks": False}
+        calls = [Call(self.calls + n, "stat", (name,), options) for n, name in enumerate(names, 1)]
+        self.calls += len(calls)
+        for call in calls:
+            self.before(call)
+        told = self._inner.stat_all(names, dir_fd=dir_fd)
+        for call in calls:
+            self.after(call)
+        return told
+
+    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
+        return self._inner.stat_numbers(told)
 
     def as_port(self) -> Filesystem:
         return cast(Filesystem, self)

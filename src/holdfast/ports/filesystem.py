@@ -7,8 +7,12 @@ Every path argument is one name relative to `dir_fd` (I6), or an absolute path o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+StatNumbers: TypeAlias = tuple[int, int, int, int, int]
+"""inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
 
 from holdfast.domain.database_jobs import DatabaseJob, Written
 
@@ -27,6 +31,16 @@ class Filesystem(Protocol):
     ) -> os.stat_result: ...
 
     def fstat(self, fd: int) -> os.stat_result: ...
+
+    def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
+        """What the system says of each name, without following links, in one piece: equal bytes
+        mean that nothing which `stat` tells has changed. None where that cannot be had, or a name
+        cannot be looked at: `stat` tells why."""
+        ...
+
+    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
+        """The numbers in an answer of `stat_all`, in the order of the names."""
+        ...
 
     def list_names(self, fd: int) -> list[bytes]:
         """The names in the directory, in no particular order, without `.` and `..`."""

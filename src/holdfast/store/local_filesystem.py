@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.domain.database_jobs import DatabaseJob, Written
 
+from holdfast.store import many_stats
+
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
 _HAS_XATTRS = hasattr(os, "listxattr")
@@ -46,6 +48,8 @@ class LocalFilesystem:
     symlink = staticmethod(os.symlink)
     readlink = staticmethod(os.readlink)
     rename = staticmethod(os.rename)
+    stat_all = staticmethod(many_stats.stat_all)
+    stat_numbers = staticmethod(many_stats.stat_numbers)
 
     @staticmethod
     def set_mode(name: bytes, mode: int, *, dir_fd: int) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from holdfast.domain.database_jobs import DatabaseJob, Written
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import Filesystem, StatNumbers
 
 T = TypeVar("T")
 
@@ -63,6 +63,13 @@ class InterceptedFilesystem:
 
     def fstat(self, fd: int) -> os.stat_result:
         return self._pass("fstat", fd, lambda: self._inner.fstat(fd))
+
+    def stat_all(self, names: Sequence[bytes], *, dir_fd: int) -> bytes | None:
+        return self._pass("stat_all", dir_fd, lambda: self._inner.stat_all(names, dir_fd=dir_fd))
+
+    def stat_numbers(self, told: bytes) -> Sequence[StatNumbers]:
+        """Not a call that could fail: it is not counted."""
+        return self._inner.stat_numbers(told)
 
     def list_names(self, fd: int) -> list[bytes]:
         return self._pass("list_names", fd, lambda: self._inner.list_names(fd))

@@ -10,6 +10,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator
+from operator import attrgetter
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
@@ -23,6 +24,9 @@ ROW = struct.Struct("<QQqqII32s")
 
 NUMBERS = struct.Struct("<QQqqII32x")
 """The same without the digest: what an unchanged file is recognised by."""
+
+numbers_of = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
+"""The same, without flags, of what the system says about a file."""
 
 _HEADER = struct.Struct("<4sQqqII16s16s32sQQIII")
 _MAGIC = b"HFS1"
@@ -85,7 +89,8 @@ class LinkRow(NamedTuple):
 class DirectoryState:
     """One directory. `digest` is None until its tree has been built, and `base` then names the
     tree that this directory had before. `noted` says that something here or below was left out
-    or has several names, so that looking for such things can pass over the rest."""
+    or has several names, so that looking for such things can pass over the rest. `told` is what
+    the system said of the files when all were as their rows have them, as long as that is kept."""
 
     __slots__ = (
         "base",
@@ -106,6 +111,7 @@ class DirectoryState:
         "size",
         "skipped",
         "symlinks",
+        "told",
     )
 
     def __init__(self, key: DirectoryKey, parent_rules: bytes, rules: bytes) -> None:
@@ -127,6 +133,7 @@ class DirectoryState:
         self.base: Digest | None = None
         self.files = 0
         self.size = 0
+        self.told: bytes | None = None
 
     def copy(self) -> DirectoryState:
         """The same directory, with its tree to be built again."""
@@ -146,6 +153,7 @@ class DirectoryState:
             if (row := changed.get(name)) is not None:
                 ROW.pack_into(rows, number * ROW.size, *row)
         self.rows = bytes(rows)
+        self.told = None
 
     def row_of(self, name: bytes) -> FileRow | None:
         names = self.file_names()
@@ -164,6 +172,7 @@ class DirectoryState:
         ordered = sorted(files)
         self.names = b"\0".join(ordered)
         self.rows = b"".join([ROW.pack(*files[name]) for name in ordered])
+        self.told = None
 
 
 def encode_state(state: DirectoryState) -> bytes:

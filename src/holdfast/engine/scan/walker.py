@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.paths import basename, join
-from holdfast.engine.scan.directory_state import NUMBERS, ROW, UNSETTLED, DirectoryState, KnownChild
+from holdfast.engine.scan.directory_state import (
+    NUMBERS,
+    ROW,
+    UNSETTLED,
+    DirectoryState,
+    KnownChild,
+    numbers_of,
+)
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import IGNORE_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
@@ -40,6 +47,8 @@ _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000
 _WHOLE_SECOND_NS = 1_000_000_000
 _SURVEY_ATTEMPTS = 3
+_MOST_KEPT = 250_000
+"""Files of a workspace up to which what the system said of them is kept, for 150 bytes a file."""
 _SWAPPED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 
 
@@ -65,10 +74,12 @@ class Walker:
         self._remembered = remembered
         self._started_ns = started_ns
         self._rule_files = RuleFiles(fs, policy)
+        self._keeps_told = False
 
     def walk(
         self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
     ) -> DirectoryState:
+        self._keeps_told = previous is not None and previous.files <= _MOST_KEPT
         rules = self._rule_files.above_root()
         self.begin_directory(b"", root_fd)
         state = self.visit(root_fd, b"", previous, rules, wanted, 0)
@@ -235,22 +246,18 @@ class Walker:
         self, fd: int, previous: DirectoryState
     ) -> list[tuple[bytes, os.stat_result]] | None:
         """Files whose numbers differ; None when a name is gone or no longer a plain file."""
-        changed: list[tuple[bytes, os.stat_result]] = []
-        lstat = self.fs.stat
+        names, lstat = previous.names.split(b"\0"), self.fs.stat
+        told = self.fs.stat_all(names, dir_fd=fd)
         try:
-            for name, (inode, size, mtime_ns, ctime_ns, mode, flags) in zip(  # noqa: B905
-                previous.names.split(b"\0"), NUMBERS.iter_unpack(previous.rows)
-            ):
-                st = lstat(name, dir_fd=fd, follow_symlinks=False)
-                if (
-                    st.st_ctime_ns != ctime_ns
-                    or st.st_mtime_ns != mtime_ns
-                    or st.st_size != size
-                    or st.st_ino != inode
-                    or st.st_mode != mode
-                    or flags & UNSETTLED
-                ):
-                    changed.append((name, st))
+            if told is None:
+                looks = ((n, lstat(n, dir_fd=fd, follow_symlinks=False)) for n in names)
+                rows = zip(looks, NUMBERS.iter_unpack(previous.rows), strict=True)
+                changed = [look for look, row in rows if _differs(numbers_of(look[1]), row)]
+            elif told == previous.told:
+                return []
+            else:
+                differing = self._differing(names, told, previous)
+                changed = [(n, lstat(n, dir_fd=fd, follow_symlinks=False)) for n in differing]
         except FileNotFoundError:
             return None
         for name, st in changed:
@@ -259,6 +266,16 @@ class Walker:
             if name in IGNORE_FILES:
                 return None
         return changed
+
+    def _differing(self, names: list[bytes], told: bytes, previous: DirectoryState) -> list[bytes]:
+        """The names of files that differ. When there are none, an answer like this one proves it
+        at once the next time."""
+        rows = NUMBERS.iter_unpack(previous.rows)
+        looks = zip(names, self.fs.stat_numbers(told), rows, strict=True)
+        differing = [name for name, now, row in looks if _differs(now, row)]
+        if not differing and self._keeps_told:
+            previous.told = told
+        return differing
 
     def _links_unchanged(self, fd: int, previous: DirectoryState) -> bool:
         for link in previous.symlinks:
@@ -277,6 +294,11 @@ def allow_deep_recursion() -> None:
     thread may be deep down as well."""
     if sys.getrecursionlimit() < _DEEP_RECURSION:
         sys.setrecursionlimit(_DEEP_RECURSION)
+
+
+def _differs(now: tuple[int, ...], row: tuple[int, ...]) -> bool:
+    """Whether a file is not what it was, or may have changed unseen."""
+    return now != row[:5] or bool(row[5] & UNSETTLED)
 
 
 def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> bool:
