@@ -166,7 +166,8 @@ def test_the_phrases_of_notices_are_those_that_the_engine_writes() -> None:
 
 
 def _notices() -> str:
-    return (SOURCE / "engine" / "notices.py").read_text()
+    files = ("notices.py", "notice_words.py")
+    return "\n".join((SOURCE / "engine" / name).read_text() for name in files)
 
 
 @pytest.mark.requirement("RB-10")

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
+from holdfast.domain.database_jobs import DatabaseJob, Written
+
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
-
-from holdfast.domain.database_jobs import DatabaseJob, Written
 
 
 class Filesystem(Protocol):

@@ -22,6 +22,7 @@ NOTICE_PHRASES = (
     "To take this back: holdfast undo.",
     "see holdfast log --records.",
     "unless the restore was made with --external.",
+    "holdfast diff HEAD shows what differs from your last checkpoint.",
 )
 PERSON = "ask the person to run: "
 _REF = r"([\w~@.{}-]*[\w}])"
@@ -83,6 +84,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         rf"holdfast diff {_REF} -- (.+)$",
         lambda m: _call("checkpoint_diff", from_ref=m[1], paths=[_unquoted(m[2])], content=True),
     ),
+    _rule(rf"holdfast diff {_REF}{_END}(?! --)", lambda m: _call("checkpoint_diff", from_ref=m[1])),
     _rule(r"as holdfast diff shows", _fixed("as checkpoint_diff shows")),
     _rule(
         r"holdfast search ('?path:.+)$",

@@ -118,8 +118,8 @@ def _captioned(
     for note in notebook_notes(content):
         yield f"  {note}", None
     for cell in content.cells:
-        for hunk in cell.hunks or (None,):
-            yield cell_words(cell), hunk
+        words = cell_words(cell)
+        yield from ((words, hunk) for hunk in cell.hunks or (None,))
 
 
 def _table(hunk: Hunk, name: str, width: int, theme: Theme) -> Table:
