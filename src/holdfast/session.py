@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.changes import ChangeType
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.domain.hunk_choice import NumberedHunk
     from holdfast.domain.search_hits import SearchResult
     from holdfast.domain.timeline import Timeline
+    from holdfast.engine.engine import Engine
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
 
@@ -79,7 +81,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
 
     @property
     def workspace(self) -> Path:
-        return self._engine.vault.workspace
+        return self._open.engine.vault.workspace
 
     @property
     def opened(self) -> OpenWorkspace:
@@ -146,7 +148,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     def restore_checkpoint(
         self,
         reference: str | None = None,
-        paths: Sequence[str] | None = None,
+        paths: Sequence[str | PathLike[str]] | None = None,
         *,
         hunks: Sequence[int | str] | None = None,
         best_effort: bool = False,
@@ -164,7 +166,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     def plan_restore(
         self,
         reference: str | None = None,
-        paths: Sequence[str] | None = None,
+        paths: Sequence[str | PathLike[str]] | None = None,
         *,
         hunks: Sequence[int | str] | None = None,
         components: Mapping[str, str] | None = None,
@@ -173,11 +175,11 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         request = self._restore_request(reference, paths, hunks, False, components)
         return self._engine.plan(request)
 
-    def hunks(self, reference: str, path: str) -> list[NumberedHunk]:
+    def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""
         from holdfast.engine.restore.chosen_hunks import hunks_of_file
 
-        request = self._engine.restore_request(self._id, reference, paths=[from_text(path)])
+        request = self._engine.restore_request(self._id, reference, paths=_paths([path]))
         scan = self._engine.look((request.target.tree,))
         return list(hunks_of_file(self._engine.vault, scan, request.target, *request.paths))
 
@@ -277,7 +279,11 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         return Replay(self._engine.vault, self._id, start, temporary=place)
 
     def close(self) -> None:
+        """Let go of the store. A second time does nothing; anything else is refused from now on."""
+        from holdfast.session_parts.closed import ClosedEngine
+
         self._open.close()
+        self._engine = cast("Engine", ClosedEngine(self._id))
 
     def __enter__(self) -> SessionCheckpointer:
         return self
@@ -293,7 +299,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     def _restore_request(
         self,
         reference: str | None,
-        paths: Sequence[str] | None,
+        paths: Sequence[str | PathLike[str]] | None,
         hunks: Sequence[int | str] | None,
         best_effort: bool,
         components: Mapping[str, str] | None,
@@ -320,8 +326,8 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         return snapshots_of(self._engine.vault, [checkpoint])[0]
 
 
-def _paths(paths: Sequence[str] | None) -> list[bytes]:
-    return [from_text(path) for path in paths or ()]
+def _paths(paths: Sequence[str | PathLike[str]] | None) -> list[bytes]:
+    return [from_text(fspath(path)) for path in paths or ()]
 
 
 def start_session(

@@ -137,11 +137,19 @@ def test_any_other_name_is_taken_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags", ["one text", [""], [" "], ["a\nb"], ["x" * (TAG_MAX_LENGTH + 1)], [5]]
+    "tags", ["one text", [""], [" "], ["a\nb"], ["x" * (TAG_MAX_LENGTH + 1)], [5], None, {"a": 1}]
 )
 def test_tags_are_a_list_of_short_words(tags: Any) -> None:
     with pytest.raises(InvalidIntent):
         make_intent("why", tags=tags)
+
+
+@pytest.mark.requirement("CP-2")
+@pytest.mark.parametrize("calls", ["Edit", {"name": "Edit"}, None, 5])
+def test_one_tool_call_is_not_taken_for_a_list_of_its_parts(calls: Any) -> None:
+    with pytest.raises(InvalidIntent, match="tool_calls is") as refused:
+        make_intent("why", tool_calls=calls)
+    assert refused.value.hint
 
 
 def test_a_tag_is_kept_once() -> None:

@@ -8,11 +8,12 @@ import os
 import shutil
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import CheckpointSummary, SessionCheckpointer, SnapshotIntent, WorkspaceSnapshot
-from holdfast.domain.errors import HoldfastError, NotFound, Refused
+from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
 
@@ -268,3 +269,61 @@ def test_statistics_say_what_equal_content_did_not_cost_again(tmp_path: Path) ->
         stats = session.stats
     assert 30_000 < stats["bytes_stored"] < 32_000
     assert 58_000 < stats["bytes_deduped"] < 60_000
+
+
+@pytest.mark.requirement("CP-4")
+@pytest.mark.parametrize("limit", [-1, 2.5, "5"])
+def test_a_limit_that_is_no_number_is_refused_and_not_taken_for_damage(
+    workspace: Path, limit: Any
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        for ask in (session.history, session.summaries):
+            with pytest.raises(UsageError, match="limit") as refused:
+                ask(limit)
+            assert refused.value.hint
+            assert len(ask(0)) == 0
+            assert len(ask(None)) == 1
+
+
+@pytest.mark.requirement("CP-7")
+def test_a_closed_session_says_that_it_is_closed(workspace: Path) -> None:
+    session = SessionCheckpointer(workspace, "s")
+    made = session.checkpoint("why")
+    session.close()
+    session.close()
+    for ask in (
+        lambda: session.checkpoint("late"),
+        lambda: session.restore(made),
+        lambda: session.head,
+        session.history,
+        session.undo,
+        session.archive,
+        session.approval,
+    ):
+        with pytest.raises(UsageError, match="'s' is closed") as refused:
+            ask()
+        assert refused.value.hint
+    assert session.workspace == workspace
+    with SessionCheckpointer.load(workspace, "s") as again:
+        assert again.head == made
+
+
+@pytest.mark.requirement("RB-7")
+def test_chosen_paths_are_a_list_that_is_not_empty(workspace: Path) -> None:
+    fill(workspace / "f", b"1")
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("why")
+        fill(workspace / "file", b"2")
+        fill(workspace / "f", b"2")
+        edited = describe(workspace)
+        choices: list[Any] = ["f", b"f", Path("f"), [], (), [5], [None], 5]
+        for paths in choices:
+            for ask in (session.plan_restore, session.restore_checkpoint):
+                with pytest.raises(UsageError) as refused:
+                    ask(first, paths)
+                assert refused.value.hint
+        assert describe(workspace) == edited
+        assert session.restore_checkpoint(first, [Path("f")]).files_changed == 1
+        assert (workspace / "file").read_bytes() == b"2"
+        assert session.restore_checkpoint(first, None).files_changed == 1

@@ -87,8 +87,13 @@ def make_intent(
         raise InvalidIntent(
             f"the confidence {confidence} is outside 0.0 to 1.0", hint=_CONFIDENCE_HINT
         )
-    if isinstance(tags, str):
-        raise InvalidIntent("tags is one text, not a list of them", hint=f"use ({tags!r},)")
+    for title, given in (("tags", tags), ("tool_calls", tool_calls)):
+        if isinstance(given, str):
+            raise InvalidIntent(
+                f"{title} is one text, not a list of them", hint=f"use ({given!r},)"
+            )
+        if isinstance(given, Mapping) or not isinstance(given, Iterable):
+            raise InvalidIntent(f"{title} is {given!r}, not a list", hint="use a list or a tuple")
     return SnapshotIntent(
         reasoning=reasoning,
         goal_id=None if goal_id is None else storable(str(goal_id)),
@@ -102,7 +107,9 @@ def make_intent(
 
 def require_name(name: str) -> str:
     """A name people can type back: printable, bounded, not a word with a meaning of its own."""
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str):
+        raise InvalidIntent(f"the checkpoint name {name!r} is not a text", hint=_NAME_HINT)
+    if not name.strip():
         raise InvalidIntent("the checkpoint name is empty", hint=_NAME_HINT)
     if len(name) > NAME_MAX_LENGTH:
         raise InvalidIntent(
@@ -125,7 +132,9 @@ def require_name(name: str) -> str:
 
 
 def _require_tag(tag: str) -> str:
-    if not isinstance(tag, str) or not tag.strip() or not tag.isprintable():
+    if not isinstance(tag, str):
+        raise InvalidIntent(f"the tag {tag!r} is not a text", hint=_TAG_HINT)
+    if not tag.strip() or not tag.isprintable():
         raise InvalidIntent(f"the tag {tag!r} is empty or holds control characters", hint=_TAG_HINT)
     if len(tag) > TAG_MAX_LENGTH:
         raise InvalidIntent(

@@ -118,8 +118,10 @@ def _captioned(
     for note in notebook_notes(content):
         yield f"  {note}", None
     for cell in content.cells:
-        words = cell_words(cell)
-        yield from ((words, hunk) for hunk in cell.hunks or (None,))
+        if not cell.hunks:
+            yield cell_words(cell), None
+        for hunk in cell.hunks:
+            yield cell_words(cell), hunk
 
 
 def _table(hunk: Hunk, name: str, width: int, theme: Theme) -> Table:
