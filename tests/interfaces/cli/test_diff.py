@@ -144,6 +144,7 @@ def test_what_one_side_left_out_is_not_told_as_removed_or_new_without_the_reason
             cli.save("new", "--name", "new")
 
 
+@pytest.mark.requirement("CL-2")
 def test_what_changed_in_a_notebook_besides_its_sources_is_told_in_each_view(
     cli: CommandLine,
 ) -> None:
@@ -264,6 +265,7 @@ def test_a_patch_in_a_pipe_is_exact_and_git_takes_it(cli: CommandLine, tmp_path:
     assert not os.stat(before / "run.sh").st_mode & 0o100
 
 
+@pytest.mark.requirement("CL-5")
 def test_a_patch_in_a_pipe_carries_binary_files_forwards_and_back(
     cli: CommandLine, tmp_path: Path
 ) -> None:

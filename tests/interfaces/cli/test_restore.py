@@ -187,7 +187,8 @@ def test_a_link_is_restored_itself_not_what_it_points_to(cli: CommandLine, saved
 
 @pytest.mark.requirement("RB-7", "CL-3")
 @pytest.mark.parametrize(
-    "path", ["..", "../other", "/etc/passwd", "src/../../x", "", ".git/config"]
+    "path",
+    ["..", "../other", "/etc/passwd", "src/../../x", "", ".git/config", ".holdfast/config.toml"],
 )
 def test_a_path_outside_the_workspace_or_inside_git_is_a_usage_error(
     cli: CommandLine, saved: str, path: str

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UnknownReference, UsageError
-from holdfast.domain.paths import GIT_DIRECTORY
+from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
@@ -51,6 +51,11 @@ def _workspace_path(text: str, base: Path, workspace: Path) -> bytes:
         raise UsageError(
             f"{text!r} is git's own data, which checkpoints do not hold",
             hint="name working files; use git itself for its data",
+        )
+    if relative.split(b"/", 1)[0] == MARKER_DIRECTORY:
+        raise UsageError(
+            f"{text!r} is Holdfast's own data, which checkpoints do not hold",
+            hint="name working files; settings are changed with: holdfast config",
         )
     return relative
 
