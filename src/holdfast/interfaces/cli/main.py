@@ -27,7 +27,6 @@ from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
 from holdfast.interfaces.cli.verbs import overview
 
 _GARBAGE_THRESHOLD = 50_000
-_MOMENT_S = 0.01
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -163,14 +162,20 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _hear_again(lost: sys.UnraisableHookArgs) -> None:
     """A signal that came where Python drops every exception, such as in a callback while a module
-    is loaded, comes once more a moment later: it is neither lost nor told with a stack trace."""
-    if not isinstance(lost.exc_value, (KeyboardInterrupt, EndRequest)):
+    is loaded, is raised once more at the next call or return: neither lost nor told with a trace.
+    """
+    error = lost.exc_value
+    if not isinstance(error, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    number = lost.exc_value.number if isinstance(lost.exc_value, EndRequest) else signal.SIGINT
-    again = threading.Timer(_MOMENT_S, os.kill, (os.getpid(), number))
-    again.daemon = True
-    again.start()
+    again = EndRequest(error.number) if isinstance(error, EndRequest) else KeyboardInterrupt()
+
+    def raise_it(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code is not _hear_again.__code__:
+            sys.setprofile(None)
+            raise again
+
+    sys.setprofile(raise_it)
 
 
 def _discard_output() -> None:
