@@ -2,8 +2,9 @@
 
     Host and Origin → bearer token in the Authorization header → scopes → the protocol
 
-A token is taken from the header and nowhere else, and is never logged. Bodies are bounded. What the
-authorization server is, clients learn from the protected-resource metadata (RFC 9728).
+A token is taken from the header and nowhere else, and is never logged. Bodies are bounded, and so
+are answers that nobody reads. What the authorization server is, clients learn from the
+protected-resource metadata (RFC 9728).
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.access_tokens import SignedTokenVerifier
-from holdfast.interfaces.mcp.admission import MOST_CALLS
 from holdfast.interfaces.mcp.local_token import LocalTokenVerifier, local_token
 from holdfast.interfaces.mcp.scopes import SCOPES
 from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
+from holdfast.interfaces.mcp.unread_answers import MOST_CONNECTIONS, UnreadAnswers
 from holdfast.ports.clock import Clock
 
 PATH = "/mcp"
@@ -88,12 +89,14 @@ def serve_http(
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         app, token_file = make_app(server, place, address, home, clock)
         ready(address, token_file)
+        unread = UnreadAnswers()
         config = uvicorn.Config(
-            app,
+            unread.guarded(app),
+            http=unread.protocol(),
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=MOST_CALLS,
+            limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=_DRAIN_S,
         )
         uvicorn.Server(config).run(sockets=[listening])
