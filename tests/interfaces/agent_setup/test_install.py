@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup.hook_entries import entries_of
-from holdfast.interfaces.agent_setup.own_files import plugin_files, skills
+from holdfast.interfaces.agent_setup.own_files import codex_policies, plugin_files, skills
 from holdfast.interfaces.cli.verbs import VERBS
 from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
@@ -242,6 +242,8 @@ def test_skills_are_installed_and_removed_with_the_agent(
         "checkpoint-delete",
         "checkpoint-cleanup",
     }
+    policy = project / folder / "rollback" / "agents" / "openai.yaml"
+    assert policy.is_file() == (agent != "claude-code")
     cli.json("uninstall", agent)
     assert state_of(project) == before
 
@@ -263,6 +265,10 @@ def test_a_rollback_is_started_by_the_user_alone_and_restore_is_a_look_first() -
     assert all(fields[name]["name"] == name for name in texts)
     assert all(fields[name]["description"] for name in texts)
     assert fields["rollback"]["disable-model-invocation"] == "true"
+    user_only = {name for name in texts if "disable-model-invocation" in fields[name]}
+    assert codex_policies().keys() == user_only
+    for policy in codex_policies().values():
+        assert "policy:\n  allow_implicit_invocation: false\n" in policy
     assert "--dry-run" in fields["restore"]["allowed-tools"]
     assert "--yes" not in fields["restore"]["allowed-tools"]
 

@@ -121,6 +121,13 @@ def skills() -> dict[str, str]:
     return {entry.name: sealed(entry.joinpath("SKILL.md").read_text("utf-8")) for entry in found}
 
 
+def codex_policies() -> dict[str, str]:
+    """What Codex reads beside a skill to know that it must not start it, by the skill's name."""
+    folder = _shipped().joinpath("plugin", "skills")
+    found = {e.name: e.joinpath("agents", "openai.yaml") for e in folder.iterdir()}
+    return {name: sealed(e.read_text("utf-8")) for name, e in found.items() if e.is_file()}
+
+
 def plugin_files() -> dict[str, bytes]:
     """The plug-in directory: every file by its path in it."""
     found: dict[str, bytes] = {}

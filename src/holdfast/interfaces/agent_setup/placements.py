@@ -12,6 +12,7 @@ from pathlib import Path
 from holdfast.interfaces.agent_setup.own_files import (
     CLINE_EVENTS,
     cline_script,
+    codex_policies,
     goose_manifest,
     opencode_plugin,
     skills,
@@ -86,4 +87,10 @@ def skill_places(agent: str, scope: str, at: Locations) -> list[Place]:
     base = root / (".claude" if agent == "claude-code" else ".agents") / "skills"
     if agent == "claude-code" and scope == "user":
         base = at.own("CLAUDE_CONFIG_DIR", ".claude") / "skills"
-    return [Place(base / name / "SKILL.md", text) for name, text in skills().items()]
+    found = [Place(base / name / "SKILL.md", text) for name, text in skills().items()]
+    if agent != "claude-code":
+        found += [
+            Place(base / name / "agents" / "openai.yaml", text)
+            for name, text in codex_policies().items()
+        ]
+    return found
