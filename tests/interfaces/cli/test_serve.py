@@ -25,6 +25,12 @@ def runtime() -> Iterator[Path]:
         yield directory
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon that is slow to answer on a busy machine is not one that is not there."""
+    monkeypatch.setattr("holdfast.interfaces.cli.commands.status._DAEMON_S", 120.0)
+
+
 @contextmanager
 def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     child = subprocess.Popen(command("serve", *arguments), stdout=subprocess.PIPE, text=True)

@@ -29,13 +29,13 @@ pytestmark = pytest.mark.requirement("AU-6")
 ASK = """
 import json, sys
 from holdfast.interfaces.daemon.client import ask
-print(json.dumps(ask(sys.argv[1], json.loads(sys.argv[2]), start=True)))
+print(json.dumps(ask(sys.argv[1], json.loads(sys.argv[2]), start=True, start_s=120)))
 """
 
 
 def save(workspace: Path, reasoning: str = "why", **more: Any) -> dict[str, Any]:
     arguments = {"workspace": str(workspace), "session": "s", "reasoning": reasoning, **more}
-    return ask("checkpoint", arguments, start=True)
+    return ask("checkpoint", arguments, start=True, start_s=120)
 
 
 def tree_of(workspace: Path, identifier: str) -> dict[str, bytes]:
@@ -156,7 +156,7 @@ def test_a_daemon_that_is_killed_loses_nothing_and_is_replaced(
     kept: dict[str, dict[str, bytes]] = {}
     ended: set[int] = set()
     for number in range(6):
-        pid = ask("ping", start=True)["pid"]
+        pid = ask("ping", start=True, start_s=120)["pid"]
         assert pid not in ended
         last = rng.randrange(1, 8)
         asking = threading.Event()
@@ -192,12 +192,12 @@ def test_a_daemon_that_is_killed_loses_nothing_and_is_replaced(
 
 
 def test_a_stale_socket_is_replaced(runtime: Path) -> None:
-    first = ask("ping", start=True)["pid"]
+    first = ask("ping", start=True, start_s=120)["pid"]
     kill_daemon(first)
     assert any((runtime / "holdfast").glob("*.sock"))
     with pytest.raises(NoDaemon):
         ask("ping")
-    assert ask("ping", start=True)["pid"] != first
+    assert ask("ping", start=True, start_s=120)["pid"] != first
 
 
 def test_a_newer_client_gets_a_daemon_of_its_own_and_an_older_one_is_on_its_own(
@@ -212,12 +212,12 @@ def test_a_newer_client_gets_a_daemon_of_its_own_and_an_older_one_is_on_its_own(
         with pytest.raises(NoDaemon, match="none is running"):
             ask("ping", version="5.0.0")
         assert daemon._ended.wait(30)
-    assert ask("ping", start=True)["pid"] != os.getpid()
+    assert ask("ping", start=True, start_s=120)["pid"] != os.getpid()
 
 
 def test_an_older_daemon_is_replaced_by_one_of_the_clients_version(runtime: Path) -> None:
     with daemon_here(version="0.0.1"):
-        assert ask("ping", start=True)["pid"] != os.getpid()
+        assert ask("ping", start=True, start_s=120)["pid"] != os.getpid()
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_idle_means_asleep(runtime: Path, workspace: Path) -> None:
 
 
 def test_a_daemon_as_a_process_stops_when_told(runtime: Path) -> None:
-    pid = ask("ping", start=True)["pid"]
+    pid = ask("ping", start=True, start_s=120)["pid"]
     assert ask("stop")["pid"] == pid
     wait_for(pid)
     with pytest.raises(NoDaemon):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.interfaces.daemon import hook_client
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemons import runtime_directory
 
@@ -47,3 +48,19 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOLDFAST_DAEMON", "on")
     with runtime_directory() as directory:
         yield directory
+
+
+@pytest.fixture
+def patience(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks that wait for the daemon however long it takes, in this process and in others: for
+    tests that are about what it answers, on machines that are busy with something else."""
+    names = ("SIGN_OF_LIFE_S", "ANSWER_S")
+    place = tmp_path_factory.mktemp("patience")
+    lines = [f"hook_client.{name} = 600.0" for name in names]
+    (place / "sitecustomize.py").write_text(
+        "\n".join(["from holdfast.interfaces.daemon import hook_client", *lines, ""])
+    )
+    path = [str(place), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    for name in names:
+        monkeypatch.setattr(hook_client, name, 600.0)

@@ -34,6 +34,7 @@ def _merge_kinds(cli: CommandLine) -> list[str]:
     return [kind for kind, _ in told(cli) if kind == "merge"]
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("switch", ["on", "off"])
 def test_a_merge_by_a_command_of_the_agent_is_kept(
     switch: str,

@@ -58,7 +58,7 @@ def test_on_a_full_disk_the_agent_goes_on_and_status_tells(
     (project / "src" / "noise").write_bytes(os.urandom(1 << 20))
     with _full_disk(holdfast_home):
         if daemon == "on":
-            ask("ping", start=True)
+            ask("ping", start=True, start_s=120)
         event = recorded("claude-code", project, "rm -rf src")[3]
         answer = call_hook("claude-code", event, project, environment={"HOLDFAST_DAEMON": daemon})
     assert (answer.status, answer.json) == (0, {})

@@ -29,7 +29,7 @@ def test_a_session_that_ends_in_disasters_is_taken_back_byte_for_byte(
 ) -> None:
     if daemon:
         request.getfixturevalue("runtime")
-        ask("ping", start=True)
+        ask("ping", start=True, start_s=120)
     cli.json("config", "set", "include", '[".env"]')
     sound = state_of(project)
     *_, end = recorded(agent, project, "true")

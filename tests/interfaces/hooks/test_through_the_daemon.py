@@ -20,7 +20,7 @@ from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here
 
-pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime")]
+pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime", "patience")]
 
 # Beyond what an interpreter has loaded when it does nothing.
 ALLOWED = {"__future__", "_signal", "_socket", "binascii", "gc", "time"} | {
@@ -41,7 +41,9 @@ def test_the_first_event_is_saved_at_once_and_begins_the_daemon_that_answers_the
 ) -> None:
     send(project, tool_call(project, "t1"))
     assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
-    served = ask("status", start=True)["requests"]  # waits for the one that is being started
+    served = ask("status", start=True, start_s=120)[
+        "requests"
+    ]  # waits for the one that is being started
     (project / "src" / "app.py").write_text("changed since\n")
     send(project, tool_call(project, "t2"))
     assert ask("status")["requests"] == served + 2  # the event, and this question
@@ -177,7 +179,7 @@ def test_five_hundred_events_in_a_row_leave_nothing_behind_in_the_daemon(
 ) -> None:
     monkeypatch.chdir(project)
     configure(project, auto_files=0, auto_interval=0, end_of_day="")
-    pid = ask("ping", start=True)["pid"]
+    pid = ask("ping", start=True, start_s=120)["pid"]
 
     def send_both(number: int) -> None:
         (project / "src" / "app.py").write_text(f"price = {number}\n")

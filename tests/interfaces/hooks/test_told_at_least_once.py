@@ -18,7 +18,10 @@ from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.daemons import daemon_here
 from tests.support.failing_daemon import AFTER_THE_ANSWER, POINTS, dying_daemon
 
-pytestmark = [pytest.mark.requirement("RB-10", "HK-2"), pytest.mark.usefixtures("runtime")]
+pytestmark = [
+    pytest.mark.requirement("RB-10", "HK-2"),
+    pytest.mark.usefixtures("runtime", "patience"),
+]
 
 
 @pytest.fixture

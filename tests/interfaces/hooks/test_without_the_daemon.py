@@ -25,6 +25,7 @@ from tests.support.failing_daemon import POINTS, dying_daemon
 pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime")]
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("point", POINTS)
 def test_an_event_counts_once_when_the_daemon_is_killed_in_the_middle(
     point: str, project: Path, cli: CommandLine
@@ -40,7 +41,7 @@ def test_an_event_counts_once_when_the_daemon_is_killed_in_the_middle(
 def test_a_daemon_that_does_not_answer_is_given_up(
     project: Path, cli: CommandLine, holdfast_home: Path
 ) -> None:
-    pid = ask("ping", start=True)["pid"]
+    pid = ask("ping", start=True, start_s=120)["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
         send(project, tool_call(project, "t1"))
@@ -50,6 +51,7 @@ def test_a_daemon_that_does_not_answer_is_given_up(
     assert not (holdfast_home / "hooks.log").exists()
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("version", ["0.0.1", "99.0.0", "odd"])
 def test_a_daemon_of_another_version_leaves_the_event_to_the_hook(
     version: str, project: Path, cli: CommandLine
@@ -61,6 +63,7 @@ def test_a_daemon_of_another_version_leaves_the_event_to_the_hook(
     assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_plug_in_is_left_to_the_hook_whose_environment_it_may_need(
     project: Path, cli: CommandLine
 ) -> None:
@@ -71,6 +74,7 @@ def test_a_plug_in_is_left_to_the_hook_whose_environment_it_may_need(
     assert cli.json("log", "--session", "s1")[0]["partial"] is True
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_hook_that_sees_other_directories_does_its_work_itself(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +91,7 @@ def test_a_hook_that_sees_other_directories_does_its_work_itself(
     assert daemon.workspaces.all() == []
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_hook_that_is_told_to_end_while_the_daemon_works_is_a_yes_and_tells_what_it_left(
     project: Path, cli: CommandLine
 ) -> None:
@@ -118,6 +123,7 @@ def test_a_hook_that_is_told_to_end_while_the_daemon_works_is_a_yes_and_tells_wh
     assert [entry["tool"] for entry in cli.json("status")["unprotected"]] == ["Bash"]
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.requirement("HK-2")
 def test_what_the_daemon_could_not_save_is_in_the_log_and_in_status(
     project: Path, cli: CommandLine, holdfast_home: Path
@@ -149,7 +155,7 @@ def test_many_first_events_at_once_begin_one_daemon(project: Path, cli: CommandL
     for hook in hooks:
         out, err = hook.communicate(event)
         assert (hook.returncode, out, err) == (0, b"{}\n", b"")
-    pid = ask("ping", start=True)["pid"]
+    pid = ask("ping", start=True, start_s=120)["pid"]
     assert [kind for kind, _ in told(cli)] == ["risky", "initial"]
     ask("stop")
     wait_for(pid)
