@@ -124,6 +124,23 @@ def test_a_link_stays_a_link(project: Path, cli: CommandLine, tmp_path: Path) ->
     assert dotfiles.read_text() == '{\n  "a": 1\n}\n'
 
 
+@pytest.mark.parametrize("agent", ["opencode", "claude-code"])
+def test_a_link_to_what_was_ours_alone_does_not_stay_behind(
+    agent: str, project: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    before = state_of(project)
+    cli.json("install", agent)
+    place = project / PROJECT_FILES[agent][0]
+    dotfiles = tmp_path / "dotfiles"
+    place.rename(dotfiles)
+    place.symlink_to(dotfiles)
+    changes = {file["change"] for file in cli.json("install", agent)["files"]}
+    assert changes == {"unchanged"}
+    cli.json("uninstall", agent)
+    assert state_of(project) == before
+    assert not dotfiles.exists()
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -20,7 +20,7 @@ from holdfast.interfaces.hooks.agents import AGENTS
 from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, log_files, note_missed, problems_of
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.support.daemons import runtime_directory
+from tests.support.daemons import daemon_here, runtime_directory
 
 pytestmark = pytest.mark.requirement("HK-2")
 
@@ -181,3 +181,18 @@ def test_an_automatic_checkpoint_that_cannot_be_made_is_told_once(
         note_missed(project, "cli", NoSpace("no room"))
     (told,) = cli.json("status")["unprotected"]
     assert (told["agent"], told["event"]) == ("daemon", "automatic checkpoint")
+
+
+@pytest.mark.requirement("AU-4")
+def test_what_a_daemon_could_not_keep_when_it_ended_is_told(
+    project: Path, cli: CommandLine, holdfast_home: Path
+) -> None:
+    cli.save()
+    store = next((holdfast_home / "stores").iterdir())
+    with daemon_here():
+        ask("watch", {"workspace": str(project), "session": "s1"})
+        (project / "src" / "app.py").write_text("price = 9\n")
+        os.rename(store / "catalog.db", store / "catalog.away")
+    os.rename(store / "catalog.away", store / "catalog.db")
+    told = cli.json("status")["unprotected"]
+    assert [entry["agent"] for entry in told] == ["daemon"]

@@ -250,6 +250,8 @@ def _write(change: FileChange, keep: Sequence[Path]) -> None:
         raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
     if change.after is None:
         place.unlink()
+        if change.path.is_symlink():
+            change.path.unlink()  # it would lead nowhere
         _remove_empty(change.path.parent, keep)
         return
     place.parent.mkdir(parents=True, exist_ok=True)

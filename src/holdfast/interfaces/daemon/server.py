@@ -120,7 +120,7 @@ class Daemon:
             try:
                 workspace.finish()
             except Exception as error:  # the others are finished all the same
-                log(f"{workspace.workspace}: {error}")
+                self._missed(workspace, error)
         self.workspaces.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -271,12 +271,17 @@ class Daemon:
             try:
                 workspace.consider(datetime.now().astimezone())
             except HoldfastError as error:
-                from holdfast.interfaces.hooks.problems import note_missed
-
-                log(f"{workspace.workspace}: no automatic checkpoint: {error.message}")
-                note_missed(workspace.workspace, workspace.session or "", error)
+                self._missed(workspace, error)
             except Exception:
                 log(traceback.format_exc())
+
+    @staticmethod
+    def _missed(workspace: WatchedWorkspace, error: Exception) -> None:
+        """Nobody waited for it, so that the log and `status` have to tell."""
+        from holdfast.interfaces.hooks.problems import note_missed
+
+        log(f"{workspace.workspace}: no automatic checkpoint: {error}")
+        note_missed(workspace.workspace, workspace.session or "", error)
 
 
 def is_newer(one: str, other: str) -> bool:
