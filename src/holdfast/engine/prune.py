@@ -34,15 +34,10 @@ COLLECT_AT_BYTES = 4 << 20
 STEP_BYTES = 256 << 20
 """Packs of this size are looked at before others get their turn with the store."""
 
+_LEAST_WASTE_SHARE = 50
+"""Of the size of a store: less than that is not worth rewriting packs."""
+
 DEBRIS_GRACE_NS = 3600 * 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class PruneOutcome:
-    """What was dropped, with the reasons, and the space that gave back."""
-
-    dropped: tuple[Decision, ...]
-    freed_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +58,20 @@ class CleanupOutcome:
     warnings: tuple[str, ...] = ()
 
 
-def prune(vault: Vault) -> PruneOutcome:
-    """Called with the store's lock held."""
+def make_room(vault: Vault) -> tuple[Decision, ...]:
+    """For a save that the budget refuses, with the store's lock held: what the rules let go, what
+    nobody needs, and what logs take. Packs are rewritten for little waste as well, if that brings
+    the store below its budget: the next save then finds none, and nothing is rewritten again."""
     dropped = drop(vault, decisions(vault))
-    return PruneOutcome(dropped, collect(vault))
+    needed = reachable(vault)
+    vault.objects.retain_only(needed)
+    vault.access.fold_logs()
+    size = vault.access.size_bytes()
+    waste = vault.objects.unneeded_bytes(needed)
+    if waste > max(size - vault.settings.budget, size // _LEAST_WASTE_SHARE):
+        vault.objects.retain_only(needed, thorough=True)
+        vault.access.fold_logs()
+    return dropped
 
 
 def plan_cleanup(vault: Vault) -> CleanupPlan:

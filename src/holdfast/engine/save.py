@@ -233,9 +233,11 @@ def save_tree(
     try:
         return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))
     except BudgetReached as refused:
-        from holdfast.engine.prune import prune  # imported late: hardly any save needs it
+        from holdfast.engine.prune import make_room  # imported late: hardly any save needs it
 
-        if prune(vault).freed_bytes == 0:
+        before = vault.access.size_bytes()
+        make_room(vault)
+        if vault.access.size_bytes() >= before:
             raise
         try:
             return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))

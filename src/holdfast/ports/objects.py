@@ -80,11 +80,18 @@ class ObjectStore(Protocol):
         """What objects outside `needed` take."""
         ...
 
-    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
+    def retain_only(
+        self,
+        needed: AbstractSet[Digest],
+        *,
+        limit_bytes: int | None = None,
+        thorough: bool = False,
+    ) -> int:
         """Forget every object that is not in `needed`; the bytes given back.
 
-        Only the holder of the store's lock calls it. May keep more than was asked for; with a
-        limit it stops about there, and gives back 0 when called with nothing left to do.
+        Only the holder of the store's lock calls it. May keep more than was asked for, hardly
+        anything if it is `thorough`; with a limit it stops about there, and gives back 0 when
+        called with nothing left to do.
         """
         ...
 

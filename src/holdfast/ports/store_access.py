@@ -104,6 +104,11 @@ class StoreAccess(Protocol):
         """A fresh directory for what is taken out of the way."""
         ...
 
+    def fold_logs(self) -> None:
+        """Give back what write-ahead logs take beside their databases, with the lock held; one
+        that somebody reads stays as it is."""
+        ...
+
     def let_others_in(self) -> None:
         """Wait, without the lock, as long as somebody who wants it may need to take it."""
         ...

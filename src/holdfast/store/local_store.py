@@ -189,6 +189,11 @@ class LocalStore(StorePlace):
         if notes_are_damaged(self._lock.read_notes(NOTES_BYTES)):
             yield "the note of what was acknowledged last is damaged (I3)"
 
+    def fold_logs(self) -> None:
+        self.catalog.fold_log()
+        self.objects.index.fold_log()
+        self.stat_cache.fold_log()
+
     def _opened_story(self, keys: StoreKeys | None) -> Story:
         from holdfast.store.story.opening import open_story  # a save without a story needs none
 

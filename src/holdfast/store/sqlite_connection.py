@@ -82,7 +82,13 @@ def _log_ahead(connection: apsw.Connection) -> None:
             return
 
 
-def fold_log(connection: apsw.Connection, path: Path, suspicion: Suspicion | None = None) -> None:
+def fold_log(
+    connection: apsw.Connection,
+    path: Path,
+    suspicion: Suspicion | None = None,
+    *,
+    at_pages: int = _FOLD_AT_PAGES,
+) -> None:
     """Move the log into the database when it has grown; only under the store's lock.
 
     What was committed is durable in the log, so that trouble here is none of the caller's: the log
@@ -93,7 +99,7 @@ def fold_log(connection: apsw.Connection, path: Path, suspicion: Suspicion | Non
         pages = log.stat().st_size // 4096
     except FileNotFoundError:
         return
-    if pages < _FOLD_AT_PAGES:
+    if pages < at_pages:
         return
     # A reader in another process may keep part of the log in use; it is not waited for.
     connection.set_busy_timeout(0)

@@ -109,6 +109,9 @@ class SqliteStatCache:
         except apsw.Error as error:
             raise translate(error, self._path) from error
 
+    def fold_log(self) -> None:
+        fold_log(self._db, self._path, at_pages=1)
+
     def close(self) -> None:
         self._db.close()
 

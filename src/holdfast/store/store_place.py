@@ -228,6 +228,9 @@ class StorePlace:
     def aside(self, occasion: str) -> Path:
         return make_place(self._layout.directory, occasion)
 
+    def fold_logs(self) -> None:
+        """Whoever has no database open has none to fold."""
+
     def size_bytes(self) -> int:
         return _size_below(self._layout.directory)
 

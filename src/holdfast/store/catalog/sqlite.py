@@ -301,6 +301,11 @@ class SqliteCatalog:
         values = (kind.value for kind in kinds)
         return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
 
+    def fold_log(self) -> None:
+        """However short it is; with the store's lock held."""
+        with self._lock:
+            fold_log(self._db, self._path, self._suspicion, at_pages=1)
+
     def erase_traces(self) -> None:
         try:
             with self._lock:

@@ -28,15 +28,21 @@ if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore
 
 REWRITE_ABOVE_WASTE = 0.3
+_THOROUGHLY_ABOVE_WASTE = 0.01
 
 Records: TypeAlias = dict[Location, list[Digest]]
 """Where records stand, and what of each is meant: one object, or members of a block."""
 
 
 def collect(
-    store: LocalObjectStore, needed: AbstractSet[Digest], limit_bytes: int | None = None
+    store: LocalObjectStore,
+    needed: AbstractSet[Digest],
+    limit_bytes: int | None = None,
+    *,
+    thorough: bool = False,
 ) -> int:
-    """Called with the store's lock held; returns the bytes given back.
+    """Called with the store's lock held; returns the bytes given back. If it is `thorough`, packs
+    with little waste are rewritten as well.
 
     After about `limit_bytes` of packs it stops; called again it goes on. Nothing goes when the
     index does not know something that is needed: then it cannot tell what is waste.
@@ -55,6 +61,7 @@ def collect(
         )
     _remove_empty_packs(store)
     known = store.index.pack_lengths()
+    tolerated = _THOROUGHLY_ABOVE_WASTE if thorough else REWRITE_ABOVE_WASTE
     wasteful = []
     for number in store.packs.numbers():
         if number not in known:
@@ -66,7 +73,7 @@ def collect(
                 kept[place] = wanted
                 live += place.length * len(wanted) // len(digests)
         size = store.packs.size_of(number)
-        if not kept or size - live > size * REWRITE_ABOVE_WASTE:
+        if not kept or size - live > size * tolerated:
             wasteful.append((number, size, kept))
     if not wasteful:
         return 0

@@ -248,6 +248,10 @@ class PackIndex:
             return [str(error)]
         return [str(text) for (text,) in rows if text != "ok"]
 
+    def fold_log(self) -> None:
+        """However short it is; with the store's lock held."""
+        fold_log(self._db, self._path, self._suspicion, at_pages=1)
+
     def close(self) -> None:
         self._db.close()
 

@@ -287,14 +287,20 @@ class LocalObjectStore:
         with self.lock:
             return unneeded_bytes(self, needed)
 
-    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
+    def retain_only(
+        self,
+        needed: AbstractSet[Digest],
+        *,
+        limit_bytes: int | None = None,
+        thorough: bool = False,
+    ) -> int:
         from holdfast.store.objects.collection import collect  # no save needs it
 
         if self._suspicion is not None:
             self._suspicion.refuse()
         with self.lock, store_trouble("giving space back"):
             try:
-                return collect(self, needed, limit_bytes)
+                return collect(self, needed, limit_bytes, thorough=thorough)
             except BadRecord as error:
                 raise StoreDamaged(
                     f"nothing was collected: a record that is needed is damaged: {error}",

@@ -47,7 +47,13 @@ class MemoryObjectStore:
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
         return sum(len(data) for digest, data in self._objects.items() if digest not in needed)
 
-    def retain_only(self, needed: AbstractSet[Digest], *, limit_bytes: int | None = None) -> int:
+    def retain_only(
+        self,
+        needed: AbstractSet[Digest],
+        *,
+        limit_bytes: int | None = None,
+        thorough: bool = False,
+    ) -> int:
         gone = {digest: data for digest, data in self._objects.items() if digest not in needed}
         for digest in gone:
             del self._objects[digest]
