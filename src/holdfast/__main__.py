@@ -21,32 +21,11 @@ def run() -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     status = main()
-    if _nobody_waits_for_the_end():
+    from holdfast.interfaces.cli.leaving import may_leave_at_once
+
+    if may_leave_at_once():
         os._exit(status)
     return status
-
-
-def _nobody_waits_for_the_end() -> bool:
-    """Whether Python would only take its modules apart, which lasts as long as many a command.
-
-    What a command opened it has closed by now, and what it said is written. A thread that still
-    runs, a function to be called in the end, a debugger or profiler, an output that cannot be
-    written: each gets the usual end.
-    """
-    import atexit
-    import threading
-
-    if threading.active_count() > 1 or atexit._ncallbacks() or sys.flags.inspect:
-        return False
-    if sys.gettrace() is not None or sys.getprofile() is not None:
-        return False
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _answer_agent() -> None:

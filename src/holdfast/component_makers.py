@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.installed import InstalledComponents
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.values import replace
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.settings import Settings

@@ -18,7 +18,7 @@ HEAVY = frozenset(
 )
 
 # What a checkpoint in a directory of plain files does without; `dataclasses` brings `inspect`, and
-# compiles six methods for every class (see holdfast.domain.values).
+# compiles six methods for every class (see holdfast.values.classes).
 NOT_FOR_A_SAVE = frozenset(
     "ast asyncio concurrent.futures ctypes dataclasses difflib email hashlib http "
     "importlib.metadata inspect logging pyfastcdc pygments random rich secrets shutil socket "
@@ -68,7 +68,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert _loaded(HELP.format(arguments=arguments)) & HEAVY == set()
 
 
-# `compile` is how `typing` takes in an annotation that is a text (see holdfast.domain.tuples).
+# `compile` is how `typing` takes in an annotation that is a text (see holdfast.values.tuples).
 CHECKPOINT = """
 import builtins, sys
 compiled, real = [], builtins.compile

@@ -11,7 +11,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, join
 from holdfast.domain.trees import EMPTY_TREE, Tree
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 TreeLoader: TypeAlias = Callable[[Digest], Tree]
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 
 class Kind(StrEnum):

@@ -9,7 +9,7 @@ import struct
 
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.tuples import NamedTuple
+from holdfast.values.tuples import NamedTuple
 
 _HEADER = struct.Struct("<4sI")
 _ROW = struct.Struct("<I32s")

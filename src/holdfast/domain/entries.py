@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from holdfast.domain.ids import Digest
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 MODE_MASK = 0o7777
 SETID_BITS = 0o6000

@@ -23,7 +23,7 @@ from holdfast.domain.ignore_rules import (
     pattern_lines,
 )
 from holdfast.domain.paths import from_text, to_text
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

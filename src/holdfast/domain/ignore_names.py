@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from holdfast.domain.ignore_glob import Run, Token, Tokens, expression_of, texts_of
-from holdfast.domain.tuples import NamedTuple
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
 
 NONE = -1
 _Key = TypeVar("_Key", bytes, int)

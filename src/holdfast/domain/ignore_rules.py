@@ -22,7 +22,7 @@ from holdfast.domain.ignore_glob import Tokens, read_name_pattern, read_path_pat
 from holdfast.domain.ignore_names import NONE, NumberedTokens
 from holdfast.domain.ignore_table import EMPTY_TABLE, PatternTable, make_table
 from holdfast.domain.paths import join
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Part of each fingerprint: raise it when the same rules come to decide differently.

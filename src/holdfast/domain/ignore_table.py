@@ -23,8 +23,8 @@ from holdfast.domain.ignore_names import (
     make_alternation,
     make_name_table,
 )
-from holdfast.domain.tuples import NamedTuple
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
 
 
 class Placement(NamedTuple):

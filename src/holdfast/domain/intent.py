@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from holdfast.domain.errors import InvalidIntent
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 ToolCall: TypeAlias = str | Mapping[str, Any]
 

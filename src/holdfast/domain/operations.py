@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 
 class OperationKind(StrEnum):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save reports back as well, and needs no plan
     from holdfast.domain.restore_plans import ComponentOutcome, Kept, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 
 class SessionStatus(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.values import dataclass, field, fields
+from holdfast.values.classes import dataclass, field, fields
 
 _LONGEST_SHOWN = 200
 _SIZE_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}

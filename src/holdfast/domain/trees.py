@@ -28,7 +28,7 @@ from holdfast.domain.entries import MODE_MASK, DirectoryEntry, Entry, FileEntry,
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_safe_name, require_safe_path, to_text
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 _MAGIC = b"HFT1"
 _HEADER = struct.Struct("<4s9I")

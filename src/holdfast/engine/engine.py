@@ -14,7 +14,6 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
-from holdfast.domain.values import replace
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.running import settled
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
@@ -23,6 +22,7 @@ from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change

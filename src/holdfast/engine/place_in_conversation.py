@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
-from holdfast.domain.values import replace
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
 
 def placed(

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
-from holdfast.domain.values import replace
 from holdfast.engine.save import SavedTree, add_report
 from holdfast.engine.vault import Vault
 from holdfast.store.layout import RUNNING_TOOLS
 from holdfast.store.processes import is_alive, own_identity
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.activities import Activity

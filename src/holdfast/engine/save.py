@@ -36,7 +36,6 @@ from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
-from holdfast.domain.values import dataclass, replace
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
 from holdfast.engine.open_sessions import require_open_session, resumed_words
@@ -47,6 +46,7 @@ from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
+from holdfast.values.classes import dataclass, replace
 
 DISK_RESERVE_BYTES = 64 << 20
 """Never filled: other programs, and our own log, need room to end well."""

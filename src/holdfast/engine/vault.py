@@ -12,7 +12,6 @@ from holdfast.domain.errors import Refused, WorkspaceRefused
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import Settings
 from holdfast.domain.trees import Tree, decode_tree
-from holdfast.domain.values import dataclass, field
 from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
@@ -21,6 +20,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
+from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.ports.repository import WorkRepository

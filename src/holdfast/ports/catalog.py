@@ -16,7 +16,7 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save draws no timeline
     from holdfast.domain.milestones import Milestone

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from holdfast.domain.ids import Digest
-from holdfast.domain.values import dataclass
 from holdfast.ports.progress import Progress
+from holdfast.values.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 SLOT_BYTES = 64
 NOTES_BYTES = 2 * SLOT_BYTES + 1

@@ -38,10 +38,10 @@ from typing import Any
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
-from holdfast.domain.values import dataclass
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
 from holdfast.store.own_files import read_own_file
+from holdfast.values.classes import dataclass
 
 RUNNING_TOOLS = "running-tools"
 FORMAT = 2

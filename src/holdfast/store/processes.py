@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from holdfast.domain.tuples import NamedTuple
+from holdfast.values.tuples import NamedTuple
 
 _PROC = Path("/proc")
 _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())

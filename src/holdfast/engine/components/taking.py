@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from holdfast.domain.tuples import NamedTuple
+from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.paths import basename, join, parent
-from holdfast.domain.tuples import NamedTuple
 from holdfast.engine.scan.directory_state import MANY_NAMES, DirectoryState
+from holdfast.values.tuples import NamedTuple
 
 
 class _Identity(NamedTuple):

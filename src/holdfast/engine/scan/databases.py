@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable
 
 from holdfast.domain.sqlite_files import HEADER, LOG, LOG_HEADER_BYTES
-from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.filesystem import Filesystem
+from holdfast.values.tuples import NamedTuple
 
 _ATTEMPTS = 4
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

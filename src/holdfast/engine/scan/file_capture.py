@@ -16,10 +16,10 @@ from blake3 import blake3
 from holdfast.domain.chunk_lists import Piece, encode_chunk_list
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
-from holdfast.domain.tuples import NamedTuple
 from holdfast.engine.scan.stable_read import StableRead, read_stably, read_whole
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter
+from holdfast.values.tuples import NamedTuple
 
 CHUNK_ABOVE_BYTES = 1 << 20
 _PIECE_AVERAGE_BYTES = 64 << 10

@@ -25,7 +25,7 @@ from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
-from holdfast.domain.values import dataclass
+from holdfast.values.classes import dataclass
 
 GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"

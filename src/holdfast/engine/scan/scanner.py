@@ -16,7 +16,6 @@ from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
 from holdfast.domain.trees import Tree, decode_tree
-from holdfast.domain.values import dataclass, field
 from holdfast.engine.scan.annotations import annotate
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture
@@ -27,6 +26,7 @@ from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.stat_cache import StatCache
+from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.engine.progress_relay import ProgressRelay

@@ -22,8 +22,8 @@ import stat
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.filesystem import Filesystem
+from holdfast.values.tuples import NamedTuple
 
 _ATTEMPTS = 3
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

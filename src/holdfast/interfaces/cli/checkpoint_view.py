@@ -8,7 +8,6 @@ from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import short
-from holdfast.domain.values import replace
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -21,6 +20,7 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent, shortened, size
+from holdfast.values.classes import replace
 
 SURE, FAIRLY_SURE = 0.9, 0.7
 _LONGEST_REASON = 160

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import apsw
 
 from holdfast.domain.errors import NewerStore, StoreDamaged
-from holdfast.domain.tuples import NamedTuple
 from holdfast.store.catalog.rows import SEALED_COLUMNS, checksum_of, is_sealed
 from holdfast.store.catalog.seals import seal_columns, seal_settings
+from holdfast.values.tuples import NamedTuple
 
 
 class Migration(NamedTuple):

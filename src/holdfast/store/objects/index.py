@@ -19,7 +19,6 @@ import apsw
 
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
-from holdfast.domain.values import dataclass
 from holdfast.store.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.store.sqlite_connection import (
     DATABASE_TROUBLE,
@@ -29,6 +28,7 @@ from holdfast.store.sqlite_connection import (
     translate,
 )
 from holdfast.store.suspicion import Suspicion
+from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher

@@ -19,8 +19,8 @@ import zlib
 from typing import Protocol
 
 from holdfast.domain.ids import DIGEST_BYTES, Digest
-from holdfast.domain.values import dataclass, field
 from holdfast.store.objects.compression import Codec
+from holdfast.values.classes import dataclass, field
 
 MAGIC = b"HF"
 _HEADER = struct.Struct("<2sBBIII32s")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.tuples import NamedTuple
 from holdfast.ports.objects import WriteTotals
 from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import FULL_AT_BYTES, LARGEST_MEMBER_BYTES, block_record
@@ -21,6 +20,7 @@ from holdfast.store.objects.compression import (
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
 from holdfast.store.objects.records import Record
+from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.store.objects.local import LocalObjectStore

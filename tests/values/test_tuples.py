@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from holdfast.domain import tuples
+from holdfast.values import tuples
 
 pytestmark = pytest.mark.requirement("PF-7")
 

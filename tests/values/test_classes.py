@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.domain import values
 from holdfast.domain.settings import Settings
+from holdfast.values import classes
 
 pytestmark = pytest.mark.requirement("PF-7")
 
@@ -56,7 +56,7 @@ def _in_both_ways(**options: bool) -> tuple[Any, Any]:
 
         return Part
 
-    return define(values), define(dataclasses)
+    return define(classes), define(dataclasses)
 
 
 MUTABLE = _in_both_ways(slots=True)
@@ -156,7 +156,7 @@ def test_one_that_is_not_frozen_takes_changes_and_nothing_it_has_no_room_for() -
 
 
 @pytest.mark.parametrize("pair", ALL)
-@pytest.mark.parametrize("replace", [values.replace, dataclasses.replace])
+@pytest.mark.parametrize("replace", [classes.replace, dataclasses.replace])
 def test_replacing_attributes_works_both_ways_on_both(
     pair: tuple[Any, Any], replace: Callable[..., Any]
 ) -> None:
@@ -173,8 +173,8 @@ def test_fields_and_signatures_are_told_as_the_standard_library_does(pair: tuple
     for told, wanted in zip(dataclasses.fields(ours), dataclasses.fields(theirs), strict=True):
         for name in ("name", "type", "default", "default_factory", "repr", "compare", "metadata"):
             assert getattr(told, name) == getattr(wanted, name)
-    assert [one.name for one in values.fields(ours)] == [
-        one.name for one in values.fields(ours("a"))
+    assert [one.name for one in classes.fields(ours)] == [
+        one.name for one in classes.fields(ours("a"))
     ]
     assert ours.__match_args__ == theirs.__match_args__
     assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
@@ -184,7 +184,7 @@ def test_fields_and_signatures_are_told_as_the_standard_library_does(pair: tuple
     assert dataclasses.is_dataclass(ours)
 
 
-@values.dataclass(frozen=True, slots=True)
+@classes.dataclass(frozen=True, slots=True)
 class Place:
     """At the top of a module, where pickle can find it."""
 
@@ -192,7 +192,7 @@ class Place:
     column: int = 0
 
 
-@values.dataclass(frozen=True, slots=True)
+@classes.dataclass(frozen=True, slots=True)
 class Nothing:
     """Without any attribute."""
 
@@ -270,7 +270,7 @@ def test_what_is_not_done_here_is_refused_when_the_class_is_defined(
     define: Callable[[Any], None],
 ) -> None:
     with pytest.raises((TypeError, ValueError)):
-        define(values)
+        define(classes)
 
 
 def _classes_made_here() -> Iterator[Any]:
