@@ -6,6 +6,8 @@ import atexit
 import sys
 import threading
 
+_TOOL_NUMBERS = range(6)
+
 
 def may_leave_at_once() -> bool:
     """Whether Python would only take its modules apart, which lasts as long as many a command.
@@ -16,7 +18,7 @@ def may_leave_at_once() -> bool:
     """
     if threading.active_count() > 1 or atexit._ncallbacks() or sys.flags.inspect:
         return False
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if sys.gettrace() is not None or sys.getprofile() is not None or _is_monitored():
         return False
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -25,3 +27,9 @@ def may_leave_at_once() -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _is_monitored() -> bool:
+    """From Python 3.12 on, profilers and debuggers have a second way to take part."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(map(monitoring.get_tool, _TOOL_NUMBERS))
