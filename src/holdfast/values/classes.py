@@ -1,7 +1,8 @@
 """Dataclasses that cost next to nothing to define: their methods are made on first use.
 
     at import      → a class with its slots; nothing is compiled
-    first instance → `__init__` is compiled, as the standard library does at import
+    first call     → `__init__`, `__eq__` or `__hash__` is compiled, as the standard library does
+                     at import
     first question → `__dataclass_fields__` is asked of the standard library
 
 The standard library compiles six methods for each dataclass while its module is imported, and the
@@ -19,7 +20,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -58,8 +58,8 @@ def _dataclass(
 ) -> Callable[[type[Any]], type[Any]]:
     def made(cls: type[Any]) -> type[Any]:
         fields = _fields_of(cls)
-        methods: dict[str, Any] = {"__eq__": _equal(fields)}
-        methods["__hash__"] = _hash(fields) if frozen else None
+        methods: dict[str, Any] = {"__eq__": _MadeOnFirstUse(_make_equal)}
+        methods["__hash__"] = _MadeOnFirstUse(_make_hash) if frozen else None
         if repr:
             methods["__repr__"] = _repr
         if frozen:
@@ -148,18 +148,36 @@ def _make_init(cls: type[Any]) -> Any:
         else:
             taken.append(name)
         body.append(f"  _set(self, {name!r}, {value})" if frozen else f"  self.{name} = {value}")
-    source = [
-        f"def _maker({', '.join(known)}):",
-        f" def __init__({', '.join(taken)}):",
-        *(body or ["  pass"]),
-        " return __init__",
-    ]
-    space: dict[str, Any] = {}
-    exec("\n".join(source), vars(sys.modules[cls.__module__]), space)
-    init = space["_maker"](**known)
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init = _compiled(cls, "__init__", taken, body or ["  pass"], known)
     init.__annotations__ = {one.name: one.type for one in cls.__value_fields__} | {"return": None}
     return init
+
+
+def _make_equal(cls: type[Any]) -> Any:
+    own, others = (_compared(cls, whose) for whose in ("self", "other"))
+    body = [f"  if other.__class__ is self.__class__: return {own} == {others}"]
+    return _compiled(cls, "__eq__", ["self", "other"], [*body, "  return NotImplemented"], {})
+
+
+def _make_hash(cls: type[Any]) -> Any:
+    body = [f"  return hash({_compared(cls, 'self')})"]
+    return _compiled(cls, "__hash__", ["self"], body, {})
+
+
+def _compared(cls: type[Any], whose: str) -> str:
+    return f"({''.join(f'{whose}.{one.name}, ' for one in cls.__value_fields__ if one.compare)})"
+
+
+def _compiled(
+    cls: type[Any], name: str, taken: list[str], body: list[str], known: dict[str, Any]
+) -> Any:
+    """A method that takes these arguments; `known` are the names that it uses besides them."""
+    head = [f"def _maker({', '.join(known)}):", f" def {name}({', '.join(taken)}):"]
+    made: dict[str, Any] = {}
+    exec("\n".join([*head, *body, f" return {name}"]), vars(sys.modules[cls.__module__]), made)
+    method = made["_maker"](**known)
+    method.__qualname__ = f"{cls.__qualname__}.{name}"
+    return method
 
 
 def _make_standard_fields(cls: type[Any]) -> Any:
@@ -174,28 +192,6 @@ def _make_standard_fields(cls: type[Any]) -> Any:
         described.append((one.name, one.type, told))
     like: Any = dataclasses.make_dataclass(cls.__name__, described)
     return like.__dataclass_fields__
-
-
-def _equal(fields: tuple[_Field, ...]) -> Any:
-    state = _as_tuple([one.name for one in fields if one.compare])
-
-    def equal(self: Any, other: Any) -> Any:
-        if other.__class__ is self.__class__:
-            return state(self) == state(other)
-        return NotImplemented
-
-    return equal
-
-
-def _hash(fields: tuple[_Field, ...]) -> Any:
-    state = _as_tuple([one.name for one in fields if one.compare])
-    return lambda self: hash(state(self))
-
-
-def _as_tuple(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 @recursive_repr()
