@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
 """What asking a database may end in: text of which a byte was damaged may be none any more."""
 
-_FOLD_AT_PAGES = 64
+_FOLD_AT_BYTES = 512 << 10
+"""A save writes some 30 pages of the index and 10 of the catalog, and folding takes as long as a
+small save: one in four does it. What logs take is part of the store's size, so not much more."""
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
 _NEXT_TRY_S = 0.01
@@ -87,19 +89,18 @@ def fold_log(
     path: Path,
     suspicion: Suspicion | None = None,
     *,
-    at_pages: int = _FOLD_AT_PAGES,
+    at_bytes: int | None = None,
 ) -> None:
     """Move the log into the database when it has grown; only under the store's lock.
 
     What was committed is durable in the log, so that trouble here is none of the caller's: the log
     stays, and the next time tries again. Only a failed sync is noted.
     """
-    log = path.with_name(path.name + "-wal")
     try:
-        pages = log.stat().st_size // 4096
+        log_bytes = os.stat(f"{path}-wal").st_size
     except FileNotFoundError:
         return
-    if pages < at_pages:
+    if log_bytes < (_FOLD_AT_BYTES if at_bytes is None else at_bytes):
         return
     # A reader in another process may keep part of the log in use; it is not waited for.
     connection.set_busy_timeout(0)

@@ -110,7 +110,7 @@ class SqliteStatCache:
             raise translate(error, self._path) from error
 
     def fold_log(self) -> None:
-        fold_log(self._db, self._path, at_pages=1)
+        fold_log(self._db, self._path, at_bytes=1)
 
     def close(self) -> None:
         self._db.close()

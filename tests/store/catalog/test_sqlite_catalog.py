@@ -164,7 +164,7 @@ def test_a_transaction_survives_although_its_log_was_never_folded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a kill: the log is all there is, and its index has to be made again."""
-    monkeypatch.setattr(sqlite_connection, "_FOLD_AT_PAGES", 1_000_000)
+    monkeypatch.setattr(sqlite_connection, "_FOLD_AT_BYTES", 1 << 40)
     path = tmp_path / "catalog.db"
     fill(path, 1)
     save_second(path)

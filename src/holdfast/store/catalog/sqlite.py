@@ -304,7 +304,7 @@ class SqliteCatalog:
     def fold_log(self) -> None:
         """However short it is; with the store's lock held."""
         with self._lock:
-            fold_log(self._db, self._path, self._suspicion, at_pages=1)
+            fold_log(self._db, self._path, self._suspicion, at_bytes=1)
 
     def erase_traces(self) -> None:
         try:

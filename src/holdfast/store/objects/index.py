@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -43,6 +43,7 @@ CREATE TABLE packs (
 """
 _TABLES = ["packs", "places"]
 _PLACE = "SELECT digest, pack, offset, length, depth, checksum FROM places"
+_PLACE_OF = f"{_PLACE} WHERE digest=?"
 _ADD_PLACE = "INSERT OR REPLACE INTO places VALUES (?,?,?,?,?,?)"
 _ADD_PACK = "INSERT OR REPLACE INTO packs VALUES (?,?,?,?)"
 _NUMBERS = struct.Struct("<4q")
@@ -54,9 +55,8 @@ GONE = -1
 """The length of a pack that is missing: its number stays taken, because it may come back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where the record of an object stands."""
+class Location(NamedTuple):
+    """Where the record of an object stands; every save makes dozens, so of the quick kind."""
 
     pack: int
     offset: int
@@ -117,7 +117,7 @@ class PackIndex:
             raise
 
     def find(self, digest: Digest) -> Location | None:
-        row = self._rows(f"{_PLACE} WHERE digest=?", digest)
+        row = self._rows(_PLACE_OF, digest)
         return _location(*row[0]) if row else None
 
     def known(self, digests: Iterable[Digest]) -> set[Digest]:
@@ -250,7 +250,7 @@ class PackIndex:
 
     def fold_log(self) -> None:
         """However short it is; with the store's lock held."""
-        fold_log(self._db, self._path, self._suspicion, at_pages=1)
+        fold_log(self._db, self._path, self._suspicion, at_bytes=1)
 
     def close(self) -> None:
         self._db.close()

@@ -166,12 +166,13 @@ class LocalObjectStore:
         with self.lock:
             return wanted - self.index.known(wanted)
 
-    def read(self, digest: Digest) -> bytes:
+    def read(self, digest: Digest, place: Location | None = None) -> bytes:
+        """Whoever has just asked the index hands on its answer, `place`."""
         with self.lock:
             if (cached := self._cache.get(digest)) is not None:
                 self._cache.move_to_end(digest)
                 return cached
-            data = self._read_chain(digest, DEEPEST_CHAIN)
+            data = self._read_chain(digest, DEEPEST_CHAIN, place)
             self.remember(digest, data)
             return data
 
@@ -187,9 +188,9 @@ class LocalObjectStore:
                     return digest
                 digest = base
 
-    def _read_chain(self, digest: Digest, depth_left: int) -> bytes:
+    def _read_chain(self, digest: Digest, depth_left: int, place: Location | None = None) -> bytes:
         try:
-            record = self._record(digest)
+            record = self._record(digest, place)
         except (ObjectMissing, ObjectDamaged):
             # Another process may have moved it between our two looks, or begun a pack under the
             # number of one that we still have open.
@@ -197,8 +198,8 @@ class LocalObjectStore:
             record = self._record(digest)
         return self._open_record(digest, record, depth_left)
 
-    def _record(self, digest: Digest) -> Record:
-        place = self.index.find(digest)
+    def _record(self, digest: Digest, place: Location | None = None) -> Record:
+        place = place or self.index.find(digest)
         if place is None:
             raise ObjectMissing(
                 f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check --data"

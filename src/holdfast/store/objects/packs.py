@@ -51,16 +51,17 @@ class PackDirectory:
     ) -> None:
         self._fs = fs
         self.directory = directory
+        self._where = os.fsencode(directory)
         self.records = records or PlainRecords()
         self.suspicion = suspicion
         self._open: dict[int, int] = {}
 
     def path(self, number: int) -> bytes:
-        return os.fsencode(self.directory / pack_name(number))
+        return b"%s/%08d.pack" % (self._where, number)
 
     def numbers(self) -> list[int]:
-        names = (_PACK_NAME.fullmatch(path.name) for path in self.directory.iterdir())
-        return sorted(int(name[1]) for name in names if name)
+        names = map(_PACK_NAME.fullmatch, os.listdir(self.directory))
+        return sorted([int(name[1]) for name in names if name])
 
     def size_of(self, number: int) -> int:
         return self._fs.stat(self.path(number), follow_symlinks=False).st_size

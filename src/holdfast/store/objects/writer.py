@@ -143,7 +143,7 @@ class LocalObjectWriter:
         try:
             short = place.depth < _SHORT_CHAIN
             base = similar_to if short else self._store.base_of(similar_to)
-            base_data = self._store.read(base)
+            base_data = self._store.read(base, place if short else None)
         except StoreDamaged:
             return None
         depth = place.depth + 1 if short else 1
