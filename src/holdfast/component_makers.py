@@ -13,6 +13,8 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.domain.settings import Settings
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
@@ -32,12 +34,12 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
 
         return GitWork(environment)
 
-    components = components_of(vault.settings, environment, store)
+    components = components_of(vault.settings, environment, store, vault.workspace)
     return replace(vault, components=components, open_repository=repository)
 
 
 def components_of(
-    settings: Settings, environment: Mapping[str, str], store: LocalStore
+    settings: Settings, environment: Mapping[str, str], store: LocalStore, workspace: Path
 ) -> InstalledComponents:
     """Nothing is imported before a component is asked for."""
 
@@ -58,6 +60,7 @@ def components_of(
             settings.agent_state,
             environment,
             StoredAgentStates(store),
+            workspace=workspace,
             stores=store.directory.parent.parent,
             sessions=lambda: _active_sessions(store),
             of_agents=lambda: _active_sessions(store, of_agents=True),

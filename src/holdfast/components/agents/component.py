@@ -18,6 +18,8 @@ from holdfast.ports.component import (
     ComponentPreview,
     ComponentProblem,
     ContentSink,
+    ContentSource,
+    Remainder,
     RestoreOf,
 )
 
@@ -33,8 +35,8 @@ _SHOWN = 5
 
 class AgentsComponent:
     """`chosen` is the setting `agent_state`, `given` what agents said through the library, `stores`
-    where Holdfast keeps its own files, `sessions` tells which sessions have not ended, and
-    `of_agents` which of these an agent has begun."""
+    where Holdfast keeps its own files, `workspace` the one that it belongs to, `sessions` tells
+    which sessions have not ended, and `of_agents` which of these an agent has begun."""
 
     name = NAME
     order = 50
@@ -48,6 +50,7 @@ class AgentsComponent:
         environment: Mapping[str, str],
         given: AgentStates,
         *,
+        workspace: Path | None = None,
         stores: Path | None = None,
         sessions: Callable[[], Sequence[str]] = tuple,
         of_agents: Callable[[], Sequence[str]] = tuple,
@@ -55,6 +58,7 @@ class AgentsComponent:
         self._chosen = chosen
         self._environment = environment
         self._given = given
+        self._workspace = workspace
         self._stores = stores
         self._sessions = sessions
         self._of_agents = of_agents
@@ -130,6 +134,33 @@ class AgentsComponent:
         if encode_given(self._said()) != encode_given(_target_given(request)):
             found.append("what agents gave is not as it was")
         return found
+
+    def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
+        from holdfast.components.agents.purging import files
+
+        return files(state, contents, self._own_roots())
+
+    def without(
+        self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]
+    ) -> Remainder:
+        from holdfast.components.agents.purging import without
+
+        return without(state, contents, paths, self._own_roots())
+
+    def forget(self, paths: Sequence[bytes]) -> None:
+        """What is followed is the user's setting, and stays."""
+
+    def follows(self, path: bytes) -> bool:
+        if self._workspace is None:
+            return False
+        patterns = self._patterns(self._workspace)
+        places = self._own_roots().places(path)
+        return any(p.root is root and p.matches(names) for p in patterns for root, names in places)
+
+    def _own_roots(self) -> Roots:
+        if self._workspace is None:
+            raise ComponentProblem("it is not told which workspace it belongs to")
+        return self._roots(self._workspace)
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         """Nothing is kept outside of the store."""

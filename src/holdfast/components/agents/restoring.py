@@ -77,7 +77,11 @@ class Restoring:
     def steps(self) -> RestoreSteps:
         steps = RestoreSteps()
         wanted = {}
-        for place, kept in read_index(self._request.contents).items():
+        known = self._once(read_index(self._request.contents))
+        removed = [kept.place for kept in known.values() if kept.kind is Kind.REMOVED]
+        for place, kept in known.items():
+            if kept.kind is Kind.REMOVED:
+                continue
             if any(p.root is kept.root and p.matches(kept.path) for p in self._patterns):
                 wanted[place] = kept
             else:
@@ -86,10 +90,20 @@ class Restoring:
         for place, kept in wanted.items():
             self._plan_one(steps, kept, there.get(place))
         for place, entry in there.items():
-            if place not in wanted and self._is_known(entry):
+            if place in wanted or any(_touches(place, other) for other in removed):
+                continue
+            if self._is_known(entry):
                 steps.remove.append(entry)
         steps.remove.sort(key=lambda entry: entry.path, reverse=True)  # what is inside goes first
         return steps
+
+    def _once(self, known: dict[Place, Kept]) -> dict[Place, Kept]:
+        """A file that patterns of two roots reach is one file, however often it was taken."""
+        order = list(Root)
+        first: dict[bytes | Place, Kept] = {}
+        for kept in sorted(known.values(), key=lambda kept: order.index(kept.root)):
+            first.setdefault(self._roots.absolute(kept.place) or kept.place, kept)
+        return {kept.place: kept for kept in first.values()}
 
     def _plan_one(self, steps: RestoreSteps, kept: Kept, entry: Entry | None) -> None:
         self._wanted_digest(kept)  # what is lost is found before anything is changed
@@ -240,6 +254,13 @@ def changed_meanwhile(places: Sequence[Place]) -> ComponentProblem:
         f"{named}{more} changed meanwhile and was left alone: an agent is at work; "
         "let it finish, then restore again"
     )
+
+
+def _touches(place: Place, removed: Place) -> bool:
+    """Whether nothing is known of a place any more, or of something below it."""
+    (root, path), (other_root, other) = place, removed
+    length = min(len(path), len(other))
+    return root is other_root and path[:length] == other[:length]
 
 
 def _depth(kept: Kept) -> int:

@@ -1,6 +1,7 @@
 """What a checkpoint says about the state of agents, as values.
 
-    index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link or directory
+    index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link, directory, or
+                     removed: what was there, and below, was taken out for good
     entry/<digest>   a file's bytes, a link's target, a directory's mode; digest of its place
     given            {session: {agent: state}}, as the library was given it
 
@@ -31,6 +32,7 @@ class Kind(StrEnum):
     FILE = "file"
     LINK = "link"
     DIRECTORY = "directory"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,14 @@ def encode_index(entries: Iterable[Entry]) -> bytes:
             entry.status.st_mtime_ns if kind_of(entry) is Kind.FILE else 0,
         ]
         for entry in entries
+    ]
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
+def encode_kept(entries: Iterable[Kept]) -> bytes:
+    rows = [
+        [kept.root.value, to_text(b"/".join(kept.path)), kept.kind.value, kept.mode, kept.mtime_ns]
+        for kept in sorted(entries, key=lambda kept: kept.place)
     ]
     return json.dumps(rows, separators=(",", ":")).encode()
 

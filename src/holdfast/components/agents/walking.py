@@ -83,6 +83,21 @@ class Roots:
             Root.SYSTEM: b"/",
         }
 
+    def absolute(self, place: Place) -> bytes | None:
+        """Where a place is on this machine; None when its root is not known."""
+        root, path = place
+        start = self._paths[root]
+        return None if start is None else os.path.join(start, *path)
+
+    def places(self, path: bytes) -> list[Place]:
+        """Every way in which an absolute path can be named."""
+        starts = [(root, start) for root, start in self._paths.items() if start is not None]
+        return [
+            (root, tuple(path[len(start) :].strip(b"/").split(b"/")))
+            for root, start in starts
+            if path != start and path.startswith(start.rstrip(b"/") + b"/")
+        ]
+
     @contextmanager
     def opened(self, root: Root) -> Iterator[int]:
         path = self._paths[root]
@@ -137,6 +152,7 @@ def shown(root: Root, path: Path) -> str:
 
 
 def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
+    """What patterns reach from two roots is found once, from the first."""
     found = Walk()
     for root in Root:
         chosen = [pattern for pattern in patterns if pattern.root is root]
@@ -150,7 +166,8 @@ def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
             found.problems.append(
                 f"{shown(root, ()) or 'the workspace'}: {error.strerror or error}"
             )
-    found.entries.sort(key=lambda entry: entry.place)
+    first = {roots.absolute(entry.place): entry for entry in reversed(found.entries)}
+    found.entries = sorted(first.values(), key=lambda entry: entry.place)
     return found
 
 

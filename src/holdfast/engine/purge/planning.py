@@ -11,6 +11,7 @@ another path is found and named; nothing is removed before the caller has said w
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -79,11 +80,18 @@ class PurgePlan:
 
 def is_known_path(vault: Vault, path: bytes) -> bool:
     """Whether any checkpoint of the workspace has something at this path."""
-    if is_absolute(path):
-        files = ComponentFiles(vault, vault.objects.read)
-        return any(files.has(c.components, path) for c in vault.catalog.roots())
-    trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
-    return any(entry_at(vault.load_tree, tree, path) is not None for tree in trees)
+    if not is_absolute(path):
+        trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
+        if any(entry_at(vault.load_tree, tree, path) is not None for tree in trees):
+            return True
+        path = _in_components(vault, path)
+    files = ComponentFiles(vault, vault.objects.read)
+    return any(files.has(c.components, path) for c in vault.catalog.roots())
+
+
+def _in_components(vault: Vault, path: bytes) -> bytes:
+    """How components call a path of the workspace: agents may remember things in it."""
+    return os.path.join(os.fsencode(vault.workspace), path)
 
 
 def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
@@ -98,7 +106,9 @@ def _required(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
     """Validated: an absolute path is one only where a checkpoint has it."""
     given = [path.rstrip(b"/") for path in paths]
     outside = [path for path in given if is_absolute(path) and is_known_path(vault, path)]
-    return (*require_paths(path for path in given if path not in outside), *outside)
+    inside = require_paths(path for path in given if path not in outside)
+    both = (_in_components(vault, path) for path in inside)
+    return (*inside, *outside, *(path for path in both if is_known_path(vault, path)))
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ from holdfast.engine.conversation import follow_restore
 from holdfast.engine.listing import entry_at
 from holdfast.engine.references import standing_on
 from holdfast.engine.restore.carried_out import StepFailed
-from holdfast.engine.restore.conflicts import amended_tree, find_unsaved
+from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
@@ -261,10 +261,22 @@ def carry_out(
             unlocked.put_back(but={step.path for step in plan.steps})
         staging.remove()
         vault.access.remove_journal()
+    return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
+
+
+def _outcome(
+    request: RestoreRequest,
+    plan: RestorePlan,
+    executor: Executor,
+    restoring: ComponentRestore,
+    recorded: tuple[CheckpointId, CheckpointId],
+    unsaved: Unsaved,
+    wrong: list[PathProblem],
+) -> RestoreOutcome:
     return RestoreOutcome(
         restored_to=request.target.id,
-        record=record.id,
-        safety=final_safety,
+        record=recorded[0],
+        safety=recorded[1],
         steps=tuple(executor.done.steps),
         skipped=tuple(
             executor.done.problems + wrong + [PathProblem(b.path, b.reason) for b in plan.blocked]
@@ -352,15 +364,11 @@ def _failure(error: BaseException) -> BaseException:
             f"no space left for {error}; everything was put back as it was",
             hint="free some disk space and try again",
         )
-    if isinstance(error, StepFailed):
+    if isinstance(error, (StepFailed, ComponentsFailed)):
+        way = "skip such paths" if isinstance(error, StepFailed) else "go on without it"
         return RestoreFailed(
             f"the restore failed at {error}; everything was put back as it was",
-            hint="put the cause right and try again, or skip such paths: --best-effort",
-        )
-    if isinstance(error, ComponentsFailed):
-        return RestoreFailed(
-            f"the restore failed at {error}; everything was put back as it was",
-            hint="put the cause right and try again, or go on without it: --best-effort",
+            hint=f"put the cause right and try again, or {way}: --best-effort",
         )
     if isinstance(error, OSError) and error.errno in FULL:
         return NoSpace(

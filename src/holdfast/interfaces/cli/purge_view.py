@@ -97,7 +97,10 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     for path in outcome.still_in_workspace:
         way = "is still in the workspace", "unless an ignore rule leaves it out"
         if path.startswith(b"/"):
-            way = "lies in a directory that is followed", "unless you purge that directory"
+            way = (
+                "lies in a directory that is followed, or agent_state names it",
+                "unless you purge that directory, or change that setting",
+            )
         terminal.warn(f"{to_text(path)} {way[0]}, and the next checkpoint saves it again {way[1]}")
     for warning in outcome.warnings:
         terminal.warn(warning)

@@ -23,7 +23,8 @@ def configure(parser: Parser) -> None:
 Remove content for good, such as a secret that should never have been saved. With PATHs: from every
 checkpoint of the workspace; the checkpoints stay and say that the path was removed. With REFs:
 those checkpoints, with their reasons and everything that only they need. Words behind -- are paths.
-A PATH outside the workspace is one that a tool of an agent has named; it is followed no longer.
+A PATH outside the workspace is one that a tool of an agent has named, which is followed no longer,
+or a file of an agent that the setting agent_state names.
 
 Packs are rewritten, databases built anew and logs emptied; then every file of the store is searched
 for digests and bytes of what was removed, and the answer says what was searched. If something is
