@@ -266,3 +266,34 @@ def test_an_undo_brings_back_the_one_file_that_was_agreed_to(
     cli.json("undo", "--yes", *SESSION)
     assert (outside / "rc").read_text() == "wrecked\n"
     assert (outside / "bin" / "run").read_text() == "worked on since\n"
+
+
+@pytest.mark.requirement("RB-2", "RB-8")
+def test_an_undo_and_a_redo_ask_for_each_file_again(
+    project: Path, outside: Path, cli: CommandLine
+) -> None:
+    _send(project, tool_call(project, "t1", "rm ../dotfiles/rc ../dotfiles/bin/run"))
+    for path in ("rc", "bin/run"):
+        (outside / path).write_text("wrecked\n")
+    cli.json("restore", "HEAD", "--external", "--yes", *SESSION)
+    assert cli("undo", "--json", *SESSION).status == 5
+    assert (outside / "rc").read_text() == "alias ll='ls -l'\n"
+    with Screen(project, "undo", *SESSION) as screen:
+        screen.read_until(f"write {outside}/bin/run? [y/N]")
+        screen.type("n\n")
+        screen.read_until(f"write {outside}/rc? [y/N]")
+        screen.type("y\n")
+        screen.read_until("Undo? [y/N]")
+        screen.type("y\n")
+        screen.finish()
+    assert screen.status == 0
+    assert (outside / "rc").read_text() == "wrecked\n"
+    assert (outside / "bin" / "run").read_text() == "#!/bin/sh\n"
+    with Screen(project, "redo", *SESSION) as screen:
+        screen.read_until(f"write {outside}/rc? [y/N]")
+        screen.type("y\n")
+        screen.read_until("Redo? [y/N]")
+        screen.type("y\n")
+        screen.finish()
+    assert (outside / "rc").read_text() == "alias ll='ls -l'\n"
+    assert (outside / "bin" / "run").read_text() == "#!/bin/sh\n"

@@ -39,6 +39,16 @@ def choose_external(
     return replace(request, components=others), bool(step.blocked)
 
 
+def undo_or_redo(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
+    """With those files outside the workspace that were agreed to, if it is about any."""
+    from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
+
+    incomplete = False
+    if any(name == EXTERNAL for name, _ in request.components):
+        request, incomplete = choose_external(invocation, opened, request)
+    return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
+
+
 def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
     """The keys of those that somebody wants."""
     if invocation.options.yes:

@@ -22,9 +22,9 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.restoring import restore_and_report
+    from holdfast.interfaces.cli.external_choice import undo_or_redo
 
     with invocation.open() as opened:
         session = invocation.session(opened)
         request = opened.engine.undo_request(session)
-        return restore_and_report(invocation, opened, request)
+        return undo_or_redo(invocation, opened, request)
