@@ -72,6 +72,8 @@ def test_a_reader_that_has_it_open_sees_the_old_state_to_its_end_and_then_the_ne
                 assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
             outcome = session.restore_checkpoint(first)
             assert any("open in another program" in warning for warning in outcome.warnings)
+            assert [step.path for step in outcome.steps] == [b"app.db"]
+            assert (workspace / "app.db-wal").exists()
             if reading:
                 assert reader.execute("SELECT DISTINCT number FROM rows").fetchall() == [(2,)]
                 reader.execute("COMMIT")

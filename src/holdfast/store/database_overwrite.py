@@ -17,6 +17,7 @@ import errno
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -37,7 +38,8 @@ from holdfast.store.database_hold import path_of, require_same
 from holdfast.store.local_filesystem import LocalFilesystem
 
 _BETWEEN_TRIES_S = 0.0005
-_TRIES_FOR_LOG = 200
+_LEAST_TRIES = 200
+_FOR_LOG_S = 0.1
 _UNREADABLE = (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError, UnicodeError)
 _OWNER = stat.S_IRUSR | stat.S_IWUSR
 _NOTHING = digest_of(b"")
@@ -209,7 +211,7 @@ def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
     require_same(path, job.name, dir_fd)
     connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        _wait_at_most(connection, int(job.patience_s / _BETWEEN_TRIES_S))
+        _wait_at_most(connection, job.patience_s)
         connection.pragma("synchronous", "extra")
         connection.execute(_A_ROW).fetchall()
     except BaseException:
@@ -218,9 +220,16 @@ def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
     return connection
 
 
-def _wait_at_most(connection: apsw.Connection, tries: int) -> None:
+def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
+    """And for a number of tries in any case: on a busy machine time alone says little."""
     pause = threading.Event()
-    connection.set_busy_handler(lambda tried: not pause.wait(_BETWEEN_TRIES_S) and tried < tries)
+    end = time.monotonic() + seconds
+
+    def again(tried: int) -> bool:
+        pause.wait(_BETWEEN_TRIES_S)
+        return tried < _LEAST_TRIES or time.monotonic() < end
+
+    connection.set_busy_handler(again)
 
 
 def _agree_on_pages(connection: apsw.Connection, source: apsw.Connection) -> None:
@@ -287,7 +296,7 @@ def _require_written(
 
 def _log_moved_in(connection: apsw.Connection) -> bool:
     """False while somebody reads an older state, for which the log has to stay."""
-    _wait_at_most(connection, _TRIES_FOR_LOG)
+    _wait_at_most(connection, _FOR_LOG_S)
     try:
         in_log, in_database = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
+from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem
 
 OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
@@ -67,7 +68,7 @@ def require_file_references(repository: Repository) -> None:
         raise BrokenReference("its config is far too large") from None
     for kind in _STORAGE.findall(config):
         if kind.lower() != b"files":
-            raise OtherReferences("tables" if kind.lower() == b"reftable" else f"{kind!r:.60}")
+            raise OtherReferences("tables" if kind.lower() == b"reftable" else _quoted(kind))
 
 
 def read_head(repository: Repository) -> Head:
@@ -82,7 +83,7 @@ def read_head(repository: Repository) -> Head:
     if ref == b"refs/heads/.invalid":
         raise OtherReferences("tables")
     if not ref.startswith(b"refs/") or _FORBIDDEN.search(ref):
-        raise BrokenReference(f"HEAD names {ref!r:.80}, which is no branch")
+        raise BrokenReference(f"HEAD names {_quoted(ref)}, which is no branch")
     holder, commit = _resolve(repository, ref)
     return Head(ref, commit, holder)
 
@@ -102,7 +103,7 @@ def _resolve(repository: Repository, ref: bytes) -> tuple[bytes, str | None]:
         ref = text[4:].strip()
         if _FORBIDDEN.search(ref):
             break
-    raise BrokenReference(f"{ref!r:.80} leads nowhere")
+    raise BrokenReference(f"{_quoted(ref)} leads nowhere")
 
 
 def _place(repository: Repository, ref: bytes) -> bytes:
@@ -136,5 +137,10 @@ def _read(path: bytes) -> bytes | None:
 def _oid(text: bytes, ref: bytes) -> str:
     text = text.strip()
     if not OID.match(text):
-        raise BrokenReference(f"{ref!r:.80} holds no commit: {text!r:.60}")
+        raise BrokenReference(f"{_quoted(ref)} holds no commit: {_quoted(text)}")
     return text.decode()
+
+
+def _quoted(name: bytes) -> str:
+    """On one line and short, whatever a damaged file holds."""
+    return repr(to_text(name))[:80]

@@ -9,6 +9,7 @@ from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import Step
+from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
 
 
 class StepFailed(Exception):
@@ -46,6 +47,14 @@ class Progressed:
     changed_modes: set[bytes] = field(default_factory=set)
     in_place: set[bytes] = field(default_factory=set)
     in_use: list[bytes] = field(default_factory=list)
+
+    def tells(self, step: Step) -> bool:
+        """Whether the step is worth telling of: what programs share that have a database open is
+        theirs, and so is the log as long as they have."""
+        base = database_of(step.path)
+        if base is None or base not in self.in_place:
+            return True
+        return base not in self.in_use and not step.path.endswith(SHARED_MEMORY)
 
     @property
     def to_be_read_back(self) -> list[Step]:

@@ -153,7 +153,7 @@ class Executor:
                 self._fail(number, step.path, error)
                 self._unusable.update(group.steps if group is not None else ())
             else:
-                if number not in self._unusable:
+                if number not in self._unusable and self.done.tells(step):
                     self.done.steps.append(step)
 
     def _apply_group(self, group: DatabaseGroup, number: int, step: Step) -> bool:
