@@ -20,7 +20,7 @@ HEAVY = frozenset(
 # What a checkpoint in a directory of plain files does without; `dataclasses` brings `inspect`, and
 # compiles six methods for every class (see holdfast.values.classes).
 NOT_FOR_A_SAVE = frozenset(
-    "ast asyncio concurrent.futures ctypes dataclasses difflib email hashlib http "
+    "ast asyncio concurrent.futures dataclasses difflib email hashlib http "
     "importlib.metadata inspect logging pyfastcdc pygments random rich secrets shutil socket "
     "sqlite3 ssl subprocess tempfile textwrap tokenize tomllib traceback urllib.request "
     "uuid".split()

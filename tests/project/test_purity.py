@@ -66,7 +66,7 @@ FACILITIES = {
 
 # The edge: module or package, and what it may use.
 EDGES = {
-    "__main__.py": {"environment", "terminal"},
+    "__main__.py": {"environment"},
     "bootstrap.py": {"environment"},
     "upkeep.py": {"environment"},
     "interfaces/agent_setup": {"environment"},

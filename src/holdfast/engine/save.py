@@ -23,12 +23,7 @@ from holdfast.domain.checkpoints import (
     Skipped,
 )
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import (
-    BudgetReached,
-    InvalidIntent,
-    NoSpace,
-    StoreDamaged,
-)
+from holdfast.domain.errors import BudgetReached, InvalidIntent, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -43,15 +38,11 @@ from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
+from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
 from holdfast.values.classes import dataclass, replace
-
-DISK_RESERVE_BYTES = 64 << 20
-"""Never filled: other programs, and our own log, need room to end well."""
-
-WARN_AT = 0.8
 
 NOWHERE = Position()
 _SAME_WITHIN_NS = 60 * 1_000_000_000
@@ -229,9 +220,9 @@ def save_tree(
     a restore saves first may go beyond the budget: being able to go back ranks higher.
     """
     if beyond_budget:
-        return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault, budget=False))
+        return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault, budget=False))
     try:
-        return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))
+        return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
     except BudgetReached as refused:
         from holdfast.engine.prune import make_room  # imported late: hardly any save needs it
 
@@ -240,7 +231,7 @@ def save_tree(
         if vault.access.size_bytes() >= before:
             raise
         try:
-            return _save_tree(vault, scanner, wanted, file_filter, _SpaceLimit(vault))
+            return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
         except BudgetReached:
             raise refused from None
 
@@ -250,7 +241,7 @@ def _save_tree(
     scanner: Scanner,
     wanted: tuple[Digest, ...],
     file_filter: Callable[[Path], bool] | None,
-    limit: _SpaceLimit,
+    limit: SpaceLimit,
 ) -> SavedTree:
     policy = capture_policy(vault, file_filter)
     writer = vault.objects.writer(limit_bytes=limit.bytes)
@@ -361,41 +352,3 @@ def add_report(writer: ObjectWriter, skipped: list[Skipped]) -> Digest:
     digest = digest_of(data)
     writer.add(digest, data)
     return digest
-
-
-class _SpaceLimit:
-    """How much a save may add, and what to say when that is not enough."""
-
-    def __init__(self, vault: Vault, *, budget: bool = True) -> None:
-        self._budget_bytes = vault.settings.budget
-        self._used_bytes = vault.access.size_bytes()
-        self._budget_left = self._budget_bytes - self._used_bytes
-        self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
-        left = min(self._budget_left, self._disk_left) if budget else self._disk_left
-        self.bytes = max(left, 0)
-        self._for_disk = not budget or self._disk_left <= self._budget_left
-        if budget and left <= 0:
-            raise self.explanation()
-
-    def explanation(self) -> NoSpace:
-        from holdfast.domain.sizes import size_words  # imported late: hardly any save fails
-
-        if self._for_disk:
-            free, kept = self._disk_left + DISK_RESERVE_BYTES, size_words(DISK_RESERVE_BYTES)
-            return NoSpace(
-                f"the disk of the store is (almost) full: this checkpoint does not fit into the "
-                f"{size_words(free)} that are free, of which the last {kept} are left alone",
-                hint="free some disk space, or move the store: set HOLDFAST_HOME",
-            )
-        used, budget = size_words(self._used_bytes), size_words(self._budget_bytes)
-        return BudgetReached(
-            f"the store takes {used} of its budget of {budget}: this checkpoint does not fit",
-            hint="raise it: holdfast config set budget '\"10 GB\"', "
-            "or drop checkpoints: holdfast cleanup, holdfast delete REF",
-        )
-
-    def warnings(self, stored_bytes: int) -> tuple[str, ...]:
-        share = (self._used_bytes + stored_bytes) / self._budget_bytes
-        if share < WARN_AT:
-            return ()
-        return (f"the store has used {share:.0%} of its disk budget",)

@@ -34,7 +34,7 @@ from holdfast.engine.bundles.verifying import (
 )
 from holdfast.engine.chained_batches import Item, store_chained
 from holdfast.engine.conversation import require_room
-from holdfast.engine.save import DISK_RESERVE_BYTES
+from holdfast.engine.space_limit import DISK_RESERVE_BYTES
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.filesystem import Filesystem
