@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -57,6 +58,32 @@ def test_without_the_library_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     status = open_watcher().open(bytes(tmp_path)).status()
     assert status.off
     assert "holdfast[watch]" in str(status.doubt)
+
+
+def test_watches_that_were_closed_are_not_kept(tmp_path: Path) -> None:
+    watcher = WatchfilesWatcher(SystemClock())
+    try:
+        for _ in range(3):
+            watcher.open(bytes(tmp_path)).close()
+        watcher.open(bytes(tmp_path))
+        assert len(watcher._watches) == 1
+    finally:
+        watcher.close()
+
+
+def test_a_workspace_whose_name_the_library_cannot_take_is_off_and_says_so(tmp_path: Path) -> None:
+    root = bytes(tmp_path) + b"/\xff"
+    os.mkdir(root)
+    happened = threading.Event()
+    watcher = WatchfilesWatcher(SystemClock())
+    try:
+        watch = watcher.open(root, listener=happened.set)
+        while not watch.status().off:
+            assert happened.wait(60)
+            happened.clear()
+        assert watch.status().doubt
+    finally:
+        watcher.close()
 
 
 def _failing(words: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""How much a save may add to the store: what its budget and the disk leave, told when it is used up.
+"""How much a save may add to the store: what the budget and the disk leave.
 
 Guarantee: the last part of the disk is never filled.
 """

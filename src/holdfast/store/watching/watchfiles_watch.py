@@ -91,6 +91,10 @@ class WatchfilesWatch:
                 differences=self._differences,
             )
 
+    @property
+    def is_closed(self) -> bool:
+        return self._ended.is_set()
+
     def close(self) -> None:
         self._ended.set()
         if self._thread is not threading.current_thread():
@@ -157,16 +161,19 @@ class WatchfilesWatcher:
     def __init__(self, clock: Clock) -> None:
         self._library = import_module("watchfiles")
         self._clock = clock
+        self._lock = threading.Lock()
         self._watches: list[WatchfilesWatch] = []
 
     def open(
         self, workspace: bytes, *, listener: Callable[[], None] | None = None
     ) -> WatchfilesWatch:
         watch = WatchfilesWatch(self._library, self._clock, workspace, listener)
-        self._watches.append(watch)
+        with self._lock:
+            self._watches = [*(each for each in self._watches if not each.is_closed), watch]
         return watch
 
     def close(self) -> None:
-        for watch in self._watches:
+        with self._lock:
+            watches, self._watches = self._watches, []
+        for watch in watches:
             watch.close()
-        self._watches.clear()
