@@ -90,14 +90,6 @@ def test_a_step_is_applied_once(db: apsw.Connection) -> None:
     assert applied_migrations(db) == (*(m.name for m in MIGRATIONS), LATER.name)
 
 
-def test_a_new_catalog_gets_every_step_or_none(db: apsw.Connection) -> None:
-    with pytest.raises(apsw.SQLError):
-        migrate(db, (*MIGRATIONS, LATER, BROKEN))
-    assert applied_migrations(db) == ()
-    migrate(db)
-    assert applied_migrations(db) == tuple(m.name for m in MIGRATIONS)
-
-
 def test_a_step_that_fails_leaves_no_trace_and_earlier_ones_stay(db: apsw.Connection) -> None:
     migrate(db)
     db.execute("INSERT INTO settings VALUES ('a', '1')")

@@ -257,26 +257,21 @@ def require_known(
 
 
 def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Apply what is missing, in order; a step that fails leaves no trace of itself. A new catalog
-    gets all of them in one transaction: there is nothing yet that a later step could fail on.
+    """Apply what is missing, in order; a step that fails leaves no trace of itself.
 
     Pages of tables that a step built anew are given back: nothing would ever look at them again,
     and so nothing would notice damage of them.
     """
     applied = set(applied_migrations(db))
-    with contextlib.nullcontext() if applied else db:
-        for migration in migrations:
-            if migration.name not in applied:
-                _apply(db, migration)
+    for migration in migrations:
+        if migration.name in applied:
+            continue
+        with db:
+            db.execute(_RECORDS)
+            db.execute(migration.script)
+            if migration.fill is not None:
+                migration.fill(db)
+            db.execute("INSERT INTO migrations VALUES (?)", (migration.name,))
     if db.execute("PRAGMA freelist_count").fetchall() != [(0,)]:
         with contextlib.suppress(apsw.FullError):
             db.execute("VACUUM")
-
-
-def _apply(db: apsw.Connection, migration: Migration) -> None:
-    with db:
-        db.execute(_RECORDS)
-        db.execute(migration.script)
-        if migration.fill is not None:
-            migration.fill(db)
-        db.execute("INSERT INTO migrations VALUES (?)", (migration.name,))
