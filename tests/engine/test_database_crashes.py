@@ -130,3 +130,30 @@ def test_a_restore_of_a_database_killed_at_some_time_is_finished_or_taken_back_a
             with composed(place.workspace) as opened:
                 opened.undo()
             assert describe(place.workspace) == place.trees[NEW]
+
+
+@pytest.mark.requirement("RB-2", "RB-4")
+def test_work_on_the_database_after_the_crash_is_kept_for_undo(
+    server: CrashServer, tmp_path: Path
+) -> None:
+    place = _Place(tmp_path, "wal")
+    calls = server.ask(Request(str(place.workspace), "restore", place.old)).calls
+    before, after = 0, calls
+    while after - before > 1:  # the first moment at which the database is written
+        at = (before + after) // 2
+        _kill(server, place, at)
+        before, after = (before, at) if place.state() == OLD else (at, after)
+        place.recover()
+    _kill(server, place, after)
+    assert place.state() == OLD
+    with closing(sqlite3.connect(place.database, isolation_level=None)) as db:
+        db.execute("UPDATE rows SET number=5")
+    assert place.recover() == place.trees[OLD]
+    with composed(place.workspace) as opened:
+        opened.undo()
+    assert place.state() == 5
+
+
+def _kill(server: CrashServer, place: _Place, at: int) -> None:
+    place.go_to(place.new)
+    server.ask(Request(str(place.workspace), "restore", place.old, at=at))

@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from holdfast.domain.database_jobs import Writing
@@ -260,3 +262,31 @@ def _holding(path: Path, statement: str) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "done\n"
         yield process
         process.communicate()
+
+
+def test_a_file_that_takes_its_place_while_it_is_opened_is_never_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens by path; what it has reached is compared with what the directory has."""
+    for name, number in (("live", 1), ("wanted", 2), ("victim", 3)):
+        _make(tmp_path / name, "delete", number)
+    (tmp_path / "area").mkdir()
+    job = job_for(tmp_path / "wanted", tmp_path / "live")
+    path, victim, hidden = tmp_path / "live/app.db", tmp_path / "victim/app.db", tmp_path / "hidden"
+    before = _files(tmp_path / "victim"), _files(tmp_path / "live")
+
+    def swapped(name: str, **options: Any) -> apsw.Connection:
+        if name != str(path):
+            return connect(name, **options)
+        path.rename(hidden)
+        victim.rename(path)
+        opened = connect(name, **options)
+        path.rename(victim)
+        hidden.rename(path)
+        return opened
+
+    connect = apsw.Connection
+    monkeypatch.setattr(apsw, "Connection", swapped)
+    with pytest.raises((OSError, apsw.ReadOnlyError)):  # SQLite notices by itself where it can
+        write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
+    assert (_files(tmp_path / "victim"), _files(tmp_path / "live")) == before

@@ -178,15 +178,25 @@ def _write_into_live(
         with connection.backup("main", source, "main") as backup:
             backup.step(1)  # from here on nobody else writes
             require_same(os.path.join(path_of(dir_fd), job.name), job.name, dir_fd)
-            if not os.path.samestat(
-                os.fstat(live), os.stat(job.name, dir_fd=dir_fd, follow_symlinks=False)
-            ):
-                raise _Unsuitable("another file has taken its place")
+            if not _is_the_one(live, job.name, dir_fd):
+                raise OSError(errno.EBUSY, "another file has taken the place of the database")
             aside = _put_aside(job, live, dir_fd, area, folded, size)
             while not backup.done:
                 backup.step()
         _require_written(connection, live, job.slots[b""], area, folded, size)
     return aside
+
+
+def _is_the_one(live: int, name: bytes, dir_fd: int) -> bool:
+    """SQLite opens by path: its own handle has to be one of the file that the name leads to."""
+    wanted = os.fstat(live)
+    if not os.path.samestat(wanted, os.stat(name, dir_fd=dir_fd, follow_symlinks=False)):
+        return False
+    for number in map(int, os.listdir("/dev/fd")):
+        with contextlib.suppress(OSError):  # that of the listing is closed again
+            if number != live and os.path.samestat(wanted, os.fstat(number)):
+                return True
+    return False
 
 
 @contextmanager
@@ -209,7 +219,8 @@ def _opened_up(name: bytes, dir_fd: int) -> Iterator[int]:
 def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
     path = os.path.join(path_of(dir_fd), job.name)
     require_same(path, job.name, dir_fd)
-    connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READWRITE)
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
+    connection = apsw.Connection(path.decode(), flags=flags)
     try:
         _wait_at_most(connection, job.patience_s)
         connection.pragma("synchronous", "extra")

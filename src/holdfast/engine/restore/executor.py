@@ -150,7 +150,8 @@ class Executor:
                 if group is None or not self._apply_group(group, number, step):
                     self._apply_one(number, step)
             except OSError as error:
-                self._fail(number, step.path, error)
+                begun = group is not None and number == group.first
+                self._fail(number, group.base if group and begun else step.path, error)
                 self._unusable.update(group.steps if group is not None else ())
             else:
                 if number not in self._unusable and self.done.tells(step):

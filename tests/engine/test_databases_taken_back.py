@@ -1,0 +1,158 @@
+"""What a restore has written into a database is taken back with the rest, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.database_jobs import DatabaseJob, Written
+from holdfast.domain.errors import RestoreFailed
+from holdfast.ports.filesystem import Filesystem
+from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from tests.support.database_writer import make_database, state_of
+
+pytestmark = [pytest.mark.requirement("DB-1", "RB-3")]
+
+
+def _set(path: Path, number: int) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE rows SET number=?", (number,))
+
+
+class _Place:
+    """A workspace that goes back to `first`; `z` is a file that comes after the database."""
+
+    def __init__(self, root: Path, mode: str) -> None:
+        self.workspace = root / "project"
+        self.workspace.mkdir()
+        self.database = self.workspace / "app.db"
+        make_database(self.database, mode, 1)
+        (self.workspace / "z").write_text("one")
+
+    def change(self) -> None:
+        _set(self.database, 2)
+        (self.workspace / "z").write_text("two")
+
+    def files(self) -> dict[str, bytes]:
+        return {p.name: p.read_bytes() for p in self.workspace.iterdir() if p.is_file()}
+
+
+@pytest.fixture(params=["wal", "delete"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> _Place:
+    return _Place(tmp_path, request.param)
+
+
+class _FailingAfterwards(InterceptedFilesystem):
+    """Before the database is written somebody else may write to it; the next file fails."""
+
+    def __init__(self, inner: Filesystem, database: Path, number: int | None = None) -> None:
+        super().__init__(inner)
+        self._database = database
+        self._number = number
+        self.jobs = 0
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        self.jobs += 1
+        if self._number is not None:
+            _set(self._database, self._number)
+            self._number = None
+        return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
+
+    def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if other == b"z":
+            raise OSError(errno.EIO, "refused by a test")
+        super().exchange(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+
+def _failing(session: SessionCheckpointer, fs: _FailingAfterwards, goal: str) -> None:
+    vault = session._engine.vault
+    session._engine.vault = replace(vault, fs=fs)
+    with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+        session.restore(goal)
+    session._engine.vault = vault
+
+
+def test_a_failure_after_the_database_was_written_puts_its_very_bytes_back(place: _Place) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        before = place.files()
+        fs = _FailingAfterwards(session._engine.vault.fs, place.database)
+        _failing(session, fs, first)
+        assert fs.jobs == 2
+        assert place.files() == before
+        session.restore(first)
+        assert state_of(place.database) == 1
+
+
+@pytest.mark.requirement("RB-4", "RB-6")
+def test_what_somebody_wrote_in_between_is_what_is_put_back(place: _Place) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        _failing(session, _FailingAfterwards(session._engine.vault.fs, place.database, 3), first)
+        assert state_of(place.database) == 3
+        assert (place.workspace / "z").read_text() == "two"
+
+
+@pytest.mark.requirement("RB-2", "RB-6")
+def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
+    place: _Place,
+) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        _set(place.database, 2)
+        vault = session._engine.vault
+        fs = _FailingAfterwards(vault.fs, place.database, 3)
+        session._engine.vault = replace(vault, fs=fs)
+        outcome = session.restore_checkpoint(first)
+        session._engine.vault = vault
+        assert [problem.path for problem in outcome.conflicts] == [b"app.db"]
+        assert state_of(place.database) == 1
+        session.undo()
+        assert state_of(place.database) == 3
+
+
+@pytest.mark.requirement("RB-6")
+def test_with_best_effort_a_locked_database_is_left_out_and_said(
+    place: _Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.restore.database_groups.PATIENCE_S", 0.01)
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        with _locked(place.database):
+            outcome = session.restore_checkpoint(first, best_effort=True)
+        assert [problem.path for problem in outcome.skipped] == [b"app.db"]
+        assert "keeps it locked" in outcome.skipped[0].reason
+        assert (place.workspace / "z").read_text() == "one"
+        assert state_of(place.database) == 2
+
+
+_HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """By another process: locks of this one would go with the first handle that it closes."""
+    command = [sys.executable, "-c", _HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        yield
+        holder.communicate()
