@@ -371,3 +371,29 @@ def test_work_that_is_saved_but_put_back_by_hand_is_both_unapproved_and_unsaved(
     fill(session.workspace / "file", b"0")
     looked = session.approval(look=True)
     assert (looked.has_unapproved, looked.unsaved) == (True, True)
+
+
+@pytest.mark.requirement("SE-5")
+def test_what_is_approved_holds_the_state_beside_the_files_too(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "file", b"1")
+    session.checkpoint("a step")
+    session.set_agent_state("planner", {"plan": "approved"})
+    assert session.approve().saved
+    session.set_agent_state("planner", {"plan": "wrecked"})
+    fill(session.workspace / "file", b"2")
+    session.reset()
+    assert session.agent_states() == {"planner": {"plan": "approved"}}
+    session.set_agent_state("planner", {"plan": "another"})
+    assert session.approve().new_round == "session_4"
+
+
+@pytest.mark.requirement("SE-5")
+def test_other_times_of_files_are_nothing_to_approve(session: SessionCheckpointer) -> None:
+    fill(session.workspace / "file", b"1")
+    session.approve()
+    os.utime(session.workspace / "file", (0, 0))
+    assert not session.approval(look=True).has_unapproved
+    with pytest.raises(Refused, match="nothing to approve"):
+        session.approve()

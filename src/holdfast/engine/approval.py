@@ -18,12 +18,13 @@ from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.intent import SnapshotIntent, make_intent
+from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.rounds import ENDED_BY, Round, round_name, rounds_of
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.choosing import choose_components
+from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.references import standing_on
@@ -38,7 +39,7 @@ from holdfast.engine.save import (
 )
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewOperation
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
 
 _CERTAIN = 1.0
 
@@ -143,7 +144,12 @@ def approve(
         this_round = round_name(session.round)
         intent = make_intent(message or f"Approved {this_round}", confidence=_CERTAIN)
         saved = save_tree(vault, scanner, file_filter=file_filter)
-        present = _holding(vault, session, saved)
+        identifier, head = (
+            CheckpointId(vault.ids.new_id()),
+            _checkpoint(vault, session, session.head),
+        )
+        components = capture_components(vault, identifier, head, skipped=saved.scan.skipped)
+        present = _holding(vault, session, saved, components)
         count = _locked_in(vault, session, present)
         base = _base(vault, session)
         began = (
@@ -152,14 +158,29 @@ def approve(
             and base.round == session.round
             and session.approved is None
         )
-        unchanged = base is not None and present is not None and base.tree == present.tree
+        same = present is not None or (head is not None and head.components == components.manifest)
+        unchanged = same and base is not None and not _differs(vault, base, saved.scan)
         if unchanged and (count == int(began) or session.approved is not None):
             raise Refused(
                 f"nothing to approve: nothing has changed in {this_round}",
                 hint="see where the session stands: holdfast status",
             )
         note = intent.reasoning if message else None
-        checkpoint = _lock_in(vault, session, saved, present, intent, note=note)
+        new = None
+        if present is None:
+            new = new_checkpoint(
+                vault,
+                saved,
+                session_id=session.id,
+                parent=head,
+                kind=Kind.MANUAL,
+                intent=intent,
+                position=placed(vault, session.id, NOWHERE)[0],
+                round_number=session.round,
+                identifier=identifier,
+                components=components,
+            )
+        checkpoint = _lock_in(vault, session, new or present, note=note)
         scanner.remember(saved.scan)
         return ApproveOutcome(
             checkpoint,
@@ -167,7 +188,7 @@ def approve(
             round_name(session.round + 1),
             count - int(began),
             present is None,
-            _late_work(session) if present is None else (),
+            (*components.troubles, *_late_work(session)) if present is None else (),
         )
 
 
@@ -189,42 +210,24 @@ def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> in
 
 
 def _lock_in(
-    vault: Vault,
-    session: Session,
-    saved: SavedTree,
-    present: Checkpoint | None,
-    intent: SnapshotIntent,
-    *,
-    note: str | None,
+    vault: Vault, session: Session, wanted: Checkpoint | NewCheckpoint | None, *, note: str | None
 ) -> Checkpoint:
-    new = None
-    if present is None:
-        new = new_checkpoint(
-            vault,
-            saved,
-            session_id=session.id,
-            parent=_checkpoint(vault, session, session.head),
-            kind=Kind.MANUAL,
-            intent=intent,
-            position=placed(vault, session.id, NOWHERE)[0],
-            round_number=session.round,
-        )
+    assert wanted is not None  # found or made just now
     with vault.catalog.transaction() as transaction:
-        if new is not None:
-            present = add_to_history(transaction, new, session.head)
-        assert present is not None  # found or made just now
+        if isinstance(wanted, NewCheckpoint):
+            wanted = add_to_history(transaction, wanted, session.head)
         transaction.add_operation(
             NewOperation(
                 OperationKind.APPROVE,
                 session.id,
                 vault.clock.now_ns(),
-                checkpoint=present.id,
+                checkpoint=wanted.id,
                 head_before=session.head,
                 note=note,
             )
         )
-        transaction.start_round(session.id, session.round + 1, approved=present.id)
-    return present
+        transaction.start_round(session.id, session.round + 1, approved=wanted.id)
+    return wanted
 
 
 def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
@@ -271,13 +274,17 @@ def _base(vault: Vault, session: Session) -> Checkpoint | None:
     return vault.catalog.first_checkpoint(session.id)
 
 
-def _holding(vault: Vault, session: Session, saved: SavedTree) -> Checkpoint | None:
-    """The checkpoint that already is what the workspace holds; a record only if nothing else is."""
+def _holding(
+    vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
+) -> Checkpoint | None:
+    """The checkpoint that already is what the workspace holds, files and all else; a record only
+    if nothing else is."""
+    held = (saved.scan.tree, components.manifest)
     for found in (
         standing_on(vault, session.id),
         _checkpoint(vault, session, session.head),
     ):
-        if found is not None and found.tree == saved.scan.tree:
+        if found is not None and (found.tree, found.components) == held:
             return found
     return None
 

@@ -139,3 +139,19 @@ def test_git_state_travels_and_needs_a_repository_that_has_the_commits(tmp_path:
         session.restore_checkpoint(first, components=EXACT)
         assert picture(clone).head == before.head
         assert session.save_checkpoint("after an import").degraded == ()
+
+
+@pytest.mark.requirement("SE-5", "GT-1")
+def test_a_commit_without_a_checkpoint_is_part_of_what_is_approved(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("how it began")
+        (place / "code.txt").write_text("three\n")
+        session.checkpoint("a step")
+        git(place, "commit", "-qam", "three")
+        approved = git(place, "rev-parse", "HEAD")
+        session.approve("it works")
+        commit(place, "code.txt", "four\n")
+        session.restore_checkpoint("approved", components=EXACT)
+    assert git(place, "rev-parse", "HEAD") == approved
+    assert (place / "code.txt").read_text() == "three\n"
