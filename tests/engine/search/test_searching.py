@@ -192,6 +192,34 @@ def test_records_of_restores_are_found_only_when_asked_for(session: SessionCheck
     assert len(session.search("kind:restore")) == 1
 
 
+@pytest.mark.requirement("SE-7")
+def test_what_was_written_about_a_restored_head_is_found(session: SessionCheckpointer) -> None:
+    first = session.checkpoint("first")
+    fill(session.workspace / "README.md", b"1")
+    session.checkpoint("second")
+    session.restore(first)
+    session.annotate("HEAD", "zebra crossing")
+    for query in ("zebra", "cross*", "is:annotated", "zebra is:annotated"):
+        (hit,) = session.search(query)
+        assert hit.checkpoint is not None
+        assert hit.checkpoint.id == session.head
+    assert len(session.search("")) == 2
+    assert len(session.search("zebra kind:manual")) == 0
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_record_that_was_approved_is_found_as_approved(session: SessionCheckpointer) -> None:
+    session.checkpoint("first")
+    fill(session.workspace / "README.md", b"1")
+    session.reset()
+    session.undo()
+    approved = session.approve().approved
+    assert approved.kind.is_record
+    (hit,) = session.search("is:approved")
+    assert hit.checkpoint is not None
+    assert hit.checkpoint.id == approved.id
+
+
 def test_a_path_that_only_a_safety_record_has_is_found(session: SessionCheckpointer) -> None:
     session.checkpoint("first", name="first")
     fill(session.workspace / "src" / "auth_token.py", b"never saved")

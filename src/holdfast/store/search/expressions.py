@@ -7,7 +7,7 @@ tells which of them belong to which term of the query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import RECORD_KINDS, Kind
@@ -124,9 +124,17 @@ def about_checkpoints(
     if not wants_records:
         # What nobody saved but a restore that it stood in the way of is in no other checkpoint.
         unsaved = [(kind_mark(Kind.SAFETY), False)] if query.paths else []
-        writer.marked([(PLAIN, False), *unsaved])
+        writer.marked([(PLAIN, False), *unsaved, *_worth_finding(query)])
     _within(writer, sessions)
     return writer.written()
+
+
+def _worth_finding(query: SearchQuery) -> Iterator[tuple[str, bool]]:
+    """Records that somebody wrote about or approved: after a restore, HEAD is one, and what was
+    said of it is said of no other checkpoint."""
+    for state in (State.ANNOTATED, State.APPROVED):
+        if state in query.states or (query.terms and state is State.ANNOTATED):
+            yield state_mark(state), False
 
 
 def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expression:
