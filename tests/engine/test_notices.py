@@ -167,11 +167,31 @@ def test_the_agent_of_the_other_session_is_named(workspace: Path) -> None:
         start_session(workspace, "t", agent="claude-code") as two,
     ):
         (workspace / "a.txt").write_text("1")
+        one.approve()
+        (workspace / "a.txt").write_text("2")
         one.reset()
         one.undo()
         reset, undone = two.take_notices()
     assert "s (agent codex), reset the workspace to what was approved there" in reset
     assert "s (agent codex), undid a restore of its own" in undone
+
+
+@pytest.mark.requirement("SE-5")
+def test_a_reset_with_nothing_approved_is_not_said_to_go_back_to_an_approval(
+    workspace: Path,
+) -> None:
+    with start_session(workspace, "s") as one, start_session(workspace, "t") as two:
+        (workspace / "a.txt").write_text("1")
+        one.reset()
+        (workspace / "a.txt").write_text("2")
+        one.approve()
+        (workspace / "a.txt").write_text("3")
+        one.reset()
+        own, later = one.take_notices()
+        foreign, _ = two.take_notices()
+    assert "Nothing was approved yet, so the work was reset to how the session began" in own
+    assert "reset to the last approved state" in later
+    assert "reset the workspace to how that session began, checkpoint" in foreign
 
 
 def test_a_session_is_not_told_of_what_was_before_it_and_once_of_what_came_while_it_rested(

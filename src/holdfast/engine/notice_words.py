@@ -46,12 +46,14 @@ _DONE = {
     OperationKind.UNDO: "A restore was undone: the work is as it was before it",
     OperationKind.REDO: "An undone restore was done again",
 }
+_TO_THE_BEGINNING = "Nothing was approved yet, so the work was reset to how the session began"
 _DONE_ELSEWHERE = {
     OperationKind.RESTORE: "restored the workspace to a state of its own",
     OperationKind.RESET: "reset the workspace to what was approved there",
     OperationKind.UNDO: "undid a restore of its own",
     OperationKind.REDO: "did an undone restore of its own again",
 }
+_TO_ITS_BEGINNING = "reset the workspace to how that session began"
 
 _FATES = (
     (ChangeType.MODIFIED, "went back to earlier content", "went back to earlier content"),
@@ -66,7 +68,8 @@ def own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     target = None
     if record is not None:
         target = _checkpoint(vault, operation, record.restores_from)
-    parts = [_DONE[operation.kind] + _to(target or record) + "."]
+    done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
+    parts = [done + _to(target or record) + "."]
     if operation.note:
         parts.append(f"Why: {operation.note}.")
     parts += [_files(vault, operation, record), *_besides(vault, operation, target, marks)]
@@ -96,6 +99,8 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
             saved_at = datetime.fromtimestamp(target.created_at_ns / 1e9, tz=UTC)
             state += f" of {saved_at:%Y-%m-%d %H:%M:%S} UTC"
     who, done = _printable(operation.session_id), _DONE_ELSEWHERE[operation.kind]
+    if _is_before_approval(vault, operation):
+        done = _TO_ITS_BEGINNING
     return _said(
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",
@@ -105,6 +110,14 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
             "If it must not stay so, ask the person first: it is that session's work.",
         ]
     )
+
+
+def _is_before_approval(vault: Vault, operation: Operation) -> bool:
+    """Whether it is a reset that had nothing approved to go back to."""
+    if operation.kind is not OperationKind.RESET:
+        return False
+    approvals = vault.catalog.operations(operation.session_id, kinds=(OperationKind.APPROVE,))
+    return all(approval.sequence > operation.sequence for approval in approvals)
 
 
 def _said(parts: list[str]) -> str:
