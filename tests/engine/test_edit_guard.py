@@ -251,6 +251,35 @@ def test_restoring_its_checkpoint_settles_an_edit_that_was_cut_off(workspace: Pa
         assert session.activities()[0].status is ActivityStatus.PUT_BACK
 
 
+@pytest.mark.requirement("SE-6")
+def test_restoring_one_file_of_it_does_not_settle_an_edit_that_was_cut_off(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+    die_in_an_edit(workspace)
+    with SessionCheckpointer(workspace, "s") as session:
+        (left,) = session.open_edits()
+        session.restore_checkpoint(left.checkpoint, ["src/a.py"])
+        assert session.open_edits() == [left]
+        session.restore_checkpoint(left.checkpoint, ["src"])
+        assert session.open_edits() == []
+        assert not (workspace / "src" / "new.py").exists()
+
+
+@pytest.mark.requirement("CP-9")
+def test_restoring_some_paths_does_not_settle_an_attempt_that_was_cut_off(workspace: Path) -> None:
+    dying = DYING.replace('editing(["src/a.py", "src/new.py"], ', "attempt(")
+    assert "attempt(" in dying
+    child = subprocess.run([sys.executable, "-c", dying, str(workspace)], check=False)
+    assert child.returncode == -signal.SIGKILL
+    with SessionCheckpointer(workspace, "s") as session:
+        (left,) = session.open_attempts()
+        session.restore_checkpoint(left.checkpoint, ["src/new.py"])
+        assert session.open_attempts() == [left]
+        session.restore(left.checkpoint)
+        assert session.open_attempts() == []
+        assert (workspace / "src" / "a.py").read_text() == "one\ntwo\nthree\n"
+
+
 @pytest.mark.parametrize(
     ("paths", "error", "words"),
     [

@@ -13,11 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
-from holdfast.domain.checkpoints import Kind
-from holdfast.domain.ids import SessionId
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent, storable
-from holdfast.domain.operations import RESTORING_KINDS
+from holdfast.domain.operations import RESTORING_KINDS, Operation
+from holdfast.domain.paths import is_within
+from holdfast.domain.selections import Selection, selection_of
 from holdfast.engine.edit_guard import open_activity
+from holdfast.engine.listing import entry_at
+from holdfast.engine.restore.planning import loader_for
 from holdfast.engine.running import is_running, settled
 from holdfast.engine.vault import Vault
 from holdfast.store.processes import own_identity
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.engine.engine import Engine
+    from holdfast.engine.scan.scanner import Scan
 
 _LONGEST_REASON = 500
 
@@ -87,12 +93,29 @@ def keep_cut_off(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
     return [activity for activity in kept if activity is not None]
 
 
+def still_to_put_back(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
+    """The paths of an edit that a restore of its checkpoint can be of: what it named and never made
+    is in neither place."""
+    load = loader_for(vault, scan)
+    try:
+        before = _required(vault, activity).tree
+        return tuple(
+            path
+            for path in activity.paths
+            if any(entry_at(load, tree, path) is not None for tree in (before, scan.tree))
+        )
+    except (NotFound, StoreDamaged):
+        return activity.paths
+
+
 def _was_restored(vault: Vault, activity: Activity) -> bool:
     for operation in vault.catalog.operations(activity.session_id, kinds=RESTORING_KINDS):
         if operation.at_ns < activity.started_at_ns or operation.checkpoint is None:
             continue
         record = vault.catalog.checkpoint(activity.session_id, operation.checkpoint)
-        if record is not None and record.restores_from == activity.checkpoint:
+        if record is None or record.restores_from != activity.checkpoint:
+            continue
+        if _covers(vault, operation, selection_of(record), activity):
             vault.story.settle(
                 activity.number,
                 ActivityStatus.PUT_BACK,
@@ -101,3 +124,33 @@ def _was_restored(vault: Vault, activity: Activity) -> bool:
             )
             return True
     return False
+
+
+def _covers(
+    vault: Vault, operation: Operation, selected: Selection | None, activity: Activity
+) -> bool:
+    """Whether a restore took back all of it: of an attempt everything, of an edit each of its files
+    that was in either state."""
+    if selected is None:
+        return True
+    if activity.kind is not ActivityKind.EDIT or selected.hunks:
+        return False
+    left = [p for p in activity.paths if not any(is_within(p, at) for at in selected.paths)]
+    if not left or not selected.paths:
+        return True
+    if operation.safety is None:
+        return False
+    try:
+        trees = [_required(vault, activity).tree]
+        safety = vault.catalog.checkpoint(activity.session_id, operation.safety)
+        trees += [safety.tree] if safety is not None else []
+        return not any(entry_at(vault.load_tree, tree, path) for tree in trees for path in left)
+    except (NotFound, StoreDamaged):
+        return False
+
+
+def _required(vault: Vault, activity: Activity) -> Checkpoint:
+    found = vault.catalog.checkpoint(activity.session_id, activity.checkpoint)
+    if found is None:
+        raise NotFound(f"the checkpoint {short(activity.checkpoint)} is gone")
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -165,6 +166,31 @@ def test_what_was_cut_off_is_told_with_both_ways_out(cli: CommandLine) -> None:
     assert [one["number"] for one in cli.json("attempt", "--keep")["kept"]] == [second["number"]]
     assert cli.json("status")["cut_off"] == []
     assert "nothing was cut off" in cli("attempt", "--keep").out
+
+
+@pytest.mark.requirement("SE-6", "CL-1")
+def test_the_way_back_leaves_out_files_that_a_dead_edit_never_made(cli: CommandLine) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from holdfast import SessionCheckpointer\n"
+        "session = SessionCheckpointer(Path(sys.argv[1]), sys.argv[2])\n"
+        "session.start_edit(['there.txt', 'never made.txt'])\n"
+        "session.start_edit(['nothing/at-all.txt'])\n"
+        "Path(sys.argv[1], 'there.txt').write_text('half')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    (cli.workspace / "there.txt").write_text("whole")
+    cli.save()
+    session = cli.json("status")["session_id"]
+    subprocess.run([sys.executable, "-c", program, str(cli.workspace), session], check=False)
+    told = cli("status").out
+    first, second = cli.json("status")["cut_off"]
+    assert first["paths"] == ["there.txt", "never made.txt"]
+    [line] = [line for line in told.splitlines() if "put it back" in line]
+    assert "none of its files was there before, and none is there now" in told
+    assert cli(*shlex.split(line.partition("holdfast ")[2])).status == 0
+    assert (cli.workspace / "there.txt").read_text() == "whole"
+    assert [one["number"] for one in cli.json("status")["cut_off"]] == [second["number"]]
 
 
 def test_the_command_runs_where_it_was_asked_to(cli: CommandLine, tmp_path: Path) -> None:

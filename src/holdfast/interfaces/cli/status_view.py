@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,9 @@ class Status:
     watch: dict[str, Any] | None = None
     problems: Sequence[Problem] = ()
     cut_off: Sequence[Activity] = ()
+    to_put_back: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
+    """By number of what was cut off: those of its paths that a restore can be of."""
+
     degraded: Sequence[Degraded] = ()
     chosen: str = ""
     """How a command says that it is about this session."""
@@ -183,7 +186,11 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
     for one in status.cut_off:
         what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
         _fact(terminal, "cut off", terminal.paint(what, YELLOW))
-        paths = "".join(f" {terminal.typed(path)}" for path in one.paths)
+        left = status.to_put_back.get(one.number, one.paths)
+        if one.paths and not left:
+            terminal.line("  none of its files was there before, and none is there now")
+            continue
+        paths = "".join(f" {terminal.typed(path)}" for path in left)
         way = f"{short(one.checkpoint)}{paths}{status.chosen}{terminal.sure}"
         terminal.line(f"  put it back: holdfast restore {way}")
     if status.cut_off:

@@ -48,7 +48,7 @@ def run(invocation: Invocation) -> int:
 
 def _run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
-    from holdfast.engine.attempts import cut_off
+    from holdfast.engine.attempts import cut_off, still_to_put_back
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
     with invocation.open() as opened:
@@ -59,6 +59,7 @@ def _run(invocation: Invocation) -> int:
             scan = engine.look()
             head = _head(opened, session)
             changes = engine.changes_in(scan, head) if head is not None else []
+        left = cut_off(engine.vault, session) if session else ()
         status = Status(
             workspace=engine.vault.workspace,
             store=opened.store.directory,
@@ -76,7 +77,8 @@ def _run(invocation: Invocation) -> int:
             rounds=rounds_in(engine.vault, session) if head is not None and session else (),
             watch=_watch(engine.vault.workspace),
             problems=_problems(invocation, engine.vault.workspace),
-            cut_off=cut_off(engine.vault, session) if session else (),
+            cut_off=left,
+            to_put_back={one.number: still_to_put_back(engine.vault, scan, one) for one in left},
             degraded=_degraded(opened, head),
             chosen=invocation.chosen_session,
         )
