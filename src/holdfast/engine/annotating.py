@@ -52,7 +52,9 @@ def annotations_of(
 
 
 def _text(text: str) -> str:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str):
+        raise UsageError(f"the annotation is {text!r:.40}, not a text", hint="give it as a text")
+    if not text.strip():
         raise UsageError("the annotation is empty", hint="say something about the checkpoint")
     text = storable(text)
     if len(text.encode()) > MOST_ANNOTATION_BYTES:
@@ -76,7 +78,10 @@ def _author(author: str | None) -> str | None:
     if author is None:
         return None
     if not isinstance(author, str) or not author.strip() or not author.isprintable():
-        raise UsageError(f"the author {author!r} is empty or holds control characters")
+        raise UsageError(
+            f"the author {author!r:.80} is empty or holds control characters",
+            hint="leave it out, or give a name in one line",
+        )
     if len(author) > _LONGEST_AUTHOR:
         raise UsageError(f"the author has {len(author)} characters; at most {_LONGEST_AUTHOR} fit")
     return author

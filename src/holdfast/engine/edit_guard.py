@@ -39,6 +39,7 @@ from holdfast.domain.paths import (
 from holdfast.engine.conversation import require_room
 from holdfast.engine.edit_directories import remove_emptied, standing
 from holdfast.engine.listing import entry_at
+from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
@@ -67,6 +68,7 @@ def start_edit(
     why = reason or f"edit of {_names(wanted)}"
     require_room(vault)
     with settled(vault), vault.access.exclusive():
+        require_open_session(vault, session_id)
         head = _head(engine, session_id, why)
         entries = _capture(vault, wanted)
         entries.update(standing(vault, head, entries))

@@ -234,7 +234,9 @@ def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None
             named |= dict.fromkeys(str(path) for path in outside)
     if not named:
         return ""
-    shown = ", ".join(list(named)[:_NAMED_FILES]) + (" …" if len(named) > _NAMED_FILES else "")
+    shown = ", ".join(map(_printable, list(named)[:_NAMED_FILES])) + (
+        " …" if len(named) > _NAMED_FILES else ""
+    )
     return (
         f"Outside the workspace your tools named {shown}: that is as it is now, unless the restore "
         "was made with --external."

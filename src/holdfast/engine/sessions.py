@@ -101,7 +101,10 @@ def _label(what: str, text: str | None) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str) or not text.strip() or not text.isprintable():
-        raise UsageError(f"the {what} {text!r} is empty or holds control characters")
+        raise UsageError(
+            f"the {what} {text!r:.80} is empty or holds control characters",
+            hint="leave it out, or give it in one line",
+        )
     if len(text) > _LONGEST:
         raise UsageError(f"the {what} has {len(text)} characters; at most {_LONGEST} fit")
     return text
