@@ -139,6 +139,7 @@ _BY_NAME: Mapping[str, Check] = {
     "limit": limit,
     **dict.fromkeys(("best_effort", "everywhere", "records", "revisions", "replace"), flag),
     **dict.fromkeys(("force", "keep_shared", "foreign", "dry_run", "edit", "everything"), flag),
+    **dict.fromkeys(("look", "reuse"), flag),
     "components": choices,
     "file_filter": function,
 }
