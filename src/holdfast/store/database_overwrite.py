@@ -17,7 +17,6 @@ import errno
 import os
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -36,6 +35,7 @@ from holdfast.store.database_files import (
 )
 from holdfast.store.database_hold import path_of, require_same
 from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.system import SystemClock
 
 _BETWEEN_TRIES_S = 0.0005
 _LEAST_TRIES = 200
@@ -234,11 +234,11 @@ def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
 def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
     """And for a number of tries in any case: on a busy machine time alone says little."""
     pause = threading.Event()
-    end = time.monotonic() + seconds
+    end_ns = SystemClock.monotonic_ns() + int(seconds * 1e9)
 
     def again(tried: int) -> bool:
         pause.wait(_BETWEEN_TRIES_S)
-        return tried < _LEAST_TRIES or time.monotonic() < end
+        return tried < _LEAST_TRIES or SystemClock.monotonic_ns() < end_ns
 
     connection.set_busy_handler(again)
 

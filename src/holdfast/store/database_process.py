@@ -19,26 +19,35 @@ from typing import Any
 from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
 from holdfast.domain.ids import Digest
 
-_COMMAND = ("-P", "-m", "holdfast.store.database_process")
+_PROGRAM = """
+import json, sys
+sys.path = json.loads(sys.argv[1])
+from holdfast.store.database_process import serve
+serve()
+"""
+"""Found where we were found, whatever led there."""
+
+_INPUT, _OUTPUT = 0, 1
 
 
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
-    command = [sys.executable, *_COMMAND, str(dir_fd), str(area)]
+    # Never from the current directory, which may be a workspace of whomever.
+    places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
+    command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         pass_fds=(dir_fd, area),
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         bufsize=0,
     ) as process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(_encoded(job)).encode() + b"\n")
+                process.stdin.write(json.dumps([dir_fd, area, _encoded(job)]).encode() + b"\n")
             answer = process.stdout.read()  # its input stays open: it ends when that does
         finally:
             process.kill()
@@ -85,22 +94,22 @@ def _decoded(fields: dict[str, Any]) -> DatabaseJob:
 
 
 def _end_with_starter() -> None:
-    os.read(sys.stdin.fileno(), 1)
+    os.read(_INPUT, 1)
     os._exit(1)
 
 
-def main() -> None:
+def serve() -> None:
     """The other side: one job from standard input, one answer to standard output."""
     import apsw
 
     from holdfast.store.database_overwrite import overwrite
 
-    dir_fd, area = int(sys.argv[1]), int(sys.argv[2])
-    job = _decoded(json.loads(sys.stdin.buffer.readline()))
+    with open(_INPUT, "rb", buffering=0, closefd=False) as requests:
+        dir_fd, area, fields = json.loads(requests.readline())
     threading.Thread(target=_end_with_starter, daemon=True).start()
     answer: dict[str, Any]
     try:
-        written = overwrite(job, dir_fd, area)
+        written = overwrite(_decoded(fields), dir_fd, area)
         answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
     except OSError as error:
         answer = {"errno": error.errno or errno.EIO, "reason": error.strerror or str(error)}
@@ -108,9 +117,5 @@ def main() -> None:
         answer = {"errno": errno.ENOSPC, "reason": str(error)}
     except apsw.Error as error:
         answer = {"errno": errno.EIO, "reason": f"SQLite cannot write the database: {error}"}
-    os.write(sys.stdout.fileno(), json.dumps(answer).encode())
+    os.write(_OUTPUT, json.dumps(answer).encode())
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
