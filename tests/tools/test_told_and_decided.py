@@ -91,6 +91,23 @@ def test_the_preview_of_a_reset_tells_which_round_it_abandons_and_the_way_back(
 
 
 @pytest.mark.requirement("SE-5", "CP-10")
+def test_a_reset_that_finds_every_file_as_approved_begins_the_next_round_all_the_same(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.checkpoint("good")
+    session.approve()
+    session.checkpoint("tried, and taken back by hand")
+    _, preview = done(tools, "checkpoint_reset", results.Restored)
+    assert (preview.total_steps, preview.abandoned_round) == (0, "session_2")
+    text, data = done(
+        tools, "checkpoint_reset", results.Restored, confirm_token=preview.confirm_token
+    )
+    assert (data.abandoned_round, data.new_round) == ("session_2", "session_3")
+    assert "session_2 is abandoned; session_3 begins" in text
+    assert session.approval().active.name == "session_3"
+
+
+@pytest.mark.requirement("SE-5", "CP-10")
 def test_statistics_tell_what_is_not_approved_and_what_is_not_saved(
     tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
 ) -> None:

@@ -92,7 +92,9 @@ def _preview(
     bench: Bench, tool: str, request: RestoreRequest, arguments: dict[str, Any], first: str = ""
 ) -> Answer:
     plan = bench.engine.plan(request)
-    possible = bool(plan.steps) and (request.best_effort or not plan.blocked)
+    # A reset begins the next round even where it finds every file as it was approved.
+    to_do = bool(plan.steps) or request.kind is OperationKind.RESET
+    possible = to_do and (request.best_effort or not plan.blocked)
     given = tuple(sorted(arguments.items()))
     token = None
     if possible:
