@@ -87,7 +87,7 @@ def test_of_calls_with_very_many_values_the_beginning_is_kept(
     assert "more characters are in the transcript" in large["input"]
     assert small == {"id": "t", "name": "Plot", "input": {"short": 1}}
     assert isinstance(last, dict)
-    assert last["name"] == f"{20_001 - len(message.tool_calls) + 1} more calls"
+    assert last["name"] == f"{20_001 - len(message.tool_calls) + 1:,} more calls"
     assert len(json.dumps(message.tool_calls)) < 500_000
 
 

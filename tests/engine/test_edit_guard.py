@@ -395,27 +395,3 @@ def test_nobody_waits_for_an_edit_of_the_same_thread_or_of_the_dead(workspace: P
     die_in_an_edit(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         assert not session.save_checkpoint("the dead do not count").checkpoint.partial
-
-
-@pytest.mark.requirement("SE-6", "SE-1")
-def test_an_archived_session_takes_no_edit(workspace: Path) -> None:
-    with SessionCheckpointer(workspace, "s") as session:
-        session.checkpoint("why")
-        session.archive()
-        with pytest.raises(Refused, match="archived"):
-            session.start_edit(["src/a.py"])
-        assert session.activities() == []
-
-
-@pytest.mark.requirement("SE-7", "SE-1")
-def test_what_is_no_line_of_text_is_refused_with_a_way_out(workspace: Path) -> None:
-    with SessionCheckpointer(workspace, "s") as session:
-        session.checkpoint("why")
-        with pytest.raises(UsageError, match="the annotation is 5, not a text"):
-            session.annotate("HEAD", 5)  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="author") as refused:
-            session.annotate("HEAD", "text", author="two\nlines")
-        assert refused.value.hint
-    with pytest.raises(UsageError, match="agent") as refused:
-        SessionCheckpointer.start(workspace, "t", agent="two\nlines")
-    assert refused.value.hint

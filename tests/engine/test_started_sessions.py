@@ -209,3 +209,27 @@ def test_the_command_line_tells_that_a_session_has_ended_and_that_it_goes_on(
     refused = cli("--session", "s", "--json", "checkpoint", "more")
     assert (refused.status, refused.error["code"]) == (5, "refused")
     assert "begin another one" in refused.error["hint"]
+
+
+@pytest.mark.requirement("SE-6", "SE-1")
+def test_an_archived_session_takes_no_edit(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        session.archive()
+        with pytest.raises(Refused, match="archived"):
+            session.start_edit(["a.txt"])
+        assert session.activities() == []
+
+
+@pytest.mark.requirement("SE-7", "SE-1")
+def test_what_is_no_line_of_text_is_refused_with_a_way_out(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        with pytest.raises(UsageError, match="the annotation is 5, not a text"):
+            session.annotate("HEAD", 5)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="author") as refused:
+            session.annotate("HEAD", "text", author="two\nlines")
+        assert refused.value.hint
+    with pytest.raises(UsageError, match="agent") as refused:
+        SessionCheckpointer.start(workspace, "t", agent="two\nlines")
+    assert refused.value.hint

@@ -190,7 +190,7 @@ def test_a_session_travels_with_its_conversation_and_annotations(
         notes = story.annotations(SessionId("t"), revisions=True)
         assert [(a.text, a.revision, a.author) for a in notes] == [
             ("first words", 1, "ada"),
-            ("better words", 2, None),
+            ("better words", 2, "ada"),
         ]
         assert {a.checkpoint_id for a in notes} == {session.head}
     assert problems(other) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,11 @@ from tests.support.hostile_trees import fill
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A workspace with both components, installed as packages are: by their entry points."""
+    """A workspace with both components, installed as packages are: by their entry points.
+
+    Who was left waiting ends with the test: let go later, it would work in the next one.
+    """
+    others = set(threading.enumerate())
     packages = tmp_path / "packages"
     points = packages / "boxes-1.dist-info/entry_points.txt"
     fill(packages / "boxes-1.dist-info/METADATA", b"Metadata-Version: 2.1\nName: boxes\n")
@@ -31,4 +36,6 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     configure(place, components=["later", "box"], component_timeout=5)
     yield place
     boxes.NEVER.set()
+    for left in set(threading.enumerate()) - others:
+        left.join(30)
     boxes.NEVER.clear()

@@ -94,7 +94,7 @@ def test_status_tells_whether_changes_are_known(cli: CommandLine, project: Path)
         watched.watch.doubt("somebody said so")
         assert "somebody said so" in cli("status").out
         watched.watch.differed("src/")
-        assert "1 times wrong" in cli("status").out
+        assert "(1 time wrong)" in cli("status").out
         assert os.getpid() == ask("status", {"workspace": str(project)})["pid"]
 
 

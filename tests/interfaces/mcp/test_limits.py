@@ -320,9 +320,9 @@ def test_a_server_that_is_told_to_end_ends(workspace: Path, number: signal.Signa
 def test_sessions_are_kept_up_to_a_bound_and_closed_when_nobody_uses_them(
     sessions: ServedSessions,
 ) -> None:
-    with sessions.handlers(None, "kept") as kept:
+    with sessions.handlers(None, "kept", begins=True) as kept:
         for number in range(40):
-            with sessions.handlers(None, f"session-{number}") as handlers:
+            with sessions.handlers(None, f"session-{number}", begins=True) as handlers:
                 handlers.call("checkpoint_stats")
         assert kept.call("checkpoint_create", {"reasoning": "still open"}).success
     with sessions.handlers(None, "kept") as again:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -29,6 +29,7 @@ from holdfast.store.sqlite_connection import (
 )
 from holdfast.store.suspicion import Suspicion
 from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import Cipher
