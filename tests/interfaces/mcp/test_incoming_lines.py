@@ -52,6 +52,10 @@ def test_a_file_is_read_like_a_pipe(tmp_path: Path) -> None:
     assert lines_of(os.open(tmp_path / "requests", os.O_RDONLY)) == ["a\n", "b\n"]
 
 
+def test_what_cannot_be_waited_for_is_read_to_its_end() -> None:
+    assert lines_of(os.open(os.devnull, os.O_RDONLY)) == []
+
+
 @pytest.mark.parametrize("size", [9, 10, 11, 25, 40])
 def test_a_line_beyond_the_limit_is_told_and_the_next_one_read(
     monkeypatch: pytest.MonkeyPatch, size: int

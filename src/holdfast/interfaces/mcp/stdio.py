@@ -31,8 +31,9 @@ class IncomingLines:
         """While the outlet has no room, nothing is read."""
         self._fd = fd
         self._outlet = outlet
-        # A file is always there to be read, and cannot be waited for.
-        self._waits = not stat.S_ISREG(os.fstat(fd).st_mode)
+        # A file, or /dev/null, is always there to be read, and cannot be waited for.
+        mode = os.fstat(fd).st_mode
+        self._waits = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
         self._pending = bytearray()
         self._too_long = False
 
