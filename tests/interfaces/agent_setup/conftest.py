@@ -27,6 +27,12 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "CLAUDE_PROJECT_DIR"):
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_PROJECT_DIR",
+        "CLINE_MCP_SETTINGS_PATH",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+    ):
         monkeypatch.delenv(name, raising=False)
     return home

@@ -26,9 +26,17 @@ from holdfast.interfaces.agent_setup.own_files import (
     without_cline_lines,
 )
 from holdfast.interfaces.agent_setup.placements import Place
+from holdfast.interfaces.agent_setup.server_edit import (
+    Theirs,
+    found_server,
+    with_server,
+    without_server,
+)
+from holdfast.interfaces.agent_setup.server_entries import NAME, is_ours
 from holdfast.interfaces.agent_setup.settings_edit import with_hooks, without_hooks
+from holdfast.interfaces.agent_setup.settings_file import read_settings
+from holdfast.interfaces.agent_setup.toml_text import NotToml
 
-_LARGEST = 10 << 20
 _EDITED = "it was edited since it was written, and what is whose cannot be told apart"
 
 
@@ -36,7 +44,8 @@ _EDITED = "it was edited since it was written, and what is whose cannot be told 
 class FileChange:
     """One file before and after; None means that it is not there. `target` is where it really
     lies, `status` what the system said about it when it was read. `remodelled`: the content is
-    right, and nobody could run it. `kept`: why something of ours stays in it."""
+    right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
+    is not ours alone."""
 
     path: Path
     target: Path
@@ -46,6 +55,11 @@ class FileChange:
     status: tuple[int, int, int] | None
     remodelled: bool = False
     kept: str | None = None
+    shared: bool = False
+
+    @property
+    def differs(self) -> bool:
+        return self.before != self.after or (self.remodelled and self.kept is None)
 
     @property
     def word(self) -> str:
@@ -73,12 +87,12 @@ def plan_install(agent: str, places: Iterable[Place], program: str) -> list[File
 
 
 def plan_uninstall(agent: str, places: Sequence[Place]) -> list[FileChange]:
-    found = {place: _planned(place, *_uninstalled(agent, place)) for place in places}
-    for place in (place for place in places if place.manifest):
+    found = {place.path: _planned(place, *_uninstalled(agent, place)) for place in places}
+    for path in (place.path for place in places if place.manifest):
         going = [change.path for change in found.values() if change.after is None]
-        if found[place].word == "removed" and (others := _beside(place.path, going)):
+        if found[path].word == "removed" and (others := _beside(path, going)):
             why = f"{others[0]} is in the same plug-in, and needs it"
-            found[place] = replace(found[place], after=found[place].before, kept=why)
+            found[path] = replace(found[path], after=found[path].before, kept=why)
     return list(found.values())
 
 
@@ -91,7 +105,7 @@ def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
 def is_installed(agent: str, place: Place) -> bool:
     """Whether anything of ours is in a file, in whatever version; `Refused` when that cannot be
     told, because the file is damaged and names us."""
-    before, _ = _read(place.path)
+    before, _ = read_settings(place.path)
     if before is None:
         return False
     if place.content is not None:
@@ -102,6 +116,23 @@ def is_installed(agent: str, place: Place) -> bool:
         if f"hook {agent}" in before:
             raise _invalid(place, error) from None
         return False  # somebody else's file, and somebody else's trouble
+
+
+def has_server(place: Place) -> bool | None:
+    """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
+    else has its name. `Refused` as above."""
+    before, _ = read_settings(place.path)
+    if before is None or place.server is None:
+        return False
+    try:
+        found = found_server(before, place.server)
+    except (NotJson, NotToml) as error:
+        if NAME in before and place.server.table in before:
+            raise _invalid(place, error) from None
+        return False
+    if found is None:
+        return False
+    return True if is_ours(found, place.server) else None
 
 
 def may_be_installed(agent: str, place: Place) -> bool:
@@ -115,7 +146,7 @@ def may_be_installed(agent: str, place: Place) -> bool:
 def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
     """Write what differs. Everything that can be refused is, before the first byte. Directories
     that are left empty go too, but never one of `keep`, or above it."""
-    pending = [change for change in changes if change.word not in ("unchanged", "kept")]
+    pending = [change for change in changes if change.differs]
     for change in pending:
         _require_writable(change)
     for change in pending:
@@ -129,7 +160,7 @@ def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
 
 
 def _planned(place: Place, after: str | None, kept: str | None = None) -> FileChange:
-    before, status = _read(place.path)
+    before, status = read_settings(place.path)
     mode = 0o755 if place.executable else 0o644
     if status is not None and not place.executable:
         mode = stat.S_IMODE(status.st_mode)
@@ -137,17 +168,29 @@ def _planned(place: Place, after: str | None, kept: str | None = None) -> FileCh
     stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
     remodelled = bool(stuck and after is not None)
     target = Path(os.path.realpath(place.path))
-    return FileChange(place.path, target, before, after, mode, seen, remodelled, kept)
+    shared = place.content is None
+    return FileChange(place.path, target, before, after, mode, seen, remodelled, kept, shared)
 
 
 def _installed(agent: str, place: Place, program: str) -> str:
-    before, _ = _read(place.path)
+    before, _ = read_settings(place.path)
     if place.content is not None:
         return _own_file(agent, place, place.content, before, program)
+    after = before
     try:
-        return with_hooks(before, agent, entries_of(agent, program), version=place.versioned)
-    except NotJson as error:
+        if place.hooks:
+            entries = entries_of(agent, program)
+            after = with_hooks(after, agent, entries, version=place.versioned)
+        if place.server is not None:
+            after = with_server(after, place.server)
+    except (NotJson, NotToml) as error:
         raise _invalid(place, error) from None
+    except Theirs as error:
+        raise Refused(
+            f"{place.path} is not edited: {error}",
+            hint="take the entry out or rename it, or install without --mcp",
+        ) from None
+    return after or ""
 
 
 def _own_file(agent: str, place: Place, content: str, before: str | None, program: str) -> str:
@@ -165,14 +208,11 @@ def _own_file(agent: str, place: Place, content: str, before: str | None, progra
 
 def _uninstalled(agent: str, place: Place) -> tuple[str | None, str | None]:
     """The text that is left, and why something of ours is still in it, if it is."""
-    before, _ = _read(place.path)
+    before, _ = read_settings(place.path)
     if before is None:
         return None, None
     if place.content is None:
-        try:
-            return without_hooks(before, agent), None
-        except NotJson as error:
-            raise _invalid(place, error) from None
+        return _without_entries(agent, place, before)
     if is_untouched(before):
         return None, None
     rest = without_cline_lines(before) if agent == "cline" else None
@@ -181,42 +221,26 @@ def _uninstalled(agent: str, place: Place) -> tuple[str | None, str | None]:
     return before, _EDITED if names_us(before) else None
 
 
-def _invalid(place: Place, error: NotJson) -> Refused:
+def _without_entries(agent: str, place: Place, before: str) -> tuple[str | None, str | None]:
+    left: str | None = before
+    kept = None
+    try:
+        if place.server is not None:
+            try:
+                left = without_server(before, place.server)
+            except Theirs as error:
+                kept = str(error)
+        if place.hooks and left is not None:
+            left = without_hooks(left, agent)
+    except (NotJson, NotToml) as error:
+        raise _invalid(place, error) from None
+    return left, kept
+
+
+def _invalid(place: Place, error: NotJson | NotToml) -> Refused:
     return Refused(
         f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
     )
-
-
-def _read(path: Path) -> tuple[str | None, os.stat_result | None]:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        if path.is_symlink():
-            raise Refused(
-                f"{path} is a link that leads nowhere", hint="remove it, or make its target"
-            ) from None
-        return None, None
-    except NotADirectoryError:
-        raise Refused(
-            f"{path} cannot be made: a part of the way to it is a file",
-            hint="move that file out of the way",
-        ) from None
-    except OSError as error:
-        raise Refused(
-            f"{path} cannot be read: {error.strerror}", hint="check its owner and permissions"
-        ) from None
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
-            raise Refused(f"{path} is not a settings file", hint="move it out of the way")
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(_LARGEST).decode("utf-8"), status
-    except UnicodeDecodeError:
-        raise Refused(
-            f"{path} is not UTF-8 text", hint="save it as UTF-8 first; nothing was changed"
-        ) from None
-    finally:
-        os.close(fd)
 
 
 def _require_writable(change: FileChange) -> None:

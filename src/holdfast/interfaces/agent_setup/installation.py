@@ -1,4 +1,5 @@
-"""Installing the hooks of an agent, taking them out, and looking whether they are in order."""
+"""Installing the hooks of an agent, and our MCP server where that is wanted; taking them out, and
+looking whether they are in order."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused, UsageError
 from holdfast.interfaces.agent_setup.changes import (
     FileChange,
     carry_out,
+    has_server,
     is_installed,
     may_be_installed,
     plan_install,
@@ -24,9 +27,12 @@ from holdfast.interfaces.agent_setup.changes import (
 from holdfast.interfaces.agent_setup.placements import (
     SCOPES,
     Locations,
+    Place,
     places_of,
+    server_places,
     skill_places,
 )
+from holdfast.interfaces.agent_setup.server_entries import by_hand
 from holdfast.interfaces.hooks.agents import AGENTS
 
 _TRY_SECONDS = 60
@@ -74,25 +80,39 @@ def our_program() -> str:
 
 
 def install(
-    agent: str, scope: str, workspace: Path, *, with_skills: bool, dry_run: bool
+    agent: str,
+    scope: str,
+    workspace: Path,
+    *,
+    with_skills: bool,
+    with_mcp: bool,
+    dry_run: bool,
 ) -> Installation:
     """The command is tried before anything is written: what cannot run is not set up."""
     at, program = locations(workspace), our_program()
     places = places_of(agent, scope, at, program)
     places += skill_places(agent, scope, at) if with_skills else []
+    if with_mcp:
+        places = _joined(places, [_server_place(agent, scope, at, program)])
     changes = plan_install(agent, places, program)
     notes = tuple(_neighbours(agent, scope, at, program))
     if dry_run:
         return Installation(tuple(changes), notes)
     _try(agent, program, workspace)
+    if with_mcp and any(change.differs for change in changes):
+        _try_server(program)
     carry_out(changes, keep=(at.workspace, at.home))
     return Installation(tuple(changes), notes, verified=True)
 
 
 def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:
-    at = locations(workspace)
-    places = [*places_of(agent, scope, at, our_program())]
-    changes = plan_uninstall(agent, places)
+    at, program = locations(workspace), our_program()
+    servers = [
+        place
+        for place in server_places(agent, scope, at, program)
+        if has_server(place) is not False
+    ]
+    changes = plan_uninstall(agent, _joined(places_of(agent, scope, at, program), servers))
     changes += [
         change
         for change in plan_uninstall(agent, skill_places(agent, scope, at))
@@ -104,7 +124,26 @@ def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Inst
     return Installation(found, tuple(_way_out(change) for change in found if change.kept))
 
 
+def _joined(places: Sequence[Place], servers: Sequence[Place]) -> list[Place]:
+    """Both, where a file that is in both is one place."""
+    own = {place.path: place.server for place in servers}
+    joined = [replace(place, server=own.pop(place.path, None)) for place in places]
+    return joined + [place for place in servers if place.path in own]
+
+
+def _server_place(agent: str, scope: str, at: Locations, program: str) -> Place:
+    """The file that has our server, else one that is there, else the usual one."""
+    places = server_places(agent, scope, at, program)
+    if not places:
+        why, instead = by_hand(agent, program)
+        raise Refused(why, hint=instead)
+    there = [place for place in places if place.path.exists()]
+    return next((place for place in there if has_server(place) is not False), [*there, *places][0])
+
+
 def _way_out(change: FileChange) -> str:
+    if change.shared:
+        return f"something in {change.path} is left: {change.kept}. Take it out by hand if need be"
     return (
         f"{change.path} is left as it is: {change.kept}. "
         f"Take out by hand what you do not want, or remove it: rm {shlex.quote(str(change.path))}"
@@ -130,6 +169,26 @@ def examine_agents(workspace: Path) -> Iterator[Finding]:
                 yield Finding(agent, scope, stale[0].path, finding, again)
             else:
                 yield Finding(agent, scope, places[0].path, f"hooks in {places[0].path}")
+
+
+def examine_servers(workspace: Path) -> Iterator[Finding]:
+    """Every agent that has our MCP server in its settings, and whether it is as we write it."""
+    at, program = locations(workspace), our_program()
+    for agent, scope in ((agent, scope) for agent in AGENTS for scope in SCOPES):
+        for place in server_places(agent, scope, at, program):
+            try:
+                whose = has_server(place)
+                if whose is False:
+                    continue
+                stale = whose and plan_install(agent, [place], program)[0].differs
+            except HoldfastError as error:
+                yield Finding(agent, scope, place.path, error.message, error.hint)
+                continue
+            told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
+            if stale:
+                told = f"{place.path} has the MCP server not as this version writes it"
+            cure = f"holdfast install {agent} --{scope} --mcp" if stale else None
+            yield Finding(agent, scope, place.path, told, cure)
 
 
 def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator[str]:
@@ -176,4 +235,27 @@ def _try(agent: str, program: str, workspace: Path) -> None:
         raise Refused(
             f"the command {program!r} does not answer as a hook; nothing was changed",
             hint="check that it runs: holdfast --version",
+        )
+
+
+def _try_server(program: str) -> None:
+    """Start the server once as the agent does, for a directory of nothing; it ends with its
+    input."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as nothing:
+        try:
+            tried = subprocess.run(
+                [*shlex.split(program), "mcp", nothing],
+                input=b"",
+                capture_output=True,
+                cwd=nothing,
+                timeout=_TRY_SECONDS,
+                check=False,
+            )
+            sound = tried.returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            sound = False
+    if not sound:
+        raise Refused(
+            f"the command '{program} mcp' does not start; nothing was changed",
+            hint="it needs the extra mcp: pip install 'holdfast[mcp]'",
         )

@@ -107,6 +107,10 @@ def remove(text: str, container: Node, child: Child) -> str:
     """The text without one child of the container: its own bytes, one comma and the space that it
     stood in. A comment before or behind it is somebody's, and stays on a line of its own."""
     position = container.children.index(child)
+    if position > 0 and child is container.children[-1]:
+        before = container.children[position - 1].value.end
+        if text[before : child.start] == ", ":  # as it is appended to what is on one line
+            return text[:before] + text[child.value.end :]
     comma = _comma_behind(text, child.value.end)
     start, behind = child.start, text[child.value.end :]
     if comma is not None:

@@ -17,20 +17,24 @@ from holdfast.interfaces.agent_setup.own_files import (
     opencode_plugin,
     skills,
 )
+from holdfast.interfaces.agent_setup.server_entries import Server, server_of
 
 SCOPES = ("project", "user")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One file. With `content` it is wholly ours; without, our entries are among others. A
-    `manifest` goes when nothing else is left in its directory."""
+    """One file. With `content` it is wholly ours; without, our entries are among others: `hooks`,
+    and the MCP `server` where that is given. A `manifest` goes when nothing else is left in its
+    directory."""
 
     path: Path
     content: str | None = None
     executable: bool = False
     versioned: bool = False
     manifest: bool = False
+    hooks: bool = True
+    server: Server | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,39 @@ def places_of(agent: str, scope: str, at: Locations, program: str) -> list[Place
             ]
         case _:
             raise KeyError(agent)
+
+
+def server_places(agent: str, scope: str, at: Locations, program: str) -> list[Place]:
+    """Where an agent may keep its MCP servers, the usual file first; none where that is not known
+    or not a file that we edit."""
+    server = server_of(agent, scope, program)
+    return [Place(path, hooks=False, server=server) for path in _server_files(agent, scope, at)]
+
+
+def _server_files(agent: str, scope: str, at: Locations) -> list[Path]:
+    root = at.workspace if scope == "project" else None
+    match agent:
+        case "claude-code":
+            return [
+                root / ".mcp.json" if root else at.own("CLAUDE_CONFIG_DIR", "") / ".claude.json"
+            ]
+        case "codex":
+            return [(root / ".codex" if root else at.own("CODEX_HOME", ".codex")) / "config.toml"]
+        case "gemini":
+            return [(root or at.home) / ".gemini" / "settings.json"]
+        case "cursor":
+            return [(root or at.home) / ".cursor" / "mcp.json"]
+        case "copilot":
+            own = at.own("COPILOT_HOME", ".copilot") / "mcp-config.json"
+            return [root / ".github" / "mcp.json" if root else own]
+        case "opencode":
+            base = root or at.own("XDG_CONFIG_HOME", ".config") / "opencode"
+            return [base / "opencode.json", base / "opencode.jsonc"]
+        case "cline" if root is None:
+            default = ".cline/data/settings/cline_mcp_settings.json"
+            return [at.own("CLINE_MCP_SETTINGS_PATH", default)]
+        case _:
+            return []
 
 
 def skill_places(agent: str, scope: str, at: Locations) -> list[Place]:

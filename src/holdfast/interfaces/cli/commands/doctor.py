@@ -23,9 +23,10 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Look at everything around the store that can go wrong: whether it opens, permissions and owner, free
 disk, file systems, inotify limits, SQLite, who holds the lock, what interrupted operations left
-behind, whether workspace and store belong together, git, the clock, and the hooks of agents. Each
-finding comes with its cure. Nothing is changed. The exit status is 0 when all is well, and 3 when
-something was found. What is inside the store is verified by holdfast check."""
+behind, whether workspace and store belong together, git, the clock, and the hooks and the server in
+the settings of agents. Each finding comes with its cure. Nothing is changed. The exit status is 0
+when all is well, and 3 when something was found. What is inside the store is verified by holdfast
+check."""
     parser.epilog = """\
 example:
   $ holdfast doctor"""
@@ -33,7 +34,7 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
-    from holdfast.interfaces.agent_setup.installation import examine_agents
+    from holdfast.interfaces.agent_setup.installation import examine_agents, examine_servers
     from holdfast.interfaces.hooks.problems import log_files, problems_of
     from holdfast.store.surroundings import Gravity, Symptom
 
@@ -41,6 +42,9 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     for found in examine_agents(workspace):
         gravity = Gravity.FINE if found.cure is None else Gravity.WARNING
         yield Symptom(f"{found.agent} ({found.scope})", gravity, found.finding, found.cure)
+    for found in examine_servers(workspace):
+        gravity = Gravity.FINE if found.cure is None else Gravity.WARNING
+        yield Symptom(f"{found.agent} MCP ({found.scope})", gravity, found.finding, found.cure)
     problems = problems_of(workspace, invocation.now - timedelta(days=1))
     if problems:
         finding = f"{count(len(problems), 'event')} could not be saved: {problems[-1].message}"

@@ -19,7 +19,7 @@ _LEFT = 3
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast install AGENT [--project | --user] [--skills] [--dry-run]"
+    parser.usage = "holdfast install AGENT [--project | --user] [--mcp] [--skills] [--dry-run]"
     parser.description = """\
 Write the hooks that save the workspace before an agent changes it into the settings of AGENT:
 claude-code, codex, gemini, cursor, copilot, opencode, cline or goose. --project (the default)
@@ -27,15 +27,18 @@ writes into the workspace, --user into the home directory, for all projects. Onl
 added; comments, order and formatting stay. Running it again changes nothing. The command is tried
 once before anything is written.
 
+--mcp also registers the MCP server, holdfast mcp, in the settings of the agent: an entry holdfast
+among its servers, JSON or TOML. An entry of that name that is not as we write it is not touched.
 --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback, /checkpoint-delete and
 /checkpoint-cleanup. --plugin DIR writes a plug-in for Claude Code and Codex into DIR instead, with
 hooks, skills and the MCP server. --dry-run shows the difference and writes nothing."""
     parser.epilog = """\
 examples:
   $ holdfast install claude-code
-  $ holdfast install codex --user --dry-run"""
+  $ holdfast install codex --user --mcp --dry-run"""
     parser.add_argument("words", nargs="*", metavar="AGENT", help="whom to protect")
     add_scope(parser)
+    parser.add_argument("--mcp", action="store_true", help="register the MCP server, too")
     parser.add_argument("--skills", action="store_true", help="add skills to call by name")
     parser.add_argument("--plugin", metavar="DIR", help="write a plug-in directory instead")
 
@@ -62,6 +65,7 @@ def run(invocation: Invocation) -> int:
         chosen_scope(invocation),
         workspace_of(invocation),
         with_skills=options.skills,
+        with_mcp=options.mcp,
         dry_run=options.dry_run,
     )
     return show(invocation, agent, done, "installed")

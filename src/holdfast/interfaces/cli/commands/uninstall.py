@@ -10,10 +10,10 @@ from holdfast.interfaces.cli.invocation import Invocation
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast uninstall AGENT [--project | --user] [--dry-run]"
     parser.description = """\
-Take out of the settings of AGENT what holdfast install put in, and nothing else. Files that are
-wholly ours are removed, skills included; files that hold something else keep it as it is. One of
-ours that was edited, so that what is whose cannot be told apart, is left and named; the exit status
-is then 3.
+Take out of the settings of AGENT what holdfast install put in, the MCP server included, and nothing
+else. Files that are wholly ours are removed, skills included; files that hold something else keep
+it as it is. What of ours was edited, so that what is whose cannot be told apart, is left and named;
+the exit status is then 3.
 Checkpoints stay. --dry-run shows the difference and writes nothing."""
     parser.epilog = """\
 example:

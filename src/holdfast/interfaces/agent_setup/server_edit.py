@@ -1,0 +1,129 @@
+"""Our MCP server in the settings of an agent: put in, taken out, found. Everything else stays.
+
+Works on the text of a settings file, JSON with comments or TOML. Taking out gives back what was
+there before, to the byte: an empty object that was there gets our entry with a space on both sides,
+one that we made does not.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from holdfast.interfaces.agent_setup.json_text import (
+    Child,
+    Node,
+    NotJson,
+    append,
+    has_comments,
+    load,
+    plain,
+    remove,
+    scan,
+)
+from holdfast.interfaces.agent_setup.server_entries import NAME, Server, is_ours
+from holdfast.interfaces.agent_setup.toml_text import (
+    NotToml,
+    load_toml,
+    with_table,
+    without_table,
+)
+
+_EMPTY = "{}\n"
+
+
+class Theirs(Exception):
+    """What stands there is somebody else's, and why it is not edited."""
+
+
+def found_server(text: str, server: Server) -> Any:
+    """What stands under our name; None when nothing does, False for a null."""
+    wrong = NotToml if server.toml else NotJson
+    settings = load_toml(text) if server.toml else load(text)
+    if not isinstance(settings, dict):
+        raise wrong("the settings are not an object")
+    table = settings.get(server.table, {})
+    if not isinstance(table, dict):
+        raise wrong(f"{server.table} is not {'a table' if server.toml else 'an object'}")
+    return False if NAME in table and table[NAME] is None else table.get(NAME)
+
+
+def with_server(text: str | None, server: Server) -> str:
+    """The settings with our entry as this version writes it."""
+    found = None if text is None else found_server(text, server)
+    if text is not None and found == server.entry:
+        return text
+    if text is not None and found is not None:
+        text = without_server(text, server)
+    if not server.toml:
+        return _with_member(text, server)
+    edited = with_table(text, server.table, NAME, server.entry)
+    if edited is None:
+        raise Theirs(f"{server.table} is written so that no table can be added to it")
+    return edited
+
+
+def without_server(text: str, server: Server) -> str | None:
+    """The settings without our entry; None when the file was made for it."""
+    found = found_server(text, server)
+    if found is None:
+        return text
+    if not is_ours(found, server):
+        raise Theirs(f"{server.table}.{NAME} is not as it was written, or not ours")
+    if not server.toml:
+        rest = _without_member(text, server)
+        return None if rest is None else without_server(rest, server)  # a key may be there twice
+    left = without_table(text, server.table, NAME)
+    if left is None:
+        raise Theirs(f"the lines of {server.table}.{NAME} are not as they were written")
+    return left[0] if left[1] else None
+
+
+def _with_member(text: str | None, server: Server) -> str:
+    entry = dict(server.entry)
+    if text is None:
+        return append(_EMPTY, scan(_EMPTY), {NAME: entry}, server.table)
+    root = scan(text)
+    table = root.member(server.table)
+    if table is None:
+        return _put(text, root, server.table, {NAME: entry})
+    return _put(text, table, NAME, entry)
+
+
+def _put(text: str, container: Node, key: str, value: Any) -> str:
+    if container.children:
+        return append(text, container, value, key)
+    place = container.start + 1
+    shown = f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)} "
+    return text[:place] + shown + text[place:]
+
+
+def _without_member(text: str, server: Server) -> str | None:
+    root = scan(text)
+    top = _last(root, server.table)
+    child = _last(top.value, NAME)
+    if _was_empty(text, top.value, child):
+        return _cut(text, top.value, child)
+    alone = len(top.value.children) == 1
+    if not alone or has_comments(text, top.start, top.value.end):
+        return remove(text, top.value, child)
+    if _was_empty(text, root, top):
+        return _cut(text, root, top)
+    left = remove(text, root, top)
+    made_for_it = plain(scan(left)) == {} and not has_comments(left, 0, len(left))
+    return None if made_for_it else left
+
+
+def _last(container: Node, key: str) -> Child:
+    """The one that counts where a key is there twice."""
+    return [child for child in container.children if child.key == key][-1]
+
+
+def _was_empty(text: str, container: Node, child: Child) -> bool:
+    end = child.value.end
+    before, behind = text[container.start + 1 : child.start], text[end : end + 1]
+    return len(container.children) == 1 and (before, behind) == (" ", " ")
+
+
+def _cut(text: str, container: Node, child: Child) -> str:
+    return text[: container.start + 1] + text[child.value.end + 1 :]
