@@ -83,6 +83,15 @@ def test_a_table_of_another_version_is_replaced() -> None:
     assert without_server(new, SERVER) == "a = 1\n"
 
 
+def test_what_to_add_to_an_inline_table_is_told_and_is_what_we_write() -> None:
+    text = 'mcp_servers = {docs = {command = "npx"}}\n'
+    with pytest.raises(Theirs) as told:
+        with_server(text, SERVER)
+    line = str(told.value).partition("by hand: ")[2]
+    by_hand = text.replace("}}", "}, " + line + "}")
+    assert with_server(by_hand, SERVER) == by_hand
+
+
 def test_nothing_of_ours_is_nothing_to_take_out() -> None:
     assert without_server("# holdfast\na = 1", SERVER) == "# holdfast\na = 1"
 

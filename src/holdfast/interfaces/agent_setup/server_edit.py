@@ -59,7 +59,13 @@ def with_server(text: str | None, server: Server) -> str:
         return _with_member(text, server)
     edited = with_table(text, server.table, NAME, server.entry)
     if edited is None:
-        raise Theirs(f"{server.table} is written so that no table can be added to it")
+        shown = ", ".join(
+            f"{key} = {json.dumps(server.entry[key], ensure_ascii=False)}" for key in server.entry
+        )
+        raise Theirs(
+            f"no table can be added to {server.table} as it is written; "
+            f"add to it by hand: {NAME} = {{{shown}}}"
+        )
     return edited
 
 
