@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import apsw
 import pytest
 
 from holdfast.domain.database_jobs import Writing
+from holdfast.store import database_exact, database_files
 from tests.support.database_writer import make_database, state_of
 from tests.support.dying_overwrite import job_for, write
 
@@ -197,6 +199,31 @@ def test_programs_that_have_it_open_go_on_with_the_new_state(tmp_path: Path, sta
         print(doing, file=program.stdin, flush=True)
         assert program.stdout is not None
         assert program.stdout.readline() == "done\n"
+    assert state_of(tmp_path / "live/app.db") == 3
+
+
+@pytest.mark.requirement("RB-6")
+def test_what_others_write_once_the_system_has_let_them_in_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux takes a lease away when somebody has waited for 45 s to open the file, which a database
+    of some gigabytes keeps him waiting for."""
+    _make(tmp_path / "live", "delete", 1)
+    _make(tmp_path / "wanted", "delete", 2)
+    (tmp_path / "area").mkdir()
+    job = job_for(tmp_path / "wanted", tmp_path / "live")
+
+    def compare_for_long(fd: int, source: int, size: int) -> bool:
+        same = database_files.same_content(fd, source, size)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        doing = ("UPDATE rows SET number=3", "PRAGMA user_version=1")
+        _crash(tmp_path / "live/app.db", *doing)
+        return same
+
+    monkeypatch.setattr(database_exact, "same_content", compare_for_long)
+    monkeypatch.setattr(database_exact, "_WHILE_OTHERS_WAIT_S", 0.0)
+    written = write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
+    assert written.how is Writing.IN_USE
     assert state_of(tmp_path / "live/app.db") == 3
 
 
