@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.database_jobs import DatabaseJob, Written
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Written
 from holdfast.domain.errors import RestoreFailed
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
@@ -120,6 +120,44 @@ def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
         assert state_of(place.database) == 1
         session.undo()
         assert state_of(place.database) == 3
+
+
+class _DyingAfterwards(InterceptedFilesystem):
+    """The process that has just written the database is killed before it says so."""
+
+    def __init__(self, inner: Filesystem) -> None:
+        super().__init__(inner)
+        self._died = False
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        written = super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
+        if not self._died:
+            self._died = True
+            raise PerhapsWritten(errno.EIO, "the process that writes into the database has died")
+        return written
+
+
+@pytest.mark.requirement("RB-9")
+@pytest.mark.parametrize("best_effort", [False, True])
+def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
+    place: _Place, best_effort: bool
+) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        before = place.files()
+        vault = session._engine.vault
+        session._engine.vault = replace(vault, fs=_DyingAfterwards(vault.fs))
+        if best_effort:
+            outcome = session.restore_checkpoint(first, best_effort=True)
+            assert [problem.path for problem in outcome.skipped] == [b"app.db"]
+            before["z"] = b"one"
+        else:
+            with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+                session.restore(first)
+        session._engine.vault = vault
+        assert place.files() == before
+        assert state_of(place.database) == 2
 
 
 @pytest.mark.requirement("RB-6")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -18,8 +19,8 @@ from typing import Any
 import apsw
 import pytest
 
-from holdfast.domain.database_jobs import Writing
-from holdfast.store import database_exact, database_files
+from holdfast.domain.database_jobs import PerhapsWritten, Writing
+from holdfast.store import database_exact, database_files, database_overwrite
 from tests.support.database_writer import make_database, state_of
 from tests.support.dying_overwrite import job_for, write
 
@@ -225,6 +226,44 @@ def test_what_others_write_once_the_system_has_let_them_in_is_not_overwritten(
     written = write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
     assert written.how is Writing.IN_USE
     assert state_of(tmp_path / "live/app.db") == 3
+
+
+@pytest.mark.requirement("RB-3")
+def test_a_failure_after_the_transaction_is_told_from_one_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(tmp_path / "live", "delete", 1)
+    _make(tmp_path / "wanted", "with a log", 2)
+    (tmp_path / "area").mkdir()
+    job = job_for(tmp_path / "wanted", tmp_path / "live")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(database_exact, "_put_beside", fail)
+    with pytest.raises(PerhapsWritten, match="no space left"):
+        write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
+    assert state_of(tmp_path / "live/app.db") == 2
+
+
+@pytest.mark.requirement("RB-3")
+def test_a_program_that_locks_it_right_after_the_transaction_does_not_make_it_look_unwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(tmp_path / "live", "delete", 1)
+    _make(tmp_path / "wanted", "delete", 2)
+    (tmp_path / "area").mkdir()
+    job = job_for(tmp_path / "wanted", tmp_path / "live")
+    require = database_overwrite._require_written
+
+    def locked_out(*arguments: Any) -> None:
+        with _holding(tmp_path / "live/app.db", "BEGIN EXCLUSIVE"):
+            require(*arguments)
+
+    monkeypatch.setattr(database_overwrite, "_require_written", locked_out)
+    written = write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
+    assert written.how in (Writing.EXACT, Writing.IN_USE)
+    assert state_of(tmp_path / "live/app.db") == 2
 
 
 @pytest.mark.parametrize("damaged", ["live", "wanted"])

@@ -39,6 +39,10 @@ class Writing(StrEnum):
     """SQLite cannot read the one or the other, or must not write into that file."""
 
 
+class PerhapsWritten(OSError):
+    """It failed, but not before the wanted state may have been committed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """`aside`: something that was not saved was there, and has been put aside."""

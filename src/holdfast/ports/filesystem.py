@@ -131,7 +131,8 @@ class Filesystem(Protocol):
 
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
         """Bring a live SQLite database to another state so that whoever uses it sees the old one or
-        the new one; after a crash at any point, too. An `OSError` means one of the two."""
+        the new one; after a crash at any point, too. `PerhapsWritten` means one of the two, any
+        other `OSError` the old one."""
         ...
 
     def list_xattrs(self, fd: int) -> list[str]:

@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager
 
 import apsw
 
-from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.digests import digest_of
 from holdfast.domain.sqlite_files import HEADER, JOURNAL, LOG, SHARED_MEMORY
 from holdfast.store.database_exact import make_exact
@@ -67,12 +67,24 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             aside = False
             if not _put_new(job, folded, dir_fd, area):
                 aside = _write_into_live(job, dir_fd, area, source, folded, size)
-        # What keeps its owner from writing comes last of all.
-        LocalFilesystem.set_mode(job.name, job.mode | _OWNER, dir_fd=dir_fd)
-        exact = make_exact(job, dir_fd, area, folded, size)
-        if not exact:
-            LocalFilesystem.set_mode(job.name, job.mode, dir_fd=dir_fd)
+        with _committed():
+            # What keeps its owner from writing comes last of all.
+            LocalFilesystem.set_mode(job.name, job.mode | _OWNER, dir_fd=dir_fd)
+            exact = make_exact(job, dir_fd, area, folded, size)
+            if not exact:
+                LocalFilesystem.set_mode(job.name, job.mode, dir_fd=dir_fd)
     return Written(Writing.EXACT if exact else Writing.IN_USE, aside)
+
+
+@contextmanager
+def _committed() -> Iterator[None]:
+    """Whatever goes wrong in the block, the database is not what it was before."""
+    try:
+        yield
+    except OSError as error:
+        raise PerhapsWritten(error.errno or errno.EIO, error.strerror or str(error)) from None
+    except apsw.Error as error:
+        raise PerhapsWritten(errno.EIO, f"SQLite cannot read the database: {error}") from None
 
 
 @contextmanager
@@ -183,7 +195,9 @@ def _write_into_live(
             aside = _put_aside(job, live, dir_fd, area, folded, size)
             while not backup.done:
                 backup.step()
-        _require_written(connection, live, job.slots[b""], area, folded, size)
+        # Who keeps us from reading it back is writing by now, and has read it.
+        with _committed(), contextlib.suppress(apsw.BusyError):
+            _require_written(connection, live, job.slots[b""], area, folded, size)
     return aside
 
 

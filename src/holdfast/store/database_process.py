@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import Any
 
-from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.ids import Digest
 
 _PROGRAM = """
@@ -58,9 +58,11 @@ def _answered(answer: bytes) -> Written:
     try:
         fields = json.loads(answer)
     except ValueError:
-        raise OSError(errno.EIO, "the process that writes into the database has died") from None
+        why = "the process that writes into the database has died"
+        raise PerhapsWritten(errno.EIO, why) from None
     if "errno" in fields:
-        raise OSError(fields["errno"], fields["reason"])
+        failure = PerhapsWritten if fields["perhaps"] else OSError
+        raise failure(fields["errno"], fields["reason"])
     return Written(Writing(fields["how"]), fields["aside"], fields["detail"])
 
 
@@ -113,9 +115,11 @@ def serve() -> None:
         answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
     except OSError as error:
         answer = {"errno": error.errno or errno.EIO, "reason": error.strerror or str(error)}
+        answer["perhaps"] = isinstance(error, PerhapsWritten)
     except apsw.FullError as error:
-        answer = {"errno": errno.ENOSPC, "reason": str(error)}
+        answer = {"errno": errno.ENOSPC, "reason": str(error), "perhaps": False}
     except apsw.Error as error:
-        answer = {"errno": errno.EIO, "reason": f"SQLite cannot write the database: {error}"}
+        reason = f"SQLite cannot write the database: {error}"
+        answer = {"errno": errno.EIO, "reason": reason, "perhaps": True}
     os.write(_OUTPUT, json.dumps(answer).encode())
     os._exit(0)

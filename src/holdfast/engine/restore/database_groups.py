@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.domain.database_jobs import DatabaseJob, Writing, Written
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing
 from holdfast.domain.entries import Entry, FileEntry
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import Digest
@@ -85,8 +85,9 @@ class DatabaseWriter:
         staging: Staging,
         done: Progressed,
         saved: Saved,
-        *,
         mode_mask: int,
+        *,
+        best_effort: bool,
     ) -> None:
         self._fs = fs
         self._handles = handles
@@ -94,6 +95,7 @@ class DatabaseWriter:
         self._done = done
         self._saved = saved
         self._mode_mask = mode_mask
+        self._best_effort = best_effort
 
     def write(self, group: DatabaseGroup, move_away: MoveAway) -> bool:
         """False when SQLite cannot: then its steps have to be done one by one."""
@@ -112,7 +114,14 @@ class DatabaseWriter:
         dir_fd = self._handles.open_for_change(directory)
         area = self._staging.area(dir_fd, directory)
         self._done.directories.add(directory)
-        written = self._fs.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
+        try:
+            written = self._fs.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
+        except PerhapsWritten:
+            self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
+            if self._best_effort:  # the others stay, this one is as it was
+                self._done.undo[-1]()
+                self._done.undo.pop()
+            raise
         if written.how is Writing.BUSY:
             why = "a transaction of this database is under way, or a program keeps it locked"
             raise OSError(errno.EBUSY, why)
@@ -123,7 +132,7 @@ class DatabaseWriter:
             self._done.displaced.append(Displaced(group.base, area, job.aside, None, whole=True))
         if written.how is Writing.IN_USE:
             self._done.in_use.append(group.base)
-        self._done.undo.append(lambda: self._take_back(group, job, area, move_away, written))
+        self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
         return True
 
     def _known(self, base: bytes) -> dict[bytes, Digest]:
@@ -131,15 +140,10 @@ class DatabaseWriter:
         return {part: e.digest for part, e in found.items() if isinstance(e, FileEntry)}
 
     def _take_back(
-        self,
-        group: DatabaseGroup,
-        job: DatabaseJob,
-        area: int,
-        move_away: MoveAway,
-        written: Written,
+        self, group: DatabaseGroup, job: DatabaseJob, area: int, move_away: MoveAway
     ) -> None:
         if not group.is_new:
-            self._write_back(group, job, area, aside=written.aside)
+            self._write_back(group, job, area, aside=job.aside in self._fs.list_names(area))
             return
         for number, step in sorted(group.steps.items()):  # the database goes before its log
             move_away(step.path, b"%d.away" % number, area)
@@ -173,10 +177,14 @@ class DatabaseWriter:
             mtime_ns=before.mtime_ns,
         )
         dir_fd = self._handles.open(parent(group.base))
-        written = self._fs.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
-        if written.how in (Writing.BUSY, Writing.UNSUITABLE):
+        why = "other programs keep it locked, or it is no database any more"
+        try:
+            written = self._fs.overwrite_database(back, dir_fd=dir_fd, area_fd=area)
+            done = written.how in (Writing.EXACT, Writing.IN_USE)
+        except OSError as error:
+            done, why = False, error.strerror or str(error)
+        if not done:
             raise RestoreFailed(
-                f"the restore failed, and {to_text(group.base)} could not be put back yet: other "
-                f"programs keep it locked, or it is no database any more",
+                f"the restore failed, and {to_text(group.base)} could not be put back yet: {why}",
                 hint="stop what uses it; the next command puts everything back",
             )

@@ -69,7 +69,7 @@ class Executor:
         self._late_modes: dict[bytes, int] = {}
         self.done = Progressed()
         self._databases = DatabaseWriter(
-            fs, handles, staging, self.done, saved, mode_mask=setid_mask
+            fs, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
         )
         self.progress: TransferProgress = NoProgress()
 
