@@ -123,18 +123,23 @@ def test_what_somebody_wrote_in_between_is_reported_and_comes_back_with_undo(
 
 
 class _DyingAfterwards(InterceptedFilesystem):
-    """The process that has just written the database is killed before it says so."""
+    """The process that has just written the database ends before it says so."""
 
-    def __init__(self, inner: Filesystem) -> None:
+    def __init__(self, inner: Filesystem, why: BaseException) -> None:
         super().__init__(inner)
+        self._why = why
         self._died = False
 
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
         written = super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
         if not self._died:
             self._died = True
-            raise PerhapsWritten(errno.EIO, "the process that writes into the database has died")
+            raise self._why
         return written
+
+
+def _died() -> PerhapsWritten:
+    return PerhapsWritten(errno.EIO, "the process that writes into the database has died")
 
 
 @pytest.mark.requirement("RB-9")
@@ -147,7 +152,7 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
         place.change()
         before = place.files()
         vault = session._engine.vault
-        session._engine.vault = replace(vault, fs=_DyingAfterwards(vault.fs))
+        session._engine.vault = replace(vault, fs=_DyingAfterwards(vault.fs, _died()))
         if best_effort:
             outcome = session.restore_checkpoint(first, best_effort=True)
             assert [problem.path for problem in outcome.skipped] == [b"app.db"]
@@ -155,6 +160,23 @@ def test_a_database_of_which_nobody_knows_whether_it_was_written_is_put_back(
         else:
             with pytest.raises(RestoreFailed, match="everything was put back as it was"):
                 session.restore(first)
+        session._engine.vault = vault
+        assert place.files() == before
+        assert state_of(place.database) == 2
+
+
+def test_a_restore_that_is_interrupted_while_a_database_is_written_puts_it_back(
+    place: _Place,
+) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        before = place.files()
+        vault = session._engine.vault
+        fs = _DyingAfterwards(vault.fs, KeyboardInterrupt())
+        session._engine.vault = replace(vault, fs=fs)
+        with pytest.raises(KeyboardInterrupt):
+            session.restore(first)
         session._engine.vault = vault
         assert place.files() == before
         assert state_of(place.database) == 2

@@ -159,7 +159,8 @@ def _put_new(job: DatabaseJob, folded: int, dir_fd: int, area: int) -> bool:
     except FileExistsError:
         os.unlink(name, dir_fd=area)
         return False
-    os.fsync(dir_fd)
+    with _committed():
+        os.fsync(dir_fd)
     return True
 
 

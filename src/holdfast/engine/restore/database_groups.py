@@ -114,14 +114,18 @@ class DatabaseWriter:
         dir_fd = self._handles.open_for_change(directory)
         area = self._staging.area(dir_fd, directory)
         self._done.directories.add(directory)
+        # Known before it begins: somebody may interrupt it at any moment.
+        self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
         try:
             written = self._fs.overwrite_database(job, dir_fd=dir_fd, area_fd=area)
-        except PerhapsWritten:
-            self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
-            if self._best_effort:  # the others stay, this one is as it was
-                self._done.undo[-1]()
+        except OSError as error:
+            if self._best_effort and isinstance(error, PerhapsWritten):
+                self._done.undo[-1]()  # what was restored so far stays
+            if self._best_effort or not isinstance(error, PerhapsWritten):
                 self._done.undo.pop()
             raise
+        if written.how in (Writing.BUSY, Writing.UNSUITABLE):
+            self._done.undo.pop()
         if written.how is Writing.BUSY:
             why = "a transaction of this database is under way, or a program keeps it locked"
             raise OSError(errno.EBUSY, why)
@@ -132,7 +136,6 @@ class DatabaseWriter:
             self._done.displaced.append(Displaced(group.base, area, job.aside, None, whole=True))
         if written.how is Writing.IN_USE:
             self._done.in_use.append(group.base)
-        self._done.undo.append(lambda: self._take_back(group, job, area, move_away))
         return True
 
     def _known(self, base: bytes) -> dict[bytes, Digest]:
