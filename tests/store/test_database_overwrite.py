@@ -21,6 +21,7 @@ import pytest
 
 from holdfast.domain.database_jobs import PerhapsWritten, Writing
 from holdfast.store import database_exact, database_files, database_overwrite
+from holdfast.store.database_process import failure_of
 from tests.support.database_writer import make_database, state_of
 from tests.support.dying_overwrite import job_for, write
 
@@ -264,6 +265,16 @@ def test_a_program_that_locks_it_right_after_the_transaction_does_not_make_it_lo
     written = write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
     assert written.how in (Writing.EXACT, Writing.IN_USE)
     assert state_of(tmp_path / "live/app.db") == 2
+
+
+@pytest.mark.requirement("RB-9")
+def test_a_failure_of_sqlite_is_told_by_what_it_is() -> None:
+    """Of a backup SQLite itself says "not an error"."""
+    full = failure_of(apsw.FullError("not an error"))
+    assert full == {"errno": errno.ENOSPC, "reason": os.strerror(errno.ENOSPC), "perhaps": False}
+    told = failure_of(apsw.exception_for(apsw.SQLITE_IOERR_WRITE))
+    assert told["reason"] == "SQLite cannot write the database (SQLITE_IOERR_WRITE)"
+    assert told["perhaps"]
 
 
 @pytest.mark.parametrize("damaged", ["live", "wanted"])

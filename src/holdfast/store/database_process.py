@@ -100,6 +100,23 @@ def _end_with_starter() -> None:
     os._exit(1)
 
 
+def failure_of(error: Exception) -> dict[str, Any]:
+    """As it is told to the starter."""
+    import apsw
+
+    if isinstance(error, OSError):
+        code, reason = error.errno or errno.EIO, error.strerror or str(error)
+        return {"errno": code, "reason": reason, "perhaps": isinstance(error, PerhapsWritten)}
+    # What SQLite says of a backup that failed is "not an error": its number has to do.
+    if isinstance(error, apsw.FullError):
+        reason = os.strerror(errno.ENOSPC)
+        return {"errno": errno.ENOSPC, "reason": reason, "perhaps": False}
+    known = apsw.mapping_extended_result_codes | apsw.mapping_result_codes
+    what = known.get(getattr(error, "extendedresult", 0), error)
+    reason = f"SQLite cannot write the database ({what})"
+    return {"errno": errno.EIO, "reason": reason, "perhaps": True}
+
+
 def serve() -> None:
     """The other side: one job from standard input, one answer to standard output."""
     import apsw
@@ -113,13 +130,7 @@ def serve() -> None:
     try:
         written = overwrite(_decoded(fields), dir_fd, area)
         answer = {"how": written.how, "aside": written.aside, "detail": written.detail}
-    except OSError as error:
-        answer = {"errno": error.errno or errno.EIO, "reason": error.strerror or str(error)}
-        answer["perhaps"] = isinstance(error, PerhapsWritten)
-    except apsw.FullError as error:
-        answer = {"errno": errno.ENOSPC, "reason": str(error), "perhaps": False}
-    except apsw.Error as error:
-        reason = f"SQLite cannot write the database: {error}"
-        answer = {"errno": errno.EIO, "reason": reason, "perhaps": True}
+    except (OSError, apsw.Error) as error:
+        answer = failure_of(error)
     os.write(_OUTPUT, json.dumps(answer).encode())
     os._exit(0)

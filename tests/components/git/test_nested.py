@@ -194,6 +194,20 @@ def test_a_submodule_whose_directory_was_removed_is_one_again_and_undo_removes_i
         assert pictures(place) == before
 
 
+@pytest.mark.requirement("GT-2")
+def test_a_submodule_that_was_unregistered_is_not_said_to_have_lost_its_commits(
+    tmp_path: Path,
+) -> None:
+    place = with_nested(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        git(place, "submodule", "deinit", "-f", "lib")
+        plan = session.plan_restore(saved, components=EXACT)
+        lines = [line for step in plan.components for line in step.warnings]
+        assert not [line for line in lines if "gone" in line], lines
+        assert any("git submodule update --init" in line for line in lines), lines
+
+
 def picture_of_directory(git_dir: Path) -> object:
     refs = git(git_dir, "--git-dir=.", "--work-tree=.", "for-each-ref", "refs/heads")
     return (git_dir / "HEAD").read_text(), (git_dir / "index").read_bytes(), refs

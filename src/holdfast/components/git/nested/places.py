@@ -96,10 +96,15 @@ class Places:
         real = os.path.realpath(place)
         return any(real != allowed and is_within(real, allowed) for allowed in self._allowed)
 
-    def _unlinked(self, path: bytes, link: bytes) -> Nested | None:
+    def is_kept(self, path: bytes, link: bytes) -> bool:
+        """Whether the repository that a `.git` file led to is there, whatever leads to it now."""
         git_dir = os.path.normpath(os.path.join(self.top(path), link))
-        if not self.is_inside(git_dir) or not os.path.isdir(os.path.join(git_dir, b"objects")):
+        return self.is_inside(git_dir) and os.path.isdir(os.path.join(git_dir, b"objects"))
+
+    def _unlinked(self, path: bytes, link: bytes) -> Nested | None:
+        if not self.is_kept(path, link):
             return None
+        git_dir = os.path.normpath(os.path.join(self.top(path), link))
         git = git_at(git_dir, self._environment, self._timeout_s)
         config = os.path.join(git_dir, b"config")
         try:

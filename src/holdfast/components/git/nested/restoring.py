@@ -121,13 +121,22 @@ class NestedRestoring:
                     self._places.take(nested)
                     steps.append(_Step(row, nested))
                 else:
-                    left.append(
-                        f"{shown} is no repository any more, its commits are gone with it: its "
-                        "files come back, its git state does not"
-                    )
+                    left.append(self._why_not(row))
             except NotTaken as error:
                 left.append(f"git of {shown} is left alone: {error}")
         return steps, left
+
+    def _why_not(self, row: NestedRow) -> str:
+        shown = to_text(row.path)
+        if row.link is not None and self._places.is_kept(row.path, row.link):
+            return (
+                f"{shown} is unregistered, while its repository is still there: its files come "
+                f"back, its git state after git submodule update --init and one more restore"
+            )
+        return (
+            f"{shown} is no repository any more, its commits are gone with it: its "
+            "files come back, its git state does not"
+        )
 
     def _preview(self, step: _Step) -> ComponentPreview:
         seen = preview(self._places.git(step.nested), self._of(step))
