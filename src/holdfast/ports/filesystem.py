@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from holdfast.domain.database_jobs import DatabaseJob, Written
+if TYPE_CHECKING:
+    from holdfast.domain.database_jobs import DatabaseJob, Written
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
