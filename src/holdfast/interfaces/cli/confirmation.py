@@ -6,6 +6,7 @@ import sys
 
 from holdfast.domain.errors import NeedsConfirmation, Refused
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.typed_line import typed_line
 
 
 def require_confirmation(invocation: Invocation, what: str, question: str, *, hint: str) -> None:
@@ -26,7 +27,7 @@ def agrees(invocation: Invocation, question: str) -> bool:
     answer = ""
     try:
         with invocation.waiting():
-            answer = sys.stdin.readline()
+            answer = typed_line()
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own
             invocation.terminal.err.write("\n")
