@@ -207,3 +207,26 @@ def test_an_edit_that_does_not_exist_has_no_difference(session: SessionCheckpoin
     assert session.edit_diff(number) is None
     session.abort_edit(number)
     assert session.edit_diff(number) is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: session.search("why", limit=0),
+        lambda session: session.timeline(limit=0),
+        lambda session: session.start_edit([]),
+        lambda session: session.start_edit([".holdfast/id"]),
+        lambda session: session.restore_checkpoint("HEAD", ["app.py"], hunks=[1]),
+        lambda session: session.annotate("HEAD", "text", author="x" * 1_000),
+    ],
+    ids=["hits", "events", "no path", "our own", "no hunk", "author"],
+)
+def test_what_is_refused_is_refused_with_a_way_out(
+    tmp_path: Path, ask: Callable[[SessionCheckpointer], object]
+) -> None:
+    (tmp_path / "app.py").write_text("1\n")
+    with SessionCheckpointer(tmp_path, "s") as session:
+        session.checkpoint("why")
+        with pytest.raises(HoldfastError) as refused:
+            ask(session)
+        assert refused.value.hint

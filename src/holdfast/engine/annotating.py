@@ -83,5 +83,8 @@ def _author(author: str | None) -> str | None:
             hint="leave it out, or give a name in one line",
         )
     if len(author) > _LONGEST_AUTHOR:
-        raise UsageError(f"the author has {len(author)} characters; at most {_LONGEST_AUTHOR} fit")
+        raise UsageError(
+            f"the author has {len(author)} characters; at most {_LONGEST_AUTHOR} fit",
+            hint="shorten it",
+        )
     return author

@@ -148,7 +148,10 @@ def open_activity(vault: Vault, number: int) -> Activity:
     if found is None:
         raise _no_activity(number)
     if found.status is not ActivityStatus.OPEN:
-        raise Refused(f"{found.kind.value} {number} has ended already: it was {found.status.value}")
+        raise Refused(
+            f"{found.kind.value} {number} has ended already: it was {found.status.value}",
+            hint="begin another one; what it did is in the timeline",
+        )
     return found
 
 
@@ -171,12 +174,14 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
                 ) from None
         found.append(from_text(str(given)))
     if not found:
-        raise UsageError("an edit needs at least one path")
+        raise UsageError("an edit needs at least one path", hint="name the files to be edited")
     safe = tuple(dict.fromkeys(require_paths(found)))
     own_data = (MARKER_DIRECTORY, vault.access.path_inside_workspace())
     for place in safe:
         if any(own is not None and is_within(place, own) for own in own_data):
-            raise UsageError(f"{to_text(place)} is Holdfast's own data")
+            raise UsageError(
+                f"{to_text(place)} is Holdfast's own data", hint="name files of the workspace"
+            )
     return safe
 
 

@@ -106,5 +106,7 @@ def _label(what: str, text: str | None) -> str | None:
             hint="leave it out, or give it in one line",
         )
     if len(text) > _LONGEST:
-        raise UsageError(f"the {what} has {len(text)} characters; at most {_LONGEST} fit")
+        raise UsageError(
+            f"the {what} has {len(text)} characters; at most {_LONGEST} fit", hint="shorten it"
+        )
     return text

@@ -40,7 +40,10 @@ def timeline(
 ) -> Timeline:
     """The newest events, or those before the place that the page before named as `next`."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise UsageError(f"the limit {limit!r} is not a number of events from 1 on")
+        raise UsageError(
+            f"the limit {limit!r} is not a number of events from 1 on",
+            hint="leave it out for the usual number",
+        )
     limit = min(limit, MOST_EVENTS)
     cursor = Cursor() if before is None else Cursor.decode(before)
     session = vault.catalog.session(session_id)

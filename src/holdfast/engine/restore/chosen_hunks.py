@@ -232,7 +232,10 @@ def _whole_only(target: Checkpoint, path: bytes, why: str) -> Refused:
 def _no_such_hunk(target: Checkpoint, path: bytes, key: int | str, count: int) -> NotFound:
     name = to_text(basename(path))
     if count == 0:
-        return NotFound(f"no line of {name} differs from that checkpoint: there is no hunk {key}")
+        return NotFound(
+            f"no line of {name} differs from that checkpoint: there is no hunk {key}",
+            hint="there is nothing to take back; name another checkpoint or file",
+        )
     there = "1 hunk, which is number 1" if count == 1 else f"{count} hunks, numbered from 1"
     return NotFound(
         f"there is no hunk {key}: {name} has {there}",

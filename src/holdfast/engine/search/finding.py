@@ -42,7 +42,10 @@ def search(
     """Of one session, or of all. No query is an error; one that asks for nothing finds the newest
     checkpoints. After `patience_s` of catching up it answers with what it has."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise UsageError(f"the limit {limit!r} is not a number of hits from 1 on")
+        raise UsageError(
+            f"the limit {limit!r} is not a number of hits from 1 on",
+            hint="leave it out for the usual number",
+        )
     if not isinstance(text, str):
         raise UsageError("what to search for is a text", hint="say it in words: 'login timeout'")
     query = parse_query(text, now_ns=vault.clock.now_ns())
