@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -26,6 +27,7 @@ from holdfast.interfaces.hooks.events import AgentEvent, EventKind
 FLAG = "check-commands"
 _TAIL_BYTES = 2_000
 _MOST_SHOWN = 200
+_PATIENCE_S = 5.0
 
 
 class CheckNotRun(Exception):
@@ -71,7 +73,7 @@ def shown(command: Sequence[str]) -> str:
 def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> CheckResult:
     """`CheckNotRun` when it could not be started or did not finish."""
     process: subprocess.Popen[bytes] | None = None
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, _sign_of_life() as (alive, held):
         try:
             with _signals_wait():
                 process = subprocess.Popen(
@@ -81,11 +83,12 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    pass_fds=(held,),
                 )
             status = process.wait(timeout_s)
         except BaseException as error:  # a signal to us too: nothing of it may go on alone
             if process is not None:
-                _end(process)
+                _end(process, alive, held)
             if isinstance(error, subprocess.TimeoutExpired):
                 why = f"did not finish within {timeout_s:g} seconds"
             elif isinstance(error, (OSError, ValueError)):
@@ -97,10 +100,25 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
         return CheckResult(status, _tail(output))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], alive: int, held: int) -> None:
+    """And wait for what it had started: the same signal ends that, but a moment later, and until
+    then it may still write. Who has left the group is not waited for without end."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    os.dup2(alive, held)  # our own hold on it goes; nothing is ever written
+    select.select([alive], [], [], _PATIENCE_S)
+
+
+@contextmanager
+def _sign_of_life() -> Iterator[tuple[int, int]]:
+    """A pipe of which each process of a check holds one end, and we the other."""
+    ours, theirs = os.pipe()
+    try:
+        yield ours, theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 @contextmanager
