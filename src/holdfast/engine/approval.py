@@ -144,10 +144,8 @@ def approve(
         this_round = round_name(session.round)
         intent = make_intent(message or f"Approved {this_round}", confidence=_CERTAIN)
         saved = save_tree(vault, scanner, file_filter=file_filter)
-        identifier, head = (
-            CheckpointId(vault.ids.new_id()),
-            _checkpoint(vault, session, session.head),
-        )
+        identifier = CheckpointId(vault.ids.new_id())
+        head = _checkpoint(vault, session, session.head)
         components = capture_components(vault, identifier, head, skipped=saved.scan.skipped)
         present = _holding(vault, session, saved, components)
         count = _locked_in(vault, session, present)

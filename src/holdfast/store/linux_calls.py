@@ -1,7 +1,4 @@
-"""The few calls of Linux that Python does not wrap, through the C library.
-
-Imported by what needs one: loading `ctypes` takes longer than many a save.
-"""
+"""The few calls of Linux that Python does not wrap, through the C library."""
 
 from __future__ import annotations
 

@@ -9,10 +9,16 @@ import sys
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from holdfast.store import many_stats
+from holdfast.store.linux_calls import (
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    rename_with_flags,
+    sync_file_system,
+)
+
 if TYPE_CHECKING:
     from holdfast.domain.database_jobs import DatabaseJob, Written
-
-from holdfast.store import many_stats
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
@@ -81,14 +87,10 @@ class LocalFilesystem:
 
     @staticmethod
     def sync_all(fd: int) -> None:
-        from holdfast.store.linux_calls import sync_file_system  # late: saves do without
-
         sync_file_system(fd)
 
     @staticmethod
     def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        from holdfast.store.linux_calls import RENAME_NOREPLACE, rename_with_flags
-
         if rename_with_flags(source, target, src_dir_fd, dst_dir_fd, RENAME_NOREPLACE):
             return
         os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
@@ -96,8 +98,6 @@ class LocalFilesystem:
 
     @classmethod
     def exchange(cls, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        from holdfast.store.linux_calls import RENAME_EXCHANGE, rename_with_flags
-
         if rename_with_flags(one, other, src_dir_fd, dst_dir_fd, RENAME_EXCHANGE):
             return
         aside = one + b".aside"
