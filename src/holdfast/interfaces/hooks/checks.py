@@ -107,7 +107,9 @@ def _end(process: subprocess.Popen[bytes], alive: int, held: int) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     os.dup2(alive, held)  # our own hold on it goes; nothing is ever written
-    select.select([alive], [], [], _PATIENCE_S)
+    ended = select.poll()  # a daemon may have more handles than `select` can count
+    ended.register(alive, select.POLLIN)
+    ended.poll(_PATIENCE_S * 1000)
 
 
 @contextmanager
