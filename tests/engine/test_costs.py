@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.ignore_rules import RuleStack
+from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 from holdfast.ports.filesystem import StatNumbers
 from holdfast.store import many_stats
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -95,6 +97,34 @@ def test_a_save_after_five_edits_stats_each_file_once_and_opens_only_what_change
     assert count.members["stat"] <= FILES + 20
     assert count.members["list_names"] <= 2
     assert count.members["fsync"] == 1
+
+
+@pytest.mark.requirement("PF-1")
+def test_a_new_file_costs_its_neighbours_no_decision_of_their_own(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[bytes] = []
+    judge = CapturePolicy.judge
+
+    def counted(
+        policy: CapturePolicy, stack: RuleStack, path: bytes, is_dir: bool, mode: Mode
+    ) -> Verdict:
+        judged.append(path)
+        return judge(policy, stack, path, is_dir, mode)
+
+    with composed(workspace) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+        monkeypatch.setattr(CapturePolicy, "judge", counted)
+        (workspace / "package1" / "new.py").write_bytes(b"new")
+        opened.save()
+        assert judged == [b"package1/new.py"]
+        judged.clear()
+        # A moment later: the directory changed too lately to be believed by its times.
+        (workspace / "package1" / "newer.py").write_bytes(b"newer")
+        opened.save()
+    assert set(judged) <= {b"package1/new.py", b"package1/newer.py"}
 
 
 @pytest.mark.requirement("PF-1", "PF-6")
@@ -259,6 +289,8 @@ _MEASURE = """
 import resource, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
+from holdfast.domain.ignore_rules import RuleStack
+from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 session = SessionCheckpointer(Path(sys.argv[1]), "s")
 Path(sys.argv[1], "small").write_bytes(b"x")
 session.checkpoint("warm up")

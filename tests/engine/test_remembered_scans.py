@@ -172,10 +172,16 @@ class OneByOne(LocalFilesystem):
 
 @pytest.mark.parametrize("fs", [LocalFilesystem(), OneByOne()], ids=["at once", "one by one"])
 @pytest.mark.parametrize("reopened", [False, True], ids=["same process", "other process"])
+@pytest.mark.parametrize("beside", [(), ("new", "one/new", "two/new")], ids=["alone", "beside"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_found_from_memory_as_it_is_from_nothing(
-    tmp_path: Path, change: Callable[[Path], None], reopened: bool, fs: LocalFilesystem
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    beside: Sequence[str],
+    reopened: bool,
+    fs: LocalFilesystem,
 ) -> None:
+    """`beside` are files that are new, so that the directories of the change are listed again."""
     root = tmp_path / "project"
     fill(root / "one/linked", b"two names")
     fill(root / "one/plain", b"plain")
@@ -195,14 +201,49 @@ def test_a_change_is_found_from_memory_as_it_is_from_nothing(
         opened.save()
         opened.save()
         if not reopened:
-            _change_and_compare(opened, root, change)
+            _change_and_compare(opened, root, change, beside)
     if reopened:
         with composed(root, fs=fs) as opened:
-            _change_and_compare(opened, root, change)
+            _change_and_compare(opened, root, change, beside)
 
 
-def _change_and_compare(opened: Composed, root: Path, change: Callable[[Path], None]) -> None:
+def test_the_log_of_a_database_that_is_gone_is_judged_anew(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    fill(root / ".gitignore", b"*-wal\n")
+    fill(root / "data", b"SQLite format 3\0" + bytes(84))
+    fill(root / "data-wal", b"captured with its database, although ignored")
+    threading.Event().wait(0.03)
+    with composed(root) as opened:
+        opened.save()
+        assert opened.save().files == 3
+        (root / "data").unlink()
+        _compare(opened)
+
+
+def test_an_ignored_file_captured_for_a_restore_is_judged_anew(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    fill(root / ".git/info/exclude", b"")
+    fill(root / "notes.log", b"the same all the time")
+    fill(root / "edited", b"before")
+    with composed(root) as opened:
+        first = opened.save()
+        fill(root / ".git/info/exclude", b"*.log\n")
+        fill(root / "edited", b"after")
+        threading.Event().wait(0.03)
+        opened.restore(first.id)  # which looks at the file, because the checkpoint has it
+        _compare(opened)
+
+
+def _change_and_compare(
+    opened: Composed, root: Path, change: Callable[[Path], None], beside: Sequence[str]
+) -> None:
     change(root)
+    for name in beside:
+        fill(root / name, b"new")
+    _compare(opened)
+
+
+def _compare(opened: Composed) -> None:
     for _ in range(2):
         saved = opened.save()
         tree, skipped = _from_nothing(opened)

@@ -43,6 +43,7 @@ _DIRECTORY_SETTLED = 1
 _HAS_IGNORE_FILES = 2
 _HAS_GIT = 4
 _NOTED = 8
+_BY_RULES = 16
 
 
 class DirectoryKey(NamedTuple):
@@ -86,14 +87,27 @@ class LinkRow(NamedTuple):
     target: bytes
 
 
+_KEPT_BY_A_COPY = (
+    "by_rules",
+    "has_git",
+    "has_ignore_files",
+    "names",
+    "noted",
+    "rows",
+    "settled",
+)
+
+
 class DirectoryState:
     """One directory. `digest` is None until its tree has been built, and `base` then names the
     tree that this directory had before. `noted` says that something here or below was left out
     or has several names, so that looking for such things can pass over the rest. `told` is what
-    the system said of the files when all were as their rows have them, as long as that is kept."""
+    the system said of the files when all were as their rows have them, as long as that is kept.
+    `by_rules` says that nothing but its rules decided what of the directory was captured."""
 
     __slots__ = (
         "base",
+        "by_rules",
         "children",
         "chunks",
         "digest",
@@ -119,6 +133,7 @@ class DirectoryState:
         self.parent_rules = parent_rules
         self.rules = rules
         self.settled = False
+        self.by_rules = False
         self.has_ignore_files = False
         self.has_git = False
         self.noted = False
@@ -138,13 +153,16 @@ class DirectoryState:
     def copy(self) -> DirectoryState:
         """The same directory, with its tree to be built again."""
         twin = DirectoryState(self.key, self.parent_rules, self.rules)
-        for slot in ("settled", "has_ignore_files", "has_git", "noted", "names", "rows"):
+        for slot in _KEPT_BY_A_COPY:
             setattr(twin, slot, getattr(self, slot))
         twin.chunks, twin.links = dict(self.chunks), dict(self.links)
         twin.symlinks, twin.skipped = self.symlinks, self.skipped
         twin.children = dict(self.children)
         twin.base = self.digest or self.base
         return twin
+
+    def is_bare(self) -> bool:
+        return not self.names and not self.symlinks and not self.children
 
     def replace_rows(self, changed: dict[bytes, FileRow]) -> None:
         """The same names, some with new numbers."""
@@ -181,6 +199,7 @@ def encode_state(state: DirectoryState) -> bytes:
         | state.has_ignore_files * _HAS_IGNORE_FILES
         | state.has_git * _HAS_GIT
         | state.noted * _NOTED
+        | state.by_rules * _BY_RULES
     )
     children = b"\0".join(state.children)
     child_rows = b"".join([_CHILD_ROW.pack(*_known(c)) for c in state.children.values()])
@@ -222,6 +241,7 @@ def decode_state(data: bytes) -> DirectoryState:
     state.has_ignore_files = bool(flags & _HAS_IGNORE_FILES)
     state.has_git = bool(flags & _HAS_GIT)
     state.noted = bool(flags & _NOTED)
+    state.by_rules = bool(flags & _BY_RULES)
     state.digest, state.files, state.size = Digest(digest), files, size
     names_end = _HEADER.size + header[11]
     rows_end = names_end + header[12]

@@ -67,7 +67,7 @@ class CapturePolicy:
         *,
         own_data: bytes | None = None,
     ) -> None:
-        self.own_data = {MARKER_DIRECTORY, own_data} - {None}
+        self.own_data = {MARKER_DIRECTORY} if own_data is None else {MARKER_DIRECTORY, own_data}
         self.max_file_size = settings.max_file_size
         self._use_defaults = settings.defaults == "on"
         self._includes = IncludePatterns.parse(settings.include)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, join
+from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, basename, join
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, database_of
 from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
@@ -23,6 +23,7 @@ from holdfast.engine.scan.directory_state import (
     FileRow,
     KnownChild,
     LinkRow,
+    numbers_of,
 )
 from holdfast.engine.scan.file_capture import is_sparse
 from holdfast.engine.scan.policy import (
@@ -34,6 +35,7 @@ from holdfast.engine.scan.policy import (
 )
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
+from holdfast.engine.scan.undisputed import undisputed
 from holdfast.engine.scan.wanted import WantedTree
 
 if TYPE_CHECKING:
@@ -104,9 +106,8 @@ class Survey:
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
         self._names = set(names)
-        verdict = self._walker.policy.judge_cache(
-            parent, self._path, names, lambda name: rule_files.read(self._fd, name)
-        )
+        read, policy = rule_files.read, self._walker.policy
+        verdict = policy.judge_cache(parent, self._path, names, lambda name: read(self._fd, name))
         if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
             # A checkpoint has this directory: a marker that appeared does not make it a cache.
             verdict = Verdict(parent.mode)
@@ -114,7 +115,8 @@ class Survey:
         if verdict.reason is not None:
             return Skipped(self._path, verdict.reason, verdict.detail)
         rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
-        for name in names:
+        self._keep_undisputed(rules)
+        for name in [name for name in names if name not in self._files]:
             try:
                 self._take(name, rules)
             except _Swapped:
@@ -126,11 +128,11 @@ class Survey:
             state.base = self._previous.digest or self._previous.base
         state.has_git = GIT_DIRECTORY in names
         state.has_ignore_files = any(name in names for name in IGNORE_FILES)
+        exceptions = policy.has_filter or rules.mode is not Mode.NORMAL
+        state.by_rules = not exceptions and not self._cannot_settle
         state.settled = (
-            self._walker.is_settled(key.ctime_ns)
-            and not self._cannot_settle
-            and not self._walker.policy.has_filter
-            and rules.mode is Mode.NORMAL
+            state.by_rules
+            and self._walker.is_settled(key.ctime_ns)
             and all(n in self._files for n in IGNORE_FILES if n in names)
         )
         return self._finish(state)
@@ -172,6 +174,17 @@ class Survey:
             isinstance(child, DirectoryState) and child.noted for child in self._children.values()
         )
         return state
+
+    def _keep_undisputed(self, rules: DirectoryRules) -> None:
+        previous, policy = self._previous, self._walker.policy
+        if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
+            return
+        special = {basename(path) for path in (*self._known_notes, *policy.own_data)}
+        self._files = undisputed(self._fs, self._fd, self._known_rows, self._names, special)
+        chunked = previous.chunks.keys() & self._files.keys()
+        self._chunks = {name: previous.chunks[name] for name in chunked}
+        if self._walker.meter is not None:
+            self._walker.meter.passed(len(self._files))
 
     def _skip(self, name: bytes, reason: SkipReason, detail: str = "") -> None:
         self._skipped.append(Skipped(join(self._path, name), reason, detail))
@@ -222,7 +235,7 @@ class Survey:
         if isinstance(child, Skipped):
             self._skipped.append(child)
             self._cannot_settle = True
-        elif rules.mode in _EXCEPTIONS and _is_bare(child) and not self._is_wanted(name):
+        elif rules.mode in _EXCEPTIONS and child.is_bare() and not self._is_wanted(name):
             self._skip(name, SkipReason.IGNORED, "in an ignored directory")
         else:
             self._children[name] = child
@@ -383,14 +396,4 @@ def _is_noted(skipped: tuple[Skipped, ...], files: dict[bytes, FileRow]) -> bool
 
 
 def _matches(row: FileRow, status: os.stat_result) -> bool:
-    return (
-        row.ctime_ns == status.st_ctime_ns
-        and row.mtime_ns == status.st_mtime_ns
-        and row.size == status.st_size
-        and row.inode == status.st_ino
-        and row.mode == status.st_mode
-    )
-
-
-def _is_bare(state: DirectoryState) -> bool:
-    return not state.names and not state.symlinks and not state.children
+    return row[:5] == numbers_of(status)
