@@ -6,12 +6,17 @@ import mmap
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
+from holdfast.engine.scan.stable_read import read_stably, read_whole
+from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
@@ -210,3 +215,65 @@ def test_a_directory_that_becomes_a_file_during_the_scan_is_taken_as_one_of_them
         made = opened.save()
     with SessionCheckpointer(workspace, "s") as session:
         assert ("thing" in dict(session.get(made.id).manifest)) or made.partial
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@pytest.fixture
+def mapped(workspace: Path) -> Iterator[mmap.mmap]:
+    """A file that somebody writes to through memory, all of whose pages are dirty."""
+    with fill(workspace / "file", b"a" * 100_000).open("r+b") as file:
+        mapping = mmap.mmap(file.fileno(), 100_000)
+    mapping[:] = b"b" * 100_000
+    yield mapping
+    mapping.close()
+
+
+def _notices_mapped_writes(directory: Path) -> bool:
+    """Whether the file system changes times for a write to a page that it had written out."""
+    with fill(directory / "probe", b"a" * 10_000).open("r+b") as file:
+        mapping = mmap.mmap(file.fileno(), 10_000)
+        mapping[:] = b"b" * 10_000
+        os.fsync(file.fileno())
+        before = os.fstat(file.fileno()).st_ctime_ns
+        mapping[5_000:5_001] = b"c"
+        noticed = os.fstat(file.fileno()).st_ctime_ns != before
+        mapping.close()
+    return noticed
+
+
+def test_a_mapped_file_that_comes_back_to_the_same_mixture_is_not_taken_for_one_state(
+    workspace: Path, mapped: mmap.mmap
+) -> None:
+    def read_while_it_changes(fd: int, size: int) -> bytes:
+        mapped[:] = b"c" * size
+        first = os.pread(fd, size // 2, 0)
+        mapped[:] = b"d" * size
+        return first + os.pread(fd, size - size // 2, size // 2)
+
+    long_after_ns = time.time_ns() + 10**12
+    with _opened(workspace) as dir_fd:
+        fs = LocalFilesystem()
+        read = read_stably(fs, dir_fd, b"file", read_while_it_changes, started_ns=long_after_ns)
+    assert read.has_writer
+    assert read.stable is not _notices_mapped_writes(workspace)
+
+
+def test_writes_through_a_mapping_are_made_to_show_before_the_first_read(
+    workspace: Path, mapped: mmap.mmap
+) -> None:
+    members: list[str] = []
+    fs = WatchedFilesystem(before=lambda call: members.append(call.member)).as_port()
+    long_after_ns = time.time_ns() + 10**12
+    with _opened(workspace) as dir_fd:
+        read = read_stably(fs, dir_fd, b"file", partial(read_whole, fs), started_ns=long_after_ns)
+    assert read.stable
+    assert members.index("expose_mapped_writes") < members.index("read")
+    assert members.count("read") == 3

@@ -120,6 +120,11 @@ class Filesystem(Protocol):
         when the system does not tell."""
         ...
 
+    def expose_mapped_writes(self, fd: int) -> None:
+        """From here on a write through a mapping changes the times of this file, as far as the
+        file system can be brought to it."""
+        ...
+
     def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         """While it is held, a SQLite database is not rewritten, and its log not begun anew. False
         when that cannot be had. Closing a handle of the database may end it."""

@@ -20,6 +20,9 @@ def _load_libc() -> ctypes.CDLL | None:
 _libc = _load_libc()
 _renameat2 = getattr(_libc, "renameat2", None)
 _syncfs = getattr(_libc, "syncfs", None)
+_sync_file_range = getattr(_libc, "sync_file_range", None)
+_ALL = ctypes.c_int64(0)
+_WAIT_WRITE_WAIT = ctypes.c_uint(7)
 
 
 def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: int) -> bool:
@@ -33,6 +36,18 @@ def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: i
         if number != errno.EINTR:  # Python's own functions go on after a signal, too
             raise OSError(number, os.strerror(number), target)
     return True
+
+
+def write_pages_out(fd: int) -> None:
+    """Write what is in memory of the file to its place, without making it durable, which would
+    take much longer; durable where there is no such call."""
+    if _sync_file_range is None:
+        os.fsync(fd)
+        return
+    while _sync_file_range(fd, _ALL, _ALL, _WAIT_WRITE_WAIT) != 0:
+        number = ctypes.get_errno()
+        if number != errno.EINTR:
+            raise OSError(number, os.strerror(number))
 
 
 def sync_file_system(fd: int) -> None:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import signal
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from holdfast.store import many_stats
@@ -15,6 +15,7 @@ from holdfast.store.linux_calls import (
     RENAME_NOREPLACE,
     rename_with_flags,
     sync_file_system,
+    write_pages_out,
 )
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ class LocalFilesystem:
         except OSError:  # someone else's file, or a file system without leases
             return None
         return False
+
+    @staticmethod
+    def expose_mapped_writes(fd: int) -> None:
+        """Pages that are written out are write-protected: the next write to one is noticed."""
+        with suppress(OSError):  # a disk that fails says so to whoever writes, and when we read
+            write_pages_out(fd)
 
     @staticmethod
     def hold_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:

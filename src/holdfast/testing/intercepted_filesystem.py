@@ -171,6 +171,9 @@ class InterceptedFilesystem:
     def is_open_for_writing(self, fd: int) -> bool | None:
         return self._pass("is_open_for_writing", fd, lambda: self._inner.is_open_for_writing(fd))
 
+    def expose_mapped_writes(self, fd: int) -> None:
+        self._pass("expose_mapped_writes", fd, lambda: self._inner.expose_mapped_writes(fd))
+
     def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         return self._inner.hold_database(name, dir_fd=dir_fd)
 

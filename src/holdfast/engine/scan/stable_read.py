@@ -6,13 +6,15 @@
 A change of times alone does not tell: one long write sets the time when it begins and can still be
 copying when both looks are done. So for a file that changed a moment ago the system is asked
 whether anybody has it open for writing; where it does not tell, two reads must agree. They must
-also where a file has a writer and times that did not change lately, because writes through a
-mapping change no times; such a file is read again by the next scan, too.
+also where a file has a writer and times that did not change lately, because of the writes through
+a mapping only the first to a page changes the times, until the system has written the page out. So
+it is made to do that before the reads; such a file is read again by the next scan, too.
 
 Guarantee: content reported as stable is one state of the file. Special files are never opened for
 reading. Not guaranteed: a kernel whose file times tick coarsely can hide an open, a write and a
 close that all happen within the tick of the previous change, while we read; such a file is read
-again by the next scan.
+again by the next scan. And where nothing is ever written out (tmpfs) a mapped file can come back to
+the very mixture that was read, as often as it is read.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ _ATTEMPTS = 3
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _A_MOMENT_NS = 1_000_000_000
 _SLOWEST_WRITE_NS_PER_BYTE = 20
+_QUICKLY_READ_BYTES = 1 << 20
+"""Up to here a third read is no burden, and makes a mixture that comes back still less likely."""
 
 T = TypeVar("T")
 
@@ -84,13 +88,17 @@ def _attempt(
 ) -> tuple[T, os.stat_result, bool, bool]:
     size = before.st_size
     writer = fs.is_open_for_writing(fd)
-    content = consume(fd, size)
     slow = size * _SLOWEST_WRITE_NS_PER_BYTE
     recent = before.st_ctime_ns >= started_ns - _A_MOMENT_NS - slow
+    more_reads = 1 if recent and writer is None else 0
+    if writer and not recent:
+        fs.expose_mapped_writes(fd)
+        more_reads = 2 if size <= _QUICKLY_READ_BYTES else 1
+    content = consume(fd, size)
     stable = not (recent and writer)
-    if stable and (writer or (recent and writer is None)):
+    for _ in range(more_reads):
         fs.lseek(fd, 0, os.SEEK_SET)
-        stable = consume(fd, size) == content
+        stable = stable and consume(fd, size) == content
     after = fs.fstat(fd)
     return content, after, stable and _unchanged(before, after), writer is True
 
