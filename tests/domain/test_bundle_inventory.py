@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.domain import bundle_inventory
 from holdfast.domain.bundle_inventory import Inventory, Role, judge_report
 from holdfast.domain.chunk_lists import Piece, encode_chunk_list
 from holdfast.domain.digests import digest_of
@@ -94,3 +95,13 @@ def test_a_report_names_only_paths_inside(path: str) -> None:
 
     with pytest.raises(ValueError, match="no path"):
         judge_report(json.dumps([[path, "IGNORED", ""]]).encode())
+
+
+def test_more_pieces_than_any_workspace_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of empty pieces any number makes up an empty file, and each takes its time."""
+    monkeypatch.setattr(bundle_inventory, "MOST_PIECES", 5)
+    inventory = Inventory()
+    empty = _add(inventory, Role.BLOB, b"")
+    _add(inventory, Role.PIECES, encode_chunk_list([Piece(0, empty)] * 3))
+    with pytest.raises(ValueError, match="more pieces"):
+        _add(inventory, Role.PIECES, encode_chunk_list([Piece(0, empty)] * 4))

@@ -28,6 +28,10 @@ DEEPEST_TREE = 1_000
 MOST_ENTRIES = 50_000_000
 """Shared directories make a small bundle that unfolds without end; no workspace has so many."""
 
+MOST_PIECES = 50_000_000
+"""Of all large files together, several TB of them: a list of the same piece packs well, and takes
+its time piece by piece."""
+
 
 class Role(IntEnum):
     """What an object is for; the same bytes may be there once for each."""
@@ -48,6 +52,7 @@ class Inventory:
         self._facts: dict[bytes, tuple[int, ...]] = {}
         self._unused: set[bytes] = set()
         self._own_data: set[Digest] = set()
+        self._pieces = 0
         self.whole_files: dict[tuple[Digest, Digest], int] = {}
 
     def __len__(self) -> int:
@@ -98,7 +103,11 @@ class Inventory:
 
     def _judge_pieces(self, data: bytes) -> int:
         total = 0
-        for piece in decode_chunk_list(data):
+        pieces = decode_chunk_list(data)
+        self._pieces += len(pieces)
+        if self._pieces > MOST_PIECES:
+            raise ValueError("its files have more pieces than any workspace")
+        for piece in pieces:
             if self._named(Role.BLOB, piece.digest, "a piece of a file") != (piece.size,):
                 raise ValueError("a piece of a file has another size than listed")
             total += piece.size

@@ -211,6 +211,7 @@ BROKEN_FRAMES: dict[str, Callable[[Frames], Frames]] = {
         (b"what", b""),
         *frames[1:],
     ],
+    "a tag in small letters in front of the origin": lambda frames: [(b"what", b""), *frames],
     "nothing at all": lambda frames: [],
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import resource
 import struct
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import BudgetReached, BundleRefused, HoldfastError
 from holdfast.domain.trees import Tree, encode_tree
 from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.store.bundles.objects import LARGEST_DELTA_BYTES, MOST_TIMES_THE_BUDGET
 from holdfast.store.objects.compression import Codec, compress, compress_against
 from tests.support.bundle_files import (
     crafted,
@@ -24,7 +27,7 @@ from tests.support.bundle_files import (
     take_apart,
     tree_naming,
 )
-from tests.support.composition import Composed, composed
+from tests.support.composition import Composed, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
@@ -331,3 +334,65 @@ def test_an_object_stored_against_one_that_does_not_come_before_is_refused(
     )
     put_together(bundle, [*frames[:3], (b"OBJT", bytes((Role.BLOB,)) + forged), *frames[3:]])
     assert "come before" in _refuse(target, bundle).message
+
+
+def _against(data: bytes, base: bytes) -> tuple[bytes, bytes]:
+    """A blob that is stored against another one, however large that is."""
+    codec, stored = compress_against(data, base)
+    assert codec is Codec.ZSTD_AGAINST_BASE
+    body = digest_of(base) + stored
+    return b"OBJT", bytes((Role.BLOB,)) + record(digest_of(data), body, codec=2, size=len(data))
+
+
+def _packed(data: bytes) -> tuple[bytes, bytes]:
+    codec, stored = compress(data)
+    body = record(digest_of(data), stored, codec=codec, size=len(data))
+    return b"OBJT", bytes((Role.BLOB,)) + body
+
+
+def _with_objects(path: Path, objects: list[tuple[bytes, bytes]], content_bytes: int) -> Path:
+    bundle = crafted(path, [encode_tree(Tree())])
+    said = {"objects": len(objects) + 1, "content_bytes": content_bytes + 1000}
+    frames = edited(take_apart(bundle), b"BNDL", lambda f: f.update(said))
+    return put_together(bundle, [*frames[:3], *objects, *frames[3:]])
+
+
+@pytest.mark.requirement("ST-7", "ST-3")
+def test_small_objects_stored_against_a_huge_one_are_refused(
+    target: Composed, tmp_path: Path
+) -> None:
+    """Each of them would unpack it again: a few kilobytes that keep a machine busy for hours."""
+    end = random.Random(1).randbytes(300)
+    base = bytes(LARGEST_DELTA_BYTES) + end
+    objects = [_packed(base), _against(end + b"!", base)]
+    refusal = _refuse(target, _with_objects(tmp_path / "crafted", objects, 10**8))
+    assert "too large" in refusal.message
+
+
+@pytest.mark.requirement("ST-7", "ST-3")
+def test_content_that_is_unpacked_again_and_again_counts_each_time(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """Twelve objects that do not fit into memory together, and small ones against each in turn."""
+    ends = [random.Random(n).randbytes(300) for n in range(12)]
+    bases = [bytes(LARGEST_DELTA_BYTES - 300) + end for end in ends]
+    small = [(end + bytes((turn,)), n) for turn in range(3) for n, end in enumerate(ends)]
+    objects = [_packed(base) for base in bases]
+    objects += [_against(data, bases[n]) for data, n in small]
+    content_bytes = sum(map(len, bases)) + sum(len(data) for data, _ in small)
+    bundle = _with_objects(tmp_path / "crafted", objects, content_bytes)
+    budget = 2 * content_bytes // MOST_TIMES_THE_BUDGET
+    configure(workspace, budget=budget)
+    with composed(workspace) as target, pytest.raises(BudgetReached, match="unpacks to"):
+        target.engine.import_bundle(ImportRequest(bundle, foreign=True))
+
+
+@pytest.mark.requirement("ST-7", "ST-3")
+def test_a_file_that_is_larger_than_it_may_unpack_to_is_not_even_read(
+    target: Composed, tmp_path: Path
+) -> None:
+    bundle = crafted(tmp_path / "crafted", [encode_tree(Tree())])
+    frames = take_apart(bundle)
+    put_together(bundle, [*frames, (b"zero", b"")])
+    os.truncate(bundle, TB)
+    assert isinstance(_refuse(target, bundle), BudgetReached)

@@ -27,11 +27,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.rounds import Round, RoundStatus
 from holdfast.engine.bundles.placed_story import take_in_story
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
-from holdfast.engine.bundles.verifying import (
-    MOST_TIMES_THE_BUDGET,
-    VerifiedBundle,
-    verified_bundle,
-)
+from holdfast.engine.bundles.verifying import VerifiedBundle, verified_bundle
 from holdfast.engine.chained_batches import Item, store_chained
 from holdfast.engine.conversation import require_room
 from holdfast.engine.space_limit import DISK_RESERVE_BYTES
@@ -39,6 +35,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, Progress
+from holdfast.store.bundles.objects import MOST_TIMES_THE_BUDGET
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 Guarantee: a bundle that passes can be imported and every checkpoint of it restored; nothing is
 written here. Sizes that it claims are limits, never requests: memory depends on how many objects
-it has, and unpacking stops at `most_bytes`.
+it has, and unpacking stops at `most_bytes`, also where the same content is unpacked repeatedly.
 """
 
 from __future__ import annotations
@@ -33,18 +33,14 @@ from holdfast.domain.bundle_rows import (
 )
 from holdfast.domain.bundle_story import BundledStory, decode_story
 from holdfast.domain.chunk_lists import decode_chunk_list
-from holdfast.domain.errors import BudgetReached, BundleRefused, NotFound, StoreDamaged
+from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
 from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, TOLD, FrameReader, refused
-from holdfast.store.bundles.objects import ObjectDecoder
-
-MOST_TIMES_THE_BUDGET = 64
-"""A bundle may unpack to this many times the store's budget: far more than stays after
-compression, far less than a file made to keep a machine busy for days."""
+from holdfast.store.bundles.objects import ObjectDecoder, require_bounded
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -73,8 +69,10 @@ class VerifiedBundle:
         inventory: Inventory,
         told_bytes: int,
         rounds: Mapping[SessionId, tuple[Round, ...]],
+        most_bytes: int,
     ) -> None:
         self._reader = reader
+        self._most_bytes = most_bytes
         self._rows = rows
         self._inventory = inventory
         self.origin = origin
@@ -103,13 +101,14 @@ class VerifiedBundle:
 
     def objects(self) -> Iterator[BundledObject]:
         """Every object again. A file that changed since it was verified is refused."""
-        decoder = ObjectDecoder(self._reader, self._inventory.place_of)
+        place_of = self._inventory.place_of
+        decoder = ObjectDecoder(self._reader, place_of, most_bytes=self._most_bytes)
         found = 0
         for frame in self._reader.frames():
             if frame.tag != OBJECT:
                 continue
             role, record, data = decoder.decode(frame.body)
-            if self._inventory.place_of(role, record.digest) != frame.offset:
+            if place_of(role, record.digest) != frame.offset:
                 raise refused("it changed while it was read")
             found += 1
             yield BundledObject(role, record.digest, data, record.base)
@@ -153,13 +152,14 @@ def verified_bundle(
 def _verify(
     reader: FrameReader, accept: Callable[[Origin], None], most_bytes: int, progress: Progress
 ) -> VerifiedBundle:
+    require_bounded(reader.size_bytes, most_bytes)
     frames = reader.frames()
     origin = _decoded(decode_origin, next(frames).body)
     accept(origin)
-    _require_bounded(origin.content_bytes, most_bytes)
+    require_bounded(origin.content_bytes, most_bytes)
     manifest = _Manifest(origin)
     inventory = Inventory()
-    decoder = ObjectDecoder(reader, inventory.place_of)
+    decoder = ObjectDecoder(reader, inventory.place_of, most_bytes=most_bytes)
     content_bytes = told_bytes = 0
     for frame in frames:
         if frame.tag == SESSION:
@@ -186,7 +186,7 @@ def _verify(
             inventory.require_checkpoint(tree, report, components)
         inventory.require_all_used()
     # One piece named a million times is a large file in a small bundle.
-    _require_bounded(sum(inventory.whole_files.values()), most_bytes)
+    require_bounded(sum(inventory.whole_files.values()), most_bytes)
     for whole, pieces in inventory.whole_files:
         _verify_whole(decoder, whole, pieces)
     return VerifiedBundle(
@@ -197,6 +197,7 @@ def _verify(
         inventory,
         told_bytes,
         manifest.rounds,
+        most_bytes,
     )
 
 
@@ -263,15 +264,6 @@ class _Manifest:
                 raise refused(f"session {session.id!r} has no checkpoint")
         if self._origin.latest not in self._session_of:
             raise refused("its latest checkpoint is not in it")
-
-
-def _require_bounded(unpacked_bytes: int, most_bytes: int) -> None:
-    if unpacked_bytes > most_bytes:
-        raise BudgetReached(
-            f"the bundle unpacks to {unpacked_bytes} bytes; the store's budget allows "
-            f"{most_bytes}, {MOST_TIMES_THE_BUDGET} times as much as it may keep",
-            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
-        )
 
 
 def _verify_whole(decoder: ObjectDecoder, whole: Digest, pieces: Digest) -> None:

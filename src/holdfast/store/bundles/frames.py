@@ -114,6 +114,8 @@ class FrameReader:
             if length > self.size_bytes - position:
                 raise refused("it is cut short")
             if tag not in _LARGEST:
+                if phase == 0:
+                    raise refused("its parts are not in order")
                 self._pass_over(tag, head, position, length, digest)
                 position += length
                 continue

@@ -3,6 +3,9 @@
 An edited file or directory is stored against an earlier object of the same bundle and role, as in
 a pack, so that a long history stays a small file. Chains are short, and every object is proven to
 have the digest that is its name each time it is read.
+
+Guarantee of the decoder: it unpacks at most as many bytes as it was allowed, whatever is stored
+against what and however often that has to be unpacked for it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable
 
 from holdfast.domain.bundle_inventory import Role
 from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import BudgetReached
 from holdfast.domain.ids import Digest
 from holdfast.store.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
 from holdfast.store.objects.compression import Codec, compress, compress_against, decompress
@@ -25,7 +29,14 @@ from holdfast.store.objects.records import (
     stored_size_of,
 )
 
-_LARGEST_DELTA_BYTES = 2 << 20
+MOST_TIMES_THE_BUDGET = 64
+"""A bundle may unpack to this many times the store's budget: far more than stays after
+compression, far less than a file made to keep a machine busy for days."""
+
+LARGEST_DELTA_BYTES = 2 << 20
+"""Of an object that is stored against another one, and of that other one. It fits into the cache:
+a small object against a huge one would unpack that each time it is read."""
+
 _SHORT_CHAIN = 6
 _CACHE_BYTES = 16 << 20
 
@@ -43,11 +54,11 @@ class ObjectEncoder:
         return bytes((role,)) + encode_record(self._record(digest, data, similar_to))
 
     def _record(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
-        if similar_to is not None and len(data) <= _LARGEST_DELTA_BYTES:
+        if similar_to is not None and len(data) <= LARGEST_DELTA_BYTES:
             depth, beginning = self._chains.get(similar_to, (0, similar_to))
             base = similar_to if depth < _SHORT_CHAIN else beginning
             base_data = self._read(base)
-            if len(base_data) <= _LARGEST_DELTA_BYTES:
+            if len(base_data) <= LARGEST_DELTA_BYTES:
                 codec, stored = compress_against(data, base_data)
                 if codec is Codec.ZSTD_AGAINST_BASE:
                     deeper = depth + 1 if depth < _SHORT_CHAIN else 1
@@ -61,9 +72,17 @@ class ObjectEncoder:
 class ObjectDecoder:
     """Objects from frame bodies; `place_of` tells where an earlier one stands in the file."""
 
-    def __init__(self, reader: FrameReader, place_of: Callable[[Role, Digest], int | None]) -> None:
+    def __init__(
+        self,
+        reader: FrameReader,
+        place_of: Callable[[Role, Digest], int | None],
+        *,
+        most_bytes: int,
+    ) -> None:
         self._reader = reader
         self._place_of = place_of
+        self._most_bytes = most_bytes
+        self._unpacked_bytes = 0
         self._recent: OrderedDict[tuple[Role, Digest], bytes] = OrderedDict()
         self._recent_bytes = 0
 
@@ -107,7 +126,13 @@ class ObjectDecoder:
     def _open(self, role: Role, record: Record, depth_left: int) -> bytes:
         if record.size > LARGEST_OBJECT_BYTES:
             raise refused(f"an object claims {record.size} bytes")
-        base = None if record.base is None else self._read(role, record.base, depth_left)
+        self._unpacked_bytes += record.size
+        require_bounded(self._unpacked_bytes, self._most_bytes)
+        base = None
+        if record.base is not None:
+            base = self._read(role, record.base, depth_left)
+            if max(record.size, len(base)) > LARGEST_DELTA_BYTES:
+                raise refused("an object that is too large for that is stored against another")
         try:
             data = decompress(record.codec, record.stored, record.size, base)
         except ValueError as error:
@@ -123,3 +148,12 @@ class ObjectDecoder:
         self._recent_bytes += len(data)
         while self._recent_bytes > _CACHE_BYTES:
             self._recent_bytes -= len(self._recent.popitem(last=False)[1])
+
+
+def require_bounded(unpacked_bytes: int, most_bytes: int) -> None:
+    if unpacked_bytes > most_bytes:
+        raise BudgetReached(
+            f"the bundle unpacks to {unpacked_bytes} bytes; the store's budget allows "
+            f"{most_bytes}, {MOST_TIMES_THE_BUDGET} times as much as it may keep",
+            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
+        )
