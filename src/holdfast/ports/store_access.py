@@ -78,6 +78,11 @@ class StoreAccess(Protocol):
         """Every file of the store, whatever it is, for looking into its bytes."""
         ...
 
+    def opened_parts(self, path: Path) -> Iterator[bytes]:
+        """What one of these files says to whoever has the key of the store, part by part; nothing
+        where the store is not encrypted, and its bytes say it themselves."""
+        ...
+
     def read_note(self) -> bytes | None:
         """What a restore that has not begun its changes left to be put right, or None."""
         ...

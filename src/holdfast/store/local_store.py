@@ -202,6 +202,13 @@ class LocalStore(StorePlace):
             self._fs, self._layout, self._clock, lambda: self.lock_timeout_s, cipher=cipher
         )
 
+    def opened_parts(self, path: Path) -> Iterator[bytes]:
+        if self.unlocked is None:
+            return iter(())
+        from holdfast.store.encryption.opened_files import opened_parts  # only a purge needs it
+
+        return opened_parts(path, self.unlocked.keys, self.objects)
+
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""
         from holdfast.store.encryption.unlocking import read_key_slots

@@ -7,6 +7,7 @@ A sample inside a pack can only belong to content that stays: packs consist of n
 reported as lying elsewhere too. Anywhere else it is a trace. Very short or uniform content gives no
 sample that would mean anything; its digest is searched all the same. No index lists any digest that
 went; in raw bytes, when there are more than can be searched in reasonable time, an even choice is.
+The files of an encrypted store are searched as they lie there and as its key opens them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,7 +85,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
         in_pack = name.parent == _PACKS
         if path.suffix == ".pack" and not in_pack:
             traces[Trace(name.as_posix(), "a pack that is out of use, and may hold it")] = None
-        for block in _blocks(path):
+        for block in chain(_blocks(path), vault.access.opened_parts(path)):
             searched_bytes += len(block)
             found = [one for one in sought if one.needle in block]
             for one in (sample for sample in samples if sample.needle in block):
