@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain import settings
+from holdfast.domain.repair_plans import RepairType
 from tests.project.repository import ROOT, commands, documents, relative
 
 CLI_REFERENCE = ROOT / "docs" / "reference" / "cli.md"
@@ -104,6 +105,14 @@ def test_every_promised_command_has_a_file_of_its_own() -> None:
 @pytest.mark.parametrize("verb", commands())
 def test_every_command_is_described_in_the_reference(verb: str) -> None:
     assert re.search(rf"^##+ `?(?:holdfast )?{verb}\b", CLI_REFERENCE.read_text("utf-8"), re.M)
+
+
+@pytest.mark.requirement("ST-4")
+def test_every_step_of_a_repair_is_named_in_the_reference() -> None:
+    section = CLI_REFERENCE.read_text("utf-8").partition("\n## repair\n")[2].partition("\n## ")[0]
+    listed = re.search(r"Types are `([a-z,\s-]+)`", section)
+    assert listed is not None
+    assert re.split(r",\s+", listed[1]) == [step.value for step in RepairType]
 
 
 @pytest.mark.parametrize("key", settings.KEYS)

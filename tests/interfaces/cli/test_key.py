@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -222,3 +224,36 @@ def test_a_passphrase_that_was_mistyped_or_is_weak_makes_no_store(
         assert said in screen.finish()
         assert screen.status == 5
     assert list(holdfast_home.iterdir()) == []
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("present", ["none", "wrong", "missing"])
+def test_who_lost_every_key_is_told_how_to_go_on_and_can_come_back(
+    encrypted: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: str
+) -> None:
+    encrypted.save("before the loss")
+    old = Path(encrypted.json("status")["store"])
+    key = os.environ["HOLDFAST_KEY_FILE"]
+    wrong = tmp_path / "wrong"
+    wrong.touch(0o600)
+    wrong.write_bytes(b"w" * 40)
+    chosen = {"wrong": str(wrong), "missing": str(tmp_path / "missing")}
+    if present == "none":
+        monkeypatch.delenv("HOLDFAST_KEY_FILE")
+    else:
+        monkeypatch.setenv("HOLDFAST_KEY_FILE", chosen[present])
+    answer = encrypted("status", "--json")
+    assert answer.status == 5
+    assert f"move {old} away, then: holdfast init --new-store" in answer.error["hint"]
+
+    old.rename(tmp_path / old.name)
+    encrypted.json("init", "--new-store", "--encrypt", "--key-file", str(tmp_path / "new.key"))
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(tmp_path / "new.key"))
+    encrypted.save("after the loss")
+    assert [c["reasoning"] for c in encrypted.json("log")] == ["after the loss"]
+
+    (tmp_path / old.name).rename(old)
+    marker = encrypted.workspace / ".holdfast/workspace.json"
+    marker.write_text(json.dumps({"id": old.name}))
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", key)
+    assert [c["reasoning"] for c in encrypted.json("log")] == ["before the loss"]

@@ -64,11 +64,11 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
         except KeyNeeded as error:
             problems.append(error)
     if problems:
-        raise _most_telling(problems)
+        raise _most_telling(problems, layout)
     raise KeyNeeded(
         f"the store {layout.directory} is encrypted and needs its "
         + " or its ".join(sorted(slots.kinds())),
-        hint=_way_in(slots),
+        hint=f"{_way_in(slots)}. {_if_lost(layout)}",
     )
 
 
@@ -96,11 +96,20 @@ def _asked(ask: Callable[[], str | None]) -> Secret | None:
     return None if answer is None else Secret.passphrase(answer)
 
 
-def _most_telling(problems: list[HoldfastError]) -> HoldfastError:
+def _most_telling(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
     """All that was tried, as the error of the last try."""
     last = problems[-1]
-    hint = last.hint or "nothing was changed; give the key that belongs to this store"
+    hint = last.hint or (
+        f"nothing was changed; give the key that belongs to this store. {_if_lost(layout)}"
+    )
     return type(last)("; ".join(problem.message for problem in problems), hint=hint)
+
+
+def _if_lost(layout: StoreLayout) -> str:
+    return (
+        "If every key of it is lost, nobody can open it: "
+        f"move {layout.directory} away, then: holdfast init --new-store"
+    )
 
 
 def _way_in(slots: KeySlots) -> str:
