@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,27 +106,30 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
-    from holdfast.store.surroundings import Surroundings, examine
+    from holdfast.store.surroundings import BEFORE_OPENING, Surroundings, examine
 
-    environment = os.environ
+    home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
     start = directory.expanduser().resolve()
     workspace = next((d for d in (start, *start.parents) if store_of(d) is not None), start)
-    newest_ns: int | None = None
-    failure: HoldfastError | None = None
+    around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
+    found = examine(around, BEFORE_OPENING)
     try:
         with open_workspace(workspace, create=False, force=True, recover=False) as opened:
-            times = [c.created_at_ns for c in opened.engine.vault.catalog.roots()]
-            newest_ns = max(times, default=None)
+            vault = opened.engine.vault
+            around = replace(
+                around,
+                newest_checkpoint_ns=max(
+                    (c.created_at_ns for c in vault.catalog.roots()), default=None
+                ),
+                size_bytes=vault.access.size_bytes(),
+                budget_bytes=vault.settings.budget,
+            )
     except NotFound:
         pass
     except HoldfastError as error:
-        failure = error
-    home = holdfast_home(environment)
-    return examine(
-        Surroundings(
-            home, workspace, store_of(workspace), SystemClock().now_ns(), newest_ns, failure
-        )
-    )
+        around = replace(around, opening_error=error)
+    opening, *others = examine(around)
+    return [opening, *found, *others]
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:

@@ -93,7 +93,8 @@ class WorkspaceIdentity:
     def locate(self, workspace: Path) -> StoreLayout | None:
         """The directory of a workspace's store, whatever state it is in; changes nothing."""
         for identifier in (self._read_marker(workspace), self._read_path_record(workspace)):
-            if identifier is not None and self.layout(identifier).directory.is_dir():
+            # Not `Path.is_dir`, which raises where nothing may be looked at.
+            if identifier is not None and os.path.isdir(self.layout(identifier).directory):
                 return self.layout(identifier)
         return None
 

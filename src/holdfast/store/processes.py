@@ -36,6 +36,16 @@ def is_alive(identity: str) -> bool:
     return _beginning(int(number)) == beginning
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped and waits to be continued, as by Ctrl-Z; False where the system
+    does not tell."""
+    try:
+        described = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return False
+    return described.rpartition(b")")[2].split()[:1] == [b"T"]
+
+
 def own_line() -> frozenset[str]:
     """This process, its parent and all above; only this one where the system does not tell."""
     return frozenset([own_identity(), *(_identity(n) for n in _above(os.getpid()))])

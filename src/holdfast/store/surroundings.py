@@ -2,7 +2,7 @@
 
 `EXAMINATIONS` is the list; a further thing to look at is a further function in it. A function gets
 the `Surroundings` and yields one `Symptom` per thing it looked at, also when that is as it should
-be, so that a person sees what was looked at.
+be, so that a person sees what was looked at. What cannot be looked at is a symptom like any other.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +22,9 @@ import apsw
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
+from holdfast.domain.sizes import size_words
 from holdfast.store.layout import StoreLayout
+from holdfast.store.processes import is_stopped
 from holdfast.store.setting_aside import SET_ASIDE
 
 _OTHERS = 0o077
@@ -35,6 +38,8 @@ _SOUND_SQLITE = (3, 51, 3)
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _FLEETING = ("tmpfs", "ramfs")
 _LAYERED = ("overlay", "aufs", "fuse.unionfs")
+_INOTIFY = Path("/proc/sys/fs/inotify")
+_NEAR_THE_BUDGET = 0.8
 
 
 class Gravity(StrEnum):
@@ -63,10 +68,26 @@ class Surroundings:
     now_ns: int
     newest_checkpoint_ns: int | None
     opening_error: HoldfastError | None = None
+    size_bytes: int | None = None
+    budget_bytes: int | None = None
 
 
-def examine(around: Surroundings) -> list[Symptom]:
-    return [symptom for look in EXAMINATIONS for symptom in look(around)]
+Examination = Callable[[Surroundings], Iterator[Symptom]]
+
+
+def examine(around: Surroundings, looks: Sequence[Examination] | None = None) -> list[Symptom]:
+    """What all of them find, or some; each goes as far as it can see."""
+    found: list[Symptom] = []
+    for look in EXAMINATIONS if looks is None else looks:
+        try:
+            for symptom in look(around):
+                found.append(symptom)
+        except OSError as error:
+            where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
+            finding = f"it cannot be looked at: {error.strerror}{where}"
+            cure = "see what is said about permissions and ownership, and look again"
+            found.append(Symptom(look.__name__.replace("_", " "), Gravity.PROBLEM, finding, cure))
+    return found
 
 
 def opening(around: Surroundings) -> Iterator[Symptom]:
@@ -80,14 +101,17 @@ def opening(around: Surroundings) -> Iterator[Symptom]:
 
 
 def permissions(around: Surroundings) -> Iterator[Symptom]:
-    """Private, ours, and writable: the home of all stores and everything in this one."""
-    if not around.home.exists():
+    """Private, ours, and writable: the home of all stores and everything in this one.
+
+    Opening a store closes its directory to others, so this has to come before."""
+    if not os.path.lexists(around.home):
         yield _future_home(around.home)
         return
     found: list[Symptom] = []
-    paths = [around.home]
+    paths = [around.home.resolve(), around.home / "stores", around.home / "by-path"]
     if around.layout is not None:
         paths += [around.layout.directory, *sorted(around.layout.directory.rglob("*"))]
+    paths = [path for path in paths if os.path.lexists(path)]
     for path in paths:
         found += _permissions_of(path)
     yield from found
@@ -98,8 +122,7 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
 
 def _future_home(home: Path) -> Symptom:
     place = _existing(home)
-    effective = os.access in os.supports_effective_ids
-    if os.access(place, os.W_OK | os.X_OK, effective_ids=effective):
+    if _may(place, os.W_OK | os.X_OK):
         return Symptom("home", Gravity.FINE, f"{home} is made with the first checkpoint")
     cure = "set HOLDFAST_HOME to a directory of your own"
     return Symptom("home", Gravity.PROBLEM, f"{home} cannot be made: no writing in {place}", cure)
@@ -110,16 +133,26 @@ def _permissions_of(path: Path) -> Iterator[Symptom]:
         status = path.lstat()
     except FileNotFoundError:
         return
+    quoted = shlex.quote(str(path))
     if status.st_uid != os.geteuid():
         finding = f"{path} belongs to another user (uid {status.st_uid})"
-        yield Symptom("ownership", Gravity.PROBLEM, finding, f"sudo chown -R $USER {path}")
+        yield Symptom("ownership", Gravity.PROBLEM, finding, f"sudo chown -R $USER {quoted}")
+    elif not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+        # Never a chmod: it would follow a link to wherever that leads.
+        finding = f"{path} is neither a file nor a directory, and nothing else belongs there"
+        cure = f"look where it comes from, then take it away: rm {quoted}"
+        yield Symptom("permissions", Gravity.PROBLEM, finding, cure)
     elif status.st_mode & _OTHERS:
         wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
         finding = f"{path} is open to other users ({stat.S_IMODE(status.st_mode):o})"
-        yield Symptom("permissions", Gravity.WARNING, finding, f"chmod {wanted} {path}")
-    elif not os.access(path, os.R_OK | os.W_OK):
+        yield Symptom("permissions", Gravity.WARNING, finding, f"chmod {wanted} {quoted}")
+    elif not _may(path, os.R_OK | os.W_OK | (os.X_OK if stat.S_ISDIR(status.st_mode) else 0)):
         finding = f"{path} cannot be read and written"
-        yield Symptom("permissions", Gravity.PROBLEM, finding, f"chmod u+rwX {path}")
+        yield Symptom("permissions", Gravity.PROBLEM, finding, f"chmod u+rwX {quoted}")
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def free_disk(around: Surroundings) -> Iterator[Symptom]:
@@ -134,6 +167,21 @@ def free_disk(around: Surroundings) -> Iterator[Symptom]:
         yield Symptom("disk", Gravity.WARNING, finding, "free some space: holdfast cleanup")
     else:
         yield Symptom("disk", Gravity.FINE, finding)
+
+
+def budget(around: Surroundings) -> Iterator[Symptom]:
+    if around.size_bytes is None or around.budget_bytes is None:
+        return
+    share = around.size_bytes / around.budget_bytes
+    taken, most = size_words(around.size_bytes), size_words(around.budget_bytes)
+    finding = f"the store takes {taken} of its budget of {most}"
+    cure = "holdfast cleanup, or raise it: holdfast config set budget '\"10 GB\"'"
+    if share >= 1:
+        yield Symptom("budget", Gravity.PROBLEM, finding + ": checkpoints are refused", cure)
+    elif share >= _NEAR_THE_BUDGET:
+        yield Symptom("budget", Gravity.WARNING, finding, cure)
+    else:
+        yield Symptom("budget", Gravity.FINE, finding)
 
 
 def file_systems(around: Surroundings) -> Iterator[Symptom]:
@@ -161,7 +209,7 @@ def file_systems(around: Surroundings) -> Iterator[Symptom]:
 def inotify_limits(around: Surroundings) -> Iterator[Symptom]:
     for name, few in (("max_user_watches", _FEW_WATCHES), ("max_user_instances", 128)):
         try:
-            limit = int(Path("/proc/sys/fs/inotify", name).read_text("ascii"))
+            limit = int((_INOTIFY / name).read_text("ascii"))
         except (OSError, ValueError):
             continue
         finding = f"{name} is {limit}"
@@ -202,13 +250,17 @@ def _held(description: bytes, now_ns: int) -> Symptom:
     try:
         holder = json.loads(description)
         since_ns = now_ns - int(holder["since_ns"])
-        who = f"process {int(holder['pid'])} ({holder['purpose']}) holds the store"
+        pid = int(holder["pid"])
+        who = f"process {pid} ({holder['purpose']}) holds the store"
         finding = f"{who} for {since_ns / 1e9:.0f} s"
     except (ValueError, KeyError, TypeError):
         return Symptom("lock", Gravity.WARNING, "a process holds the store", "wait for it")
+    if is_stopped(pid):
+        cure = f"let it go on: kill -CONT {pid}, or end it: kill -KILL {pid}"
+        return Symptom("lock", Gravity.WARNING, finding + ", and is stopped", cure)
     if since_ns < _LONG_HELD_NS:
         return Symptom("lock", Gravity.FINE, finding)
-    return Symptom("lock", Gravity.WARNING, finding, f"if it hangs: kill {holder['pid']}")
+    return Symptom("lock", Gravity.WARNING, finding, f"if it hangs: kill {pid}")
 
 
 def leftovers(around: Surroundings) -> Iterator[Symptom]:
@@ -322,10 +374,11 @@ def _file_system_of(path: Path) -> str | None:
     return kind
 
 
-EXAMINATIONS: tuple[Callable[[Surroundings], Iterator[Symptom]], ...] = (
+BEFORE_OPENING: tuple[Examination, ...] = (permissions,)
+EXAMINATIONS: tuple[Examination, ...] = (
     opening,
-    permissions,
     free_disk,
+    budget,
     file_systems,
     inotify_limits,
     sqlite,

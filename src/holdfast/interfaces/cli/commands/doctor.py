@@ -22,11 +22,11 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast doctor"
     parser.description = """\
 Look at everything around the store that can go wrong: whether it opens, permissions and owner, free
-disk, file systems, inotify limits, SQLite, who holds the lock, what interrupted operations left
-behind, whether workspace and store belong together, git, the clock, and the hooks and the server in
-the settings of agents. Each finding comes with its cure. Nothing is changed. The exit status is 0
-when all is well, and 3 when something was found. What is inside the store is verified by holdfast
-check."""
+disk, the budget, file systems, inotify limits, SQLite, who holds the lock, what interrupted
+operations left behind, whether workspace and store belong together, git, the clock, and the hooks
+and the server in the settings of agents. Each finding comes with its cure. Nothing is changed. The
+exit status is 0 when all is well, and 3 when something was found. What is inside the store is
+verified by holdfast check."""
     parser.epilog = """\
 example:
   $ holdfast doctor"""
