@@ -10,7 +10,9 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import (
+    BudgetReached,
     HoldfastError,
     InvalidSetting,
     NoSpace,
@@ -18,6 +20,7 @@ from holdfast.domain.errors import (
     WorkspaceRefused,
 )
 from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.engine.space_limit import DISK_RESERVE_BYTES
 from holdfast.ports.progress import NoProgress
@@ -103,6 +106,48 @@ def test_a_save_at_the_budget_gets_the_room_that_nobody_needs(workspace: Path) -
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("fits")
         assert _used(session) < used
+        assert not list(run_checks(session._engine.vault, data=True, progress=NoProgress()))
+
+
+def _full_of_tool_calls(workspace: Path, kept: int) -> int:
+    """A store whose rules let some of its five large checkpoints go, and what it takes."""
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("first")
+        for number in range(5):
+            fill(workspace / "large", noise(100_000, number))
+            session._engine.save(SessionId("s"), make_intent(f"{number}"), kind=Kind.TOOL)
+        session._engine.vault.access.fold_logs()
+        used = _used(session)
+    configure(workspace, budget=used, retention={"tool": {"most": kept}})
+    return used
+
+
+@pytest.mark.requirement("ST-3", "ST-2")
+def test_a_save_at_the_budget_drops_what_the_rules_let_go_and_says_so(workspace: Path) -> None:
+    used = _full_of_tool_calls(workspace, kept=2)
+    fill(workspace / "large", noise(100_000, 99))
+    with SessionCheckpointer(workspace, "s") as session:
+        warnings = session.save_checkpoint("fits").warnings
+        assert any("3 checkpoints went that the retention rules let go" in w for w in warnings)
+        reasons = [one.reasoning_preview for one in session.summaries()]
+        assert sorted(reasons) == ["3", "4", "first", "fits"]
+        assert _used(session) <= used
+        assert not list(run_checks(session._engine.vault, data=True, progress=NoProgress()))
+
+
+@pytest.mark.requirement("ST-3", "ST-2")
+def test_a_save_that_does_not_fit_even_then_is_refused_with_what_went(workspace: Path) -> None:
+    _full_of_tool_calls(workspace, kept=2)
+    fill(workspace / "large", noise(900_000, 99))
+    with SessionCheckpointer(workspace, "s") as session:
+        with pytest.raises(
+            BudgetReached, match="does not fit; to make room, 3 checkpoints"
+        ) as told:
+            session.checkpoint("does not fit")
+        assert told.value.hint
+        assert session.checkpoint_count == 3
+        with pytest.raises(BudgetReached, match=r"does not fit$"):
+            session.checkpoint("and nothing is left to go")
         assert not list(run_checks(session._engine.vault, data=True, progress=NoProgress()))
 
 

@@ -227,13 +227,25 @@ def save_tree(
         from holdfast.engine.prune import make_room  # imported late: hardly any save needs it
 
         before = vault.access.size_bytes()
-        make_room(vault)
+        told = _let_go(len(make_room(vault)))
         if vault.access.size_bytes() >= before:
-            raise
+            raise _still_refused(refused, told) from None
         try:
-            return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
-        except BudgetReached:
-            raise refused from None
+            saved = _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
+        except BudgetReached as still:
+            raise _still_refused(still, told) from None
+        return replace(saved, warnings=(*saved.warnings, *told))
+
+
+def _let_go(dropped: int) -> tuple[str, ...]:
+    from holdfast.domain.sizes import count_words
+
+    gone = count_words(dropped, "checkpoint")
+    return (f"to make room, {gone} went that the retention rules let go",) if dropped else ()
+
+
+def _still_refused(refused: BudgetReached, told: tuple[str, ...]) -> BudgetReached:
+    return BudgetReached("; ".join((refused.message, *told)), hint=refused.hint)
 
 
 def _save_tree(
