@@ -1,8 +1,8 @@
 """Taking the state of a repository into a checkpoint.
 
     look (files only; one that finds nothing new has ended before this)
-    → index bytes, staged paths (1 process) → keep commits and staged content alive (1 process)
-    → look again: unless nothing moved meanwhile, begin again
+    → staged paths (1 process) → look again: unless nothing moved meanwhile, begin again
+    → index bytes, and at the same time commits and staged content kept alive (mostly no process)
 
 Guarantee: the facts, the index and the files of an operation are of one moment, and on disk.
 Nothing of the user's is changed: no branch, no index, no stash, no config, no reflog.
@@ -10,14 +10,16 @@ Nothing of the user's is changed: no branch, no index, no stash, no config, no r
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from holdfast.components.git import keeping
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.durability import Syncing
+from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import GITLINK, UnknownIndex, read_index
 from holdfast.components.git.looking import (
@@ -42,7 +44,6 @@ from holdfast.components.git.split_index import shared_name
 from holdfast.components.git.staging import Staged, read_staged
 from holdfast.components.git.states import INDEX, OPERATION, SHARED_INDEX, intended_refs
 from holdfast.domain.digests import digest_of
-from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
 
@@ -99,14 +100,16 @@ class Capturing:
                 ) from None
         raise ComponentProblem("git kept changing the repository; save again when it has finished")
 
-    def _begin_sync(self) -> Syncing | None:
+    def _begin_sync(self) -> Meanwhile[None] | None:
         """What the state needs was there when it was looked at; it gets to the disk meanwhile."""
         if self._request.checkpoint is None:
             return None
         known = self._request.previous
         synced_ns = known.notes.get("synced_ns") if known is not None else None
         since_ns = synced_ns if isinstance(synced_ns, int) else 0
-        return Syncing(self._repository, self._request.now_ns, since_ns)
+        return Meanwhile(
+            partial(sync_recent_objects, self._repository, self._request.now_ns, since_ns)
+        )
 
     def _look(self) -> Look:
         return look(self._repository, now_ns=self._request.now_ns, refs=self._refs)
@@ -174,8 +177,32 @@ class Capturing:
         taken: _Taken,
         index_fd: int | None,
         sink: ContentSink,
-        syncing: Syncing | None,
+        syncing: Meanwhile[None] | None,
     ) -> Captured:
+        # As it comes back from a manifest, so that equal states compare as equal.
+        taken.facts["stash"] = [list(row) for row in taken.facts["stash"]]
+        keeping_alive = Meanwhile(partial(self._keep, found, taken))  # which waits for the disk
+        try:
+            self._add_contents(taken, index_fd, sink)
+        except BaseException:
+            self._let_go(keeping_alive)
+            raise
+        notes: dict[str, Any] = {}
+        try:
+            notes = keeping_alive.result()
+        except GitFailed as error:
+            if str(error) not in taken.problems:
+                taken.problems.append(str(error))
+        if syncing is not None:
+            syncing.result()
+            notes["synced_ns"] = self._request.now_ns
+        if found.settled and not taken.problems and self._request.intended is None:
+            submodules = [from_text(row[0]) for row in taken.facts["submodules"]]
+            kept = from_text(notes["ref"]) if "ref" in notes else None
+            notes["signature"] = stamp(found, submodules, kept)
+        return Captured(taken.facts, tuple(taken.problems), notes)
+
+    def _add_contents(self, taken: _Taken, index_fd: int | None, sink: ContentSink) -> None:
         if taken.shared_index is not None:
             shared = self._repository.own(os.fsencode(taken.shared_index))
             with opened(shared) as shared_fd:
@@ -186,25 +213,10 @@ class Capturing:
             sink.add(INDEX, blocks_of(index_fd))
         if taken.operation:
             sink.add(OPERATION, [encode_files(taken.operation)])
-        # As it comes back from a manifest, so that equal states compare as equal.
-        taken.facts["stash"] = [list(row) for row in taken.facts["stash"]]
-        notes: dict[str, Any] = {}
-        if self._request.checkpoint is not None:
-            try:
-                notes = self._keep(found, taken, self._request.checkpoint)
-            except GitFailed as error:
-                if str(error) not in taken.problems:
-                    taken.problems.append(str(error))
-        if syncing is not None:
-            syncing.finish()
-            notes["synced_ns"] = self._request.now_ns
-        if found.settled and not taken.problems and self._request.intended is None:
-            submodules = [from_text(row[0]) for row in taken.facts["submodules"]]
-            kept = from_text(notes["ref"]) if "ref" in notes else None
-            notes["signature"] = stamp(found, submodules, kept)
-        return Captured(taken.facts, tuple(taken.problems), notes)
 
-    def _keep(self, found: Look, taken: _Taken, checkpoint: CheckpointId) -> dict[str, Any]:
+    def _keep(self, found: Look, taken: _Taken) -> dict[str, Any]:
+        if self._request.checkpoint is None:
+            return {}
         commits, blobs = self._needed(found, taken)
         head = found.head.commit
         if head is None and not commits and not blobs:
@@ -213,8 +225,7 @@ class Capturing:
         known = self._previous.notes if self._previous is not None else {}
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")}
-        owner = self._request.owner
-        ref = KEPT_PREFIX + f"{owner}/{checkpoint}".encode()
+        owner, ref = self._request.owner, self._own_ref()
         keeping.remove_own_locks(self._repository, owner)
         try:
             oid = keeping.keep(self._git, ref, head, commits, blobs, self._certain(head, taken))
@@ -222,6 +233,15 @@ class Capturing:
             keeping.remove_own_locks(self._repository, owner)
             raise
         return {"ref": to_text(ref), "commit": oid, "needs": needs}
+
+    def _own_ref(self) -> bytes:
+        return KEPT_PREFIX + f"{self._request.owner}/{self._request.checkpoint}".encode()
+
+    def _let_go(self, keeping_alive: Meanwhile[dict[str, Any]]) -> None:
+        """What was kept for a state that is not captured after all, perhaps to be tried again."""
+        with contextlib.suppress(Exception):
+            if keeping_alive.result().get("ref") == to_text(self._own_ref()):
+                keeping.drop(self._git, [self._own_ref()])
 
     def _certain(self, head: str | None, taken: _Taken) -> set[str]:
         """Commits that are there: the one that the index was just compared with, and those that the

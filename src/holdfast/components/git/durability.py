@@ -2,16 +2,19 @@
 
 Git does not sync loose objects by default. What was written longer ago than a system waits before
 it writes by itself is on disk; the rest is synced, so that a checkpoint never names a commit that a
-power cut takes away.
+power cut takes away. What waits for a disk can do so while something else goes on.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from holdfast.components.git.finding import Repository
+
+T = TypeVar("T")
 
 _RECENT_NS = 120 * 1_000_000_000
 _SLACK_NS = 1_000_000_000
@@ -39,29 +42,32 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
     sync_all(recent)
 
 
-class Syncing:
-    """The same while something else goes on: `finish` waits for it, and raises what it met."""
+class Meanwhile(Generic[T]):
+    """A call that goes on beside others; `result` waits for it, and raises what it met."""
 
-    def __init__(self, repository: Repository, now_ns: int, synced_ns: int) -> None:
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._results: list[T] = []
         self._errors: list[BaseException] = []
 
         def work() -> None:
             try:
-                sync_recent_objects(repository, now_ns, synced_ns)
+                self._results.append(call())
             except BaseException as error:
                 self._errors.append(error)
 
-        self._thread = threading.Thread(target=work, name="holdfast-git-sync", daemon=True)
+        self._thread = threading.Thread(target=work, name="holdfast-git", daemon=True)
         self._thread.start()
 
-    def finish(self) -> None:
+    def result(self) -> T:
         self._thread.join()
         if self._errors:
             raise self._errors[0]
+        return self._results[0]
 
 
-def sync_all(paths: Sequence[bytes]) -> None:
-    """Several at a time: a file system makes one commit of what waits for it together."""
+def sync_all(paths: Sequence[bytes | int]) -> None:
+    """Several at a time: a file system makes one commit of what waits for it together. What is open
+    already is given by its handle."""
     waiting, errors = list(paths), list[BaseException]()
 
     def work() -> None:
@@ -83,7 +89,10 @@ def sync_all(paths: Sequence[bytes]) -> None:
         raise errors[0]
 
 
-def _sync(path: bytes) -> None:
+def _sync(path: bytes | int) -> None:
+    if isinstance(path, int):
+        os.fsync(path)
+        return
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

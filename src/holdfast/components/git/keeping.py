@@ -18,7 +18,8 @@ from collections.abc import Container, Iterable, Sequence
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import KEPT_PREFIX
-from holdfast.components.git.loose_objects import add_objects, is_loose, name_of
+from holdfast.components.git.loose_objects import NewObject, add_objects, is_loose, name_of
+from holdfast.components.git.new_reference import new_reference
 from holdfast.components.git.references import packed_under, require_file_references
 
 _NO_LOG = ("core.logAllRefUpdates=false",)
@@ -37,14 +38,31 @@ def keep(
     """Let `ref` keep all of these from being collected; returns the commit it names. `known` are
     commits that are certain to be there: nothing else may be named that is not."""
     others = [oid for oid in dict.fromkeys(commits) if oid != head]
-    oid = head
+    oid, objects = head, list[NewObject]()
     if oid is None or others or blobs:
         parents = ([head] if head is not None else []) + others
         _require(git, [oid for oid in parents if oid not in known], blobs)
-        oid = _add_commit(git.repository, parents, blobs)
-    line = b"create %b\0%b\0" % (ref, oid.encode())
-    git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
+        objects = _commit_of(parents, blobs)
+        oid = objects[-1].oid
+    # Git has just shown that it trusts this repository, and that HEAD's commit is there.
+    if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
+        add_objects(git.repository, objects)
+        line = b"create %b\0%b\0" % (ref, oid.encode())
+        git.run("update-ref", "--stdin", "-z", given=line, config=_NO_LOG)
     return oid
+
+
+def _refer(repository: Repository, ref: bytes, oid: str, objects: Sequence[NewObject]) -> bool:
+    """Whether the reference could be made without git, together with what it needs. If not, git is
+    asked to, and says what is in the way."""
+    with contextlib.ExitStack() as locked:
+        try:
+            mine = locked.enter_context(new_reference(repository, ref, oid))
+        except OSError:
+            return False
+        add_objects(repository, objects, beside=mine.fd)
+        mine.place()
+    return True
 
 
 def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
@@ -62,7 +80,8 @@ def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
         )
 
 
-def _add_commit(repository: Repository, parents: Sequence[str], blobs: set[str]) -> str:
+def _commit_of(parents: Sequence[str], blobs: set[str]) -> list[NewObject]:
+    """A commit that keeps all of these, as the last of the objects that it takes."""
     like = next(iter((*parents, *blobs)))
     names = [oid.encode() for oid in sorted(blobs)]
     rows = [b"100644 %b\0%b" % (name, bytes.fromhex(name.decode())) for name in names]
@@ -72,8 +91,7 @@ def _add_commit(repository: Repository, parents: Sequence[str], blobs: set[str])
     lines += [b"author " + _WHO, b"committer " + _WHO, b"", _MESSAGE]
     commit = b"\n".join(lines)
     commit_oid = name_of(b"commit", commit, like=like)
-    add_objects(repository, [(tree_oid, b"tree", tree), (commit_oid, b"commit", commit)])
-    return commit_oid
+    return [NewObject(tree_oid, b"tree", tree), NewObject(commit_oid, b"commit", commit)]
 
 
 def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:

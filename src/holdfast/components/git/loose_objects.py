@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from holdfast.components.git.durability import sync_all
 from holdfast.components.git.finding import Repository
+from holdfast.values.tuples import NamedTuple
 
 _HEADER_BYTES = 4096
 _HEADER_LENGTH = 32
@@ -44,9 +45,19 @@ def name_of(kind: bytes, content: bytes, *, like: str) -> str:
     return digest(_whole(kind, content)).hexdigest()
 
 
-def add_objects(repository: Repository, objects: Sequence[tuple[str, bytes, bytes]]) -> None:
-    """Let these be there, durable: name, kind and content of each. Readable for whom the directory
-    of objects is, as in a repository that several people share."""
+class NewObject(NamedTuple):
+    """An object to be added."""
+
+    oid: str
+    kind: bytes
+    content: bytes
+
+
+def add_objects(
+    repository: Repository, objects: Sequence[NewObject], *, beside: int | None = None
+) -> None:
+    """Let these be there, durable, and what was written to the file `beside`. Readable for whom the
+    directory of objects is, as in a repository that several people share."""
     allowed = stat.S_IMODE(os.stat(repository.shared(b"objects")).st_mode)
     written = []
     try:
@@ -57,21 +68,21 @@ def add_objects(repository: Repository, objects: Sequence[tuple[str, bytes, byte
                 os.mkdir(directory)
                 os.chmod(directory, allowed)
             # Git takes names like this one for what a crash has left, and removes them by and by.
-            mine = b"tmp_obj_%d_%d_%b" % (os.getpid(), threading.get_ident(), oid.encode())
-            beside = os.path.join(directory, mine)
+            name = b"tmp_obj_%d_%d_%b" % (os.getpid(), threading.get_ident(), oid.encode())
+            mine = os.path.join(directory, name)
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(beside)
-            written.append((beside, place))
-            _write(beside, zlib.compress(_whole(kind, content), 1), 0o444 & allowed)
-        sync_all([beside for beside, _ in written])
-        for beside, place in written:
-            os.replace(beside, place)
+                os.unlink(mine)
+            written.append((mine, place))
+            _write(mine, zlib.compress(_whole(kind, content), 1), 0o444 & allowed)
+        sync_all([*(mine for mine, _ in written), *([] if beside is None else [beside])])
+        for mine, place in written:
+            os.replace(mine, place)
         parents = {os.path.dirname(place) for _, place in written}
-        sync_all([*parents, repository.shared(b"objects")])
+        sync_all([*parents, repository.shared(b"objects")] if parents else [])
     except BaseException:
-        for beside, _ in written:
+        for mine, _ in written:
             with contextlib.suppress(OSError):
-                os.unlink(beside)
+                os.unlink(mine)
         raise
 
 
