@@ -245,8 +245,10 @@ class Capturing:
 
     def _certain(self, head: str | None, taken: _Taken) -> set[str]:
         """Commits that are there: the one that the index was just compared with, and those that the
-        checkpoint before has kept alive and still does."""
-        certain = set() if head is None or taken.problems or not taken.facts["index"] else {head}
+        checkpoint before has kept alive and still does. None when git has met trouble."""
+        if taken.problems:
+            return set()
+        certain = {head} if head is not None and taken.facts["index"] else set()
         known = self._previous
         if known is not None and self._is_kept(known.notes.get("ref"), known.notes.get("commit")):
             certain.update(oid for oid in known.facts["refs"].values() if oid is not None)
