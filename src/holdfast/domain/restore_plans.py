@@ -97,6 +97,9 @@ class ComponentOutcome:
     detail: str = ""
 
 
+UNDER_WAY = "a transaction of this database is under way"
+
+
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """Steps in the order they run, what stands in the way, and what is worth a warning."""
@@ -110,6 +113,11 @@ class RestorePlan:
     @property
     def affected_files(self) -> tuple[bytes, ...]:
         return tuple(s.path for s in self.steps if _is_file_step(s))
+
+    @property
+    def under_way(self) -> tuple[bytes, ...]:
+        """Databases that only a transaction keeps from being restored; it may end."""
+        return tuple(b.path for b in self.blocked if b.reason == UNDER_WAY)
 
     @property
     def bytes_to_write(self) -> int:
@@ -151,7 +159,7 @@ def plan_restore(
             blocked.append(Blocked(change.path, f"the present one is not saved: {reason}"))
             continue
         if change.path in under_way:
-            blocked.append(Blocked(change.path, "a transaction of this database is under way"))
+            blocked.append(Blocked(change.path, UNDER_WAY))
             continue
         changes.append(change)
     changes = _keep_occupied_directories(changes, in_the_way, kept, blocked)

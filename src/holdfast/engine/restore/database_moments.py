@@ -7,11 +7,14 @@ place. What can be a database is told by its size, which saves a look at every o
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from holdfast.domain.entries import FileEntry
-from holdfast.domain.restore_plans import Step
+from holdfast.domain.paths import basename, parent
+from holdfast.domain.restore_plans import UNDER_WAY, Step
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
 
 _SMALLEST_PAGE_BYTES = 512
@@ -26,7 +29,7 @@ def between_transactions(fs: Filesystem, step: Step, dir_fd: int, name: bytes) -
         return
     with fs.pause_database(name, dir_fd=dir_fd) as paused:
         if not paused:
-            raise OSError(errno.EBUSY, "a transaction of this database is under way")
+            raise OSError(errno.EBUSY, UNDER_WAY)
         yield
 
 
@@ -35,3 +38,23 @@ def rather_between_transactions(fs: Filesystem, dir_fd: int, name: bytes) -> Ite
     """For taking a restore back, which has to go on in any case."""
     with fs.pause_database(name, dir_fd=dir_fd):
         yield
+
+
+@contextmanager
+def no_transaction(vault: Vault, paths: Sequence[bytes]) -> Iterator[bool]:
+    """Whether none of these databases is in the middle of a transaction, nor gets into one, for the
+    block; False when one does not end for a while."""
+    with (
+        vault.open_root() as root_fd,
+        DirectoryHandles(vault.fs, root_fd) as handles,
+        ExitStack() as held,
+    ):
+        yield all(_is_paused(vault.fs, handles, held, path) for path in paths)
+
+
+def _is_paused(fs: Filesystem, handles: DirectoryHandles, held: ExitStack, path: bytes) -> bool:
+    try:
+        dir_fd = handles.open(parent(path))
+    except OSError:
+        return True  # it has gone meanwhile, which the next look will tell
+    return held.enter_context(fs.pause_database(basename(path), dir_fd=dir_fd))

@@ -19,8 +19,7 @@ from holdfast.domain.ids import CheckpointId
 from holdfast.domain.operations import OperationKind, undo_lists
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
-from holdfast.domain.restore_plans import RestorePlan
-from holdfast.domain.tree_edits import NewMode
+from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.components.restoring import (
     ComponentRestore,
@@ -41,7 +40,6 @@ from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsave
 from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
-from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.previewing import with_left_alone
 from holdfast.engine.restore.records import (
     RestoreRequest,
@@ -49,11 +47,11 @@ from holdfast.engine.restore.records import (
     record_restore,
     rescue,
     resulting_tree,
-    save_present,
 )
+from holdfast.engine.restore.saving_first import save_and_plan
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.unfinished import staging_prefix
-from holdfast.engine.restore.unlocking import Unlocked, locked_paths
+from holdfast.engine.restore.unlocking import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
@@ -68,7 +66,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
         unlocked = Unlocked(vault)
         try:
-            saved, request, plan = _save_and_plan(vault, scanner, request, at_head, unlocked)
+            saved, request, plan = save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
             plan = with_left_alone(vault, request, plan)
@@ -170,29 +168,6 @@ def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> 
         warnings=plan.warnings,
         recorded=False,
     )
-
-
-def _save_and_plan(
-    vault: Vault,
-    scanner: Scanner,
-    request: RestoreRequest,
-    head: Checkpoint | None,
-    unlocked: Unlocked,
-) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
-    """Save the present state and plan from it; once more if unreadable paths could be opened."""
-    saved = save_present(vault, scanner, request)
-    if request.hunks is not None:
-        from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
-
-        return saved, *store_and_plan_hunks(vault, saved.scan, request, head)
-    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
-    if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
-        return saved, request, plan
-    saved = save_present(vault, scanner, request)
-    modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
-    saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
-    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
-    return saved, request, plan
 
 
 def carry_out(
@@ -392,6 +367,11 @@ def _blocked(plan: RestorePlan) -> RestoreConflict:
             hint="restore everything else: --best-effort",
         )
     more = f" (and {len(plan.blocked) - 1} more)" if len(plan.blocked) > 1 else ""
+    if plan.under_way:
+        return RestoreConflict(
+            f"{to_text(plan.under_way[0])} cannot be restored now: {UNDER_WAY}{more}",
+            hint="end what writes to it and try again, or skip such paths: --best-effort",
+        )
     return RestoreConflict(
         f"{to_text(first.path)} cannot be restored without losing it: {first.reason}{more}",
         hint="move it away and try again, or skip such paths: --best-effort",

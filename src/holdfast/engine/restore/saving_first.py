@@ -1,0 +1,52 @@
+"""What comes before a restore: the present state is saved, and the plan is made from it.
+
+Once more when paths that nobody could read could be opened up, and when a transaction of a database
+stood in the way that has ended meanwhile: it is waited for, but not for ever.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.tree_edits import NewMode
+from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.database_moments import no_transaction
+from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.records import RestoreRequest, save_present
+from holdfast.engine.restore.unlocking import Unlocked, locked_paths
+from holdfast.engine.save import SavedTree
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+
+_WAITS = 5
+"""Each lasts two seconds at most."""
+
+
+def save_and_plan(
+    vault: Vault,
+    scanner: Scanner,
+    request: RestoreRequest,
+    head: Checkpoint | None,
+    unlocked: Unlocked,
+) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
+    """Called with the store's lock held."""
+    saved = save_present(vault, scanner, request)
+    if request.hunks is not None:
+        from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
+
+        return saved, *store_and_plan_hunks(vault, saved.scan, request, head)
+    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    for _ in range(_WAITS):
+        if not plan.under_way:
+            break
+        with no_transaction(vault, plan.under_way) as quiet:
+            if quiet:
+                saved = save_present(vault, scanner, request)
+                plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
+        return saved, request, plan
+    saved = save_present(vault, scanner, request)
+    modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
+    saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
+    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    return saved, request, plan
