@@ -54,6 +54,26 @@ def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
     assert (project / "src" / "app.py").read_text() == "price = 1\n"
 
 
+@pytest.mark.requirement("RB-10", "HK-4")
+def test_everything_that_the_agent_has_to_know_reaches_it_with_the_next_result(
+    tmp_path: Path,
+) -> None:
+    from holdfast.interfaces.agent_setup.own_files import opencode_plugin
+
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    hook = tmp_path / "hook"
+    hook.write_text(
+        "#!/bin/sh\ncase $(cat) in\n"
+        """*chat.message*) echo '{"context": "first"}' ;;\n"""
+        """*execute.before*) echo '{"context": "second"}' ;;\n*) echo '{}' ;;\nesac\n"""
+    )
+    hook.chmod(0o755)
+    module = tmp_path / "holdfast.mjs"
+    module.write_text(opencode_plugin(str(hook)))
+    assert _run(tmp_path, module, project)["output"] == "done\n\nfirst\n\nsecond"
+
+
 @pytest.mark.requirement("HK-2")
 def test_without_the_command_the_agent_goes_on(tmp_path: Path) -> None:
     from holdfast.interfaces.agent_setup.own_files import opencode_plugin

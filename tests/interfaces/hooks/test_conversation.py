@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from holdfast import SessionCheckpointer
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.interfaces.hooks.handling import handle
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.transcripts import claude_line
@@ -78,6 +81,52 @@ def test_messages_of_an_agent_without_a_transcript_are_recorded(
     _send(project, event, "gemini")
     shown = cli.json("show", "HEAD", "--session", session)
     assert shown["message"] == {"role": "user", "content": "make it cheaper"}
+
+
+@pytest.mark.requirement("HK-2", "SE-2")
+@pytest.mark.parametrize("trigger", ["on", "off"])
+def test_a_message_that_is_delivered_twice_is_recorded_once(
+    trigger: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "auto_message", trigger)
+    _send(project, {"hook_event_name": "sessionStart", "cursor_version": "2"}, "cursor")
+    message = {"hook_event_name": "beforeSubmitPrompt", "cursor_version": "2", "prompt": "go on"}
+    for turn in ("g1", "g2"):  # the same words again are another message
+        for called in ("cursor", "claude-code"):
+            _send(project, message | {"generation_id": turn}, called)
+    assert _recorded(project) == ["go on", "go on"]
+
+
+@pytest.mark.requirement("HK-2", "SE-2")
+def test_messages_without_ids_are_the_same_when_nobody_could_type_so_fast(project: Path) -> None:
+    message = AgentEvent(
+        "gemini", "BeforeAgent", EventKind.MESSAGE, "s1", prompt="go on", cwd=str(project)
+    )
+    for received_s in (100, 101, 110):
+        handle(message._replace(received_ns=received_s * 1_000_000_000))
+    assert _recorded(project) == ["go on", "go on"]
+
+
+def _recorded(project: Path) -> list[str]:
+    with SessionCheckpointer(project, "s1") as session:
+        return [message.content for message in session.messages()]
+
+
+@pytest.mark.requirement("RB-10")
+def test_gemini_is_told_after_a_tool_since_its_model_sees_no_answer_before_one(
+    project: Path, cli: CommandLine
+) -> None:
+    tool = {"tool_name": "write_file", "tool_input": {"file_path": "src/app.py"}}
+    _send(project, tool | {"hook_event_name": "BeforeTool"}, "gemini")
+    (project / "src" / "app.py").write_text("price = 3\n")
+    _send(project, tool | {"hook_event_name": "BeforeTool"}, "gemini")
+    cli("restore", "HEAD~1", "--session", "s1", "--yes")
+    assert _send(project, tool | {"hook_event_name": "BeforeTool"}, "gemini") == {}
+    after = tool | {"hook_event_name": "AfterTool", "tool_response": {"llmContent": "done"}}
+    said = _send(project, after, "gemini")["hookSpecificOutput"]
+    assert said["hookEventName"] == "AfterTool"
+    assert "restored to an earlier state" in said["additionalContext"]
+    assert _send(project, after, "gemini") == {}
 
 
 @pytest.mark.requirement("RB-10")

@@ -127,6 +127,38 @@ def test_an_agent_that_runs_the_hooks_of_another_counts_once_and_as_itself(
     assert _kinds(cli) == ["risky", "initial"]
 
 
+@pytest.mark.requirement("HK-2")
+def test_copilot_that_runs_the_hooks_of_claude_code_too_is_one_session(
+    project: Path, cli: CommandLine
+) -> None:
+    """Its payload for those has the same session under other names, the time and no ids."""
+    start, message, _, before, _, stop, end = recorded("copilot", project, "rm -rf src")
+    common = {"session_id": start["sessionId"], "cwd": str(project)}
+    common["timestamp"] = "2026-11-15T10:00:00.000Z"
+    tool = {"tool_name": "Bash", "tool_input": {"command": "rm -rf src"}}
+    for native, other in (
+        (start, {"hook_event_name": "SessionStart", "source": "new"}),
+        (message, {"hook_event_name": "UserPromptSubmit", "prompt": message["prompt"]}),
+        (before, {"hook_event_name": "PreToolUse", **tool}),
+        (stop, {"hook_event_name": "Stop", "transcript_path": "/t", "stop_reason": "end_turn"}),
+        (end, {"hook_event_name": "SessionEnd", "reason": "complete"}),
+    ):
+        assert _send(project, native, "copilot") == {}
+        assert _send(project, common | other) == {}
+    assert cli.json("status")["sessions"] == [start["sessionId"]]
+    assert _kinds(cli) == ["risky", "message", "initial"]
+
+
+@pytest.mark.requirement("HK-2")
+def test_a_time_in_an_event_of_claude_code_does_not_make_it_anothers(
+    project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project, "Bash", "t1", command="make") | {"transcript_path": "/t"}
+    _send(project, event | {"timestamp": "2026-11-15T10:00:00.000Z"})
+    _send(project, _tool(project, "Bash", "t2", command="make"))
+    assert cli.json("status")["sessions"] == ["s1"]
+
+
 @pytest.mark.requirement("AU-1")
 def test_the_same_id_with_another_command_is_another_call(project: Path, cli: CommandLine) -> None:
     _send(project, _tool(project, "Bash", "call_1", command="make a"))

@@ -18,6 +18,7 @@ from holdfast.interfaces.hooks.sessions import find_session
 
 if TYPE_CHECKING:
     from holdfast.engine.transcripts.reading import TranscriptFormat
+    from holdfast.interfaces.hooks.deliveries import Deliveries
 
 _TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
@@ -31,17 +32,19 @@ def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
         _note(event, error)
 
 
-def note_message(opened: OpenWorkspace, event: AgentEvent) -> None:
-    """After it: the message of an agent whose transcript nobody reads."""
+def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> None:
+    """After it, and under the store's lock: the message of an agent whose transcript nobody reads,
+    once however often it is delivered."""
     if event.kind is not EventKind.MESSAGE or not event.prompt or _has_transcript(event):
         return
     session = find_session(opened, event)
-    if session is None:
+    if session is None or deliveries.said_before(event):
         return
     from holdfast.engine.conversation import add_message
 
     try:
         add_message(opened.engine.vault, session.id, "user", event.prompt)
+        deliveries.note_said(event)
     except (HoldfastError, ValueError) as error:
         _note(event, error)
 

@@ -21,6 +21,7 @@ from holdfast.interfaces.hooks.events import AgentEvent
 NAME = "hook-events"
 _MOST = 64
 _HOLDS_NS = 10 * 1_000_000_000
+_TYPED_AGAIN_NS = 2 * 1_000_000_000
 _LARGEST = 64 << 10
 
 
@@ -50,6 +51,22 @@ class Deliveries:
         latest = self._notes["before"].get(_digest(event.agent, event.session), 0)
         return bool(latest > event.received_ns)
 
+    def said_before(self, event: AgentEvent) -> bool:
+        """Whether this very message was noted already. One without an id is the same as another
+        with the same words when nobody could have typed them twice."""
+        note = self._notes["said"].get(_said(event))
+        if note is None:
+            return False
+        turn, apart_ns = note[0], abs(event.received_ns - note[1])
+        if event.turn_id and turn:
+            return bool(turn == event.turn_id and apart_ns < _HOLDS_NS)
+        return bool(apart_ns < _TYPED_AGAIN_NS)
+
+    def note_said(self, event: AgentEvent) -> None:
+        self._notes["said"].pop(_said(event), None)
+        self._notes["said"][_said(event)] = [event.turn_id or "", event.received_ns]
+        self._keep()
+
     def note(self, event: AgentEvent, checkpoint: str | None, *, before: bool) -> None:
         key = _key(event)
         if key is not None:
@@ -63,6 +80,9 @@ class Deliveries:
             session = _digest(event.agent, event.session)
             self._notes["before"].pop(session, None)
             self._notes["before"][session] = self._now_ns
+        self._keep()
+
+    def _keep(self) -> None:
         for name in self._notes:
             kept = list(self._notes[name].items())[-_MOST:]
             self._notes[name] = dict(kept)
@@ -85,13 +105,17 @@ def _use(event: AgentEvent) -> str | None:
     return _digest(event.agent, event.session, event.tool_use_id)
 
 
+def _said(event: AgentEvent) -> str:
+    return _digest(event.agent, event.session, event.prompt)
+
+
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "replace")
     return hashlib.sha256(joined).hexdigest()[:32]
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}, "uses": {}}
+    empty: dict[str, dict[str, Any]] = {"events": {}, "before": {}, "uses": {}, "said": {}}
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
@@ -99,9 +123,10 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         events = {str(k): [str(v[0]), int(v[1])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}
         uses = {str(k): str(v) for k, v in notes["uses"].items()}
+        said = {str(k): [str(v[0]), int(v[1])] for k, v in notes["said"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return empty
-    return {"events": events, "before": before, "uses": uses}
+    return {"events": events, "before": before, "uses": uses, "said": said}
 
 
 def _write(path: Path, notes: dict[str, dict[str, Any]]) -> None:

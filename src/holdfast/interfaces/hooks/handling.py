@@ -71,7 +71,8 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         before = _to_be_checked(opened, event) if first else None
-    note_message(opened, event)
+        if event.kind is EventKind.MESSAGE:
+            note_message(opened, event, _deliveries(opened))
     return reply if before is None else _checked(opened, event, reply, before)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.interfaces.hooks.normaliser import Dialect
 
+_OF_CLAUDE = ("permission_mode", "tool_use_id", "prompt_id")
 AGENTS = ("claude-code", "codex", "gemini", "cursor", "copilot", "opencode", "cline", "goose")
 
 
@@ -36,4 +37,14 @@ def sender(called: str, payload: dict[str, Any]) -> str:
             return "codex"
         if payload.get("hook_event_name") in ("BeforeTool", "AfterTool", "BeforeAgent"):
             return "gemini"
+        if _is_of_copilot(payload):
+            return "copilot"
     return called
+
+
+def _is_of_copilot(payload: dict[str, Any]) -> bool:
+    """Its payload for the hooks of Claude Code: the time is told, and none of the ids; the
+    transcript with the end of a turn only."""
+    if "timestamp" not in payload or any(name in payload for name in _OF_CLAUDE):
+        return False
+    return "transcript_path" not in payload or "stop_reason" in payload

@@ -1,4 +1,7 @@
-"""Gemini CLI: Claude's envelope with event names of its own; nothing but JSON may be printed."""
+"""Gemini CLI: Claude's envelope with event names of its own; nothing but JSON may be printed.
+
+What is answered before a tool never reaches the model; what is answered after one does.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +32,5 @@ DIALECT = Dialect(
         "replace": ToolKind.EDIT,
         "run_shell_command": ToolKind.SHELL,
     },
-    carries=frozenset({EventKind.SESSION_START, EventKind.MESSAGE}),
+    carries=frozenset({EventKind.SESSION_START, EventKind.MESSAGE, EventKind.AFTER_TOOL}),
 )

@@ -21,6 +21,7 @@ function send(event) {
       })
       child.on("error", () => finish(""))
       child.stdin.on("error", () => {})
+      child.stdout.setEncoding("utf8")
       child.stdout.on("data", (chunk) => {
         said += chunk
       })
@@ -49,7 +50,7 @@ export const Holdfast = async ({ directory, worktree }) => {
   const where = { directory, worktree: worktree ?? directory }
   const untold = new Map()
   const remember = (sessionID, text) => {
-    if (text) untold.set(sessionID, text)
+    if (text) untold.set(sessionID, [...(untold.get(sessionID) ?? []), text])
   }
   return {
     event: async ({ event }) => {
@@ -73,10 +74,10 @@ export const Holdfast = async ({ directory, worktree }) => {
       const { tool, sessionID, callID, args } = input
       const event = { ...where, event: "tool.execute.after", sessionID, tool, callID, tool_input: args ?? {} }
       await send({ ...event, metadata: output?.metadata ?? {} })
-      const text = untold.get(sessionID)
-      if (text && output && typeof output.output === "string") {
+      const texts = untold.get(sessionID)
+      if (texts && output && typeof output.output === "string") {
         untold.delete(sessionID)
-        output.output += `\n\n${text}`
+        output.output += `\n\n${texts.join("\n\n")}`
       }
     },
   }
