@@ -2,7 +2,8 @@
 
     cursor → messages → some at a time, together with the new cursor, in one transaction each
 
-Reading a transcript again adds nothing. Long answers of tools are cut: the transcript has them. The
+Reading a transcript again adds nothing, nor does a message that a hook had recorded before the agent
+began the file. Long answers of tools are cut: the transcript has them. The
 store is not locked meanwhile, so that no save waits for a file of gigabytes.
 """
 
@@ -17,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import SessionId
-from holdfast.domain.messages import Role
+from holdfast.domain.messages import Message, Role
 from holdfast.domain.sizes import count_words
 from holdfast.engine.conversation import require_room
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.transcripts.position import TranscriptPosition
 from holdfast.engine.transcripts.reading import PassedOver, TranscriptReading
 from holdfast.engine.vault import Vault
-from holdfast.ports.story import NewMessage
+from holdfast.ports.story import NewMessage, Story
 
 if TYPE_CHECKING:
     from holdfast.engine.transcripts.messages import TranscriptMessage
@@ -37,6 +38,7 @@ _LONGEST_CALL = 40_000
 _LONGEST_CALLS = 400_000
 _BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
+_RECORDED_SINCE_NS = 600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,20 @@ def import_transcript(
     name = _cursor_name(path, agent)
     added = size = 0
     batch: list[NewMessage] = []
+    begun = _position(story.fact(session_id, name))
+    recorded: list[Message] | None = None
     with TranscriptReading(
         path,
         agent,
-        _position(story.fact(session_id, name)),
+        begun,
         known=lambda key: story.has_source(session_id, key),
     ) as reading:
         for message in reading:
+            if recorded is None:
+                whole = begun is None or reading.restarted
+                recorded = _without_source(story, session_id) if whole else []
+            if _took(recorded, message):
+                continue
             batch.append(_shortened(message, vault.clock.now_ns()))
             size += _size(batch[-1])
             if len(batch) >= _BATCH or size >= _BATCH_CHARACTERS:
@@ -81,6 +90,24 @@ def unread_bytes(vault: Vault, session_id: SessionId, path: Path, agent: Transcr
     """How much there is to read, as far as the file's size tells."""
     position = _position(vault.story.fact(session_id, _cursor_name(path, agent)))
     return os.stat(path).st_size - (0 if position is None else position.offset)
+
+
+def _without_source(story: Story, session_id: SessionId) -> list[Message]:
+    """What the user said before there was a transcript to read it from."""
+    said = story.messages(session_id)
+    return [each for each in said if each.role is Role.USER and each.source_key is None]
+
+
+def _took(recorded: list[Message], message: TranscriptMessage) -> bool:
+    """Whether a message of the transcript is one of those, which is then not looked for again. A
+    hook records it when the save before it is done, so somewhat later than the agent."""
+    for number, known in enumerate(recorded):
+        later_ns = known.at_ns - (known.at_ns if message.at_ns is None else message.at_ns)
+        same = message.role == "user" and message.content == known.content
+        if same and 0 <= later_ns < _RECORDED_SINCE_NS:
+            del recorded[number]
+            return True
+    return False
 
 
 def _cursor_name(path: Path, agent: TranscriptFormat) -> str:

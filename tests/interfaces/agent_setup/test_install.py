@@ -335,6 +335,9 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
     server = _read(target / codex["mcpServers"])["mcpServers"]["holdfast"]
     assert server == {"command": "holdfast", "args": ["mcp"]}
     assert {path.name for path in (target / codex["skills"]).iterdir()} == set(skills())
+    # The directory is a marketplace too, with itself as the one plug-in.
+    (listed,) = _read(target / ".claude-plugin/marketplace.json")["plugins"]
+    assert (listed["name"], target / listed["source"]) == ("holdfast", target)
     other = tmp_path / "full"
     other.mkdir()
     (other / "mine").write_text("x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,29 @@ def test_messages_without_ids_are_the_same_when_nobody_could_type_so_fast(projec
     for received_s in (100, 101, 110):
         handle(message._replace(received_ns=received_s * 1_000_000_000))
     assert _recorded(project) == ["go on", "go on"]
+
+
+@pytest.mark.requirement("SE-2")
+def test_a_message_before_the_agent_begins_its_transcript_is_recorded_once(
+    project: Path, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    known = {"transcript_path": str(transcript)}
+    said_at = datetime.now(UTC).isoformat()
+    _send(project, {"hook_event_name": "UserPromptSubmit", "prompt": "go on", **known})
+    assert _recorded(project) == ["go on"]
+    lines = [
+        claude_line("u1", "go on", timestamp=said_at),
+        claude_line("a1", "done", role="assistant", timestamp=said_at),
+    ]
+    transcript.write_bytes(b"".join(lines))
+    _send(project, _before_edit("t1", **known))
+    assert _recorded(project) == ["go on", "done"]
+    # The same words in a file that goes on are another message.
+    lines.append(claude_line("u2", "go on", timestamp=said_at))
+    transcript.write_bytes(b"".join(lines))
+    _send(project, _before_edit("t2", **known))
+    assert _recorded(project) == ["go on", "done", "go on"]
 
 
 def _recorded(project: Path) -> list[str]:
