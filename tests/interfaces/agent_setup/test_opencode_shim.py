@@ -27,7 +27,7 @@ rmSync(directory + "/src", { recursive: true })
 const output = { title: "", output: "done", metadata: { exit: 0 } }
 await hooks["tool.execute.after"]({ tool: "bash", sessionID, callID: "c1", args }, output)
 await hooks.event({ event: { type: "session.idle", properties: { sessionID } } })
-console.log(JSON.stringify(output))
+console.log(JSON.stringify({ ...output, said: parts[0].text }))
 """
 
 
@@ -45,6 +45,7 @@ def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
         "title": "",
         "output": "done",
         "metadata": {"exit": 0},
+        "said": "tidy up",
     }
     made = cli.json("log", "--session", "ses_1")
     risky = next(found for found in made if found["kind"] == "risky")
@@ -55,23 +56,38 @@ def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RB-10", "HK-4")
-def test_everything_that_the_agent_has_to_know_reaches_it_with_the_next_result(
-    tmp_path: Path,
-) -> None:
-    from holdfast.interfaces.agent_setup.own_files import opencode_plugin
-
+def test_everything_that_the_agent_has_to_know_reaches_it(tmp_path: Path) -> None:
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
+    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second"), project)
+    assert told["said"] == "tidy up\n\nfirst"  # with the message: its answer may need no tool
+    assert told["output"] == "done\n\nsecond"
+
+
+@pytest.mark.requirement("RB-10", "HK-4")
+def test_a_message_without_words_leaves_what_is_to_be_told_to_the_next_result(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    host = HOST.replace('{ type: "text", text: "tidy up" }', '{ type: "file" }')
+    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second"), project, host)
+    assert told["output"] == "done\n\nfirst\n\nsecond"
+
+
+def _shim_saying(tmp_path: Path, to_message: str, before_tool: str) -> Path:
+    from holdfast.interfaces.agent_setup.own_files import opencode_plugin
+
     hook = tmp_path / "hook"
     hook.write_text(
         "#!/bin/sh\ncase $(cat) in\n"
-        """*chat.message*) echo '{"context": "first"}' ;;\n"""
-        """*execute.before*) echo '{"context": "second"}' ;;\n*) echo '{}' ;;\nesac\n"""
+        f"""*chat.message*) echo '{{"context": "{to_message}"}}' ;;\n"""
+        f"""*execute.before*) echo '{{"context": "{before_tool}"}}' ;;\n*) echo '{{}}' ;;\nesac\n"""
     )
     hook.chmod(0o755)
     module = tmp_path / "holdfast.mjs"
     module.write_text(opencode_plugin(str(hook)))
-    assert _run(tmp_path, module, project)["output"] == "done\n\nfirst\n\nsecond"
+    return module
 
 
 @pytest.mark.requirement("HK-2")
@@ -85,9 +101,9 @@ def test_without_the_command_the_agent_goes_on(tmp_path: Path) -> None:
     assert _run(tmp_path, module, project)["output"] == "done"
 
 
-def _run(tmp_path: Path, module: Path, project: Path) -> dict[str, object]:
+def _run(tmp_path: Path, module: Path, project: Path, text: str = HOST) -> dict[str, object]:
     host = tmp_path / "host.mjs"
-    host.write_text(HOST % {"shim": json.dumps(str(module)), "directory": json.dumps(str(project))})
+    host.write_text(text % {"shim": json.dumps(str(module)), "directory": json.dumps(str(project))})
     done = subprocess.run(
         ["node", str(host)], capture_output=True, env=dict(os.environ), check=True, text=True
     )

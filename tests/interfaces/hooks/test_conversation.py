@@ -136,6 +136,16 @@ def _recorded(project: Path) -> list[str]:
         return [message.content for message in session.messages()]
 
 
+@pytest.mark.requirement("SE-2", "SE-3")
+def test_what_gemini_puts_before_a_message_is_not_taken_for_it(
+    project: Path, cli: CommandLine
+) -> None:
+    said = "<hook_context>one\ntwo</hook_context>\n\n<hook_context>x</hook_context>\n\ngo on"
+    _send(project, {"hook_event_name": "BeforeAgent", "prompt": said}, "gemini")
+    assert _recorded(project) == ["go on"]
+    assert _shown(cli)["reasoning"] == "Before user message: go on"
+
+
 @pytest.mark.requirement("RB-10")
 def test_gemini_is_told_after_a_tool_since_its_model_sees_no_answer_before_one(
     project: Path, cli: CommandLine

@@ -6,9 +6,22 @@ What is answered before a tool never reaches the model; what is answered after o
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
+
+
+_OF_HOOKS = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>)+\s*", re.DOTALL)
+
+
+def flatten(payload: dict[str, Any]) -> dict[str, Any]:
+    """Without a terminal, what hooks said when the session began stands before the message."""
+    prompt = payload.get("prompt")
+    if not isinstance(prompt, str) or "<hook_context>" not in prompt:
+        return payload
+    return {**payload, "prompt": _OF_HOOKS.sub("", prompt)}
 
 
 def render(event: AgentEvent, reply: Reply) -> str:
@@ -33,4 +46,5 @@ DIALECT = Dialect(
         "run_shell_command": ToolKind.SHELL,
     },
     carries=frozenset({EventKind.SESSION_START, EventKind.MESSAGE, EventKind.AFTER_TOOL}),
+    flatten=flatten,
 )

@@ -63,7 +63,11 @@ export const Holdfast = async ({ directory, worktree }) => {
     "chat.message": async (input, output) => {
       const prompt = promptOf(output?.parts)
       const { sessionID, messageID } = input
-      remember(sessionID, await send({ ...where, event: "chat.message", sessionID, messageID, prompt }))
+      const text = await send({ ...where, event: "chat.message", sessionID, messageID, prompt })
+      // With the message itself, because the answer to it may need no tool.
+      const last = (output?.parts ?? []).findLast((part) => part?.type === "text" && typeof part.text === "string")
+      if (text && last) last.text += `\n\n${text}`
+      else remember(sessionID, text)
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input
