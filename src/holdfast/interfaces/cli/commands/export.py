@@ -55,7 +55,10 @@ def run(invocation: Invocation) -> int:
     if not words:
         raise UsageError("the file is missing", hint="see: holdfast export --help")
     if words[0] == _STANDARD_OUTPUT and invocation.json:
-        raise UsageError("the bundle and the JSON would both go to standard output")
+        raise UsageError(
+            "the bundle and the JSON would both go to standard output",
+            hint="name a file, or leave --json out",
+        )
     if invocation.options.git_bundle:
         return _git_bundle(invocation, words)
     with invocation.open() as opened:
