@@ -28,7 +28,7 @@ _LONGEST_AGE_NS = 100 * 366 * _DAY_NS
 _LARGEST_COUNT = 1_000_000
 FOREVER = "forever"
 NEVER_DROPPED = (Kind.INITIAL,)
-_APPROVED = "it belongs to an approved round"
+APPROVED = "it belongs to an approved round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ def protections(
     named += [
         (first, "it is the initial checkpoint of its session"),
         (session.head, "the session stands on it (HEAD)"),
-        (session.approved, _APPROVED),
+        (session.approved, APPROVED),
     ]
-    named += [(op.checkpoint, _APPROVED) for op in operations if op.kind is OperationKind.APPROVE]
+    named += [(op.checkpoint, APPROVED) for op in operations if op.kind is OperationKind.APPROVE]
     return {checkpoint: why for checkpoint, why in named if checkpoint is not None}
 
 

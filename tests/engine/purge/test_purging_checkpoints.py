@@ -167,9 +167,31 @@ def test_an_approved_checkpoint_and_one_that_undo_needs_are_protected(
         with vault.access.exclusive(), vault.catalog.transaction() as transaction:
             approved = CheckpointId(session_ids[3])
             transaction.add_session(Session(SessionId("approver"), 1, approved=approved))
-        with pytest.raises(Refused, match="approved round"):
+        with pytest.raises(Refused, match="approved round") as refusal:
             session.purge(session_ids[3])
+        assert "holdfast reset then goes back to what was approved before" in (
+            refusal.value.hint or ""
+        )
         session.purge(session_ids[3], force=True)
+
+
+@pytest.mark.requirement("SE-5")
+def test_without_what_was_approved_last_a_reset_goes_back_to_what_was_approved_before(
+    tmp_path: Path,
+) -> None:
+    workspace = tmp_path / "rounds"
+    fill(workspace / "file", b"first")
+    with SessionCheckpointer(workspace, "work") as session:
+        session.checkpoint("first")
+        fill(workspace / "file", b"approved before")
+        session.approve("one")
+        fill(workspace / "file", b"approved last")
+        last = session.approve("two").approved.id
+        fill(workspace / "file", b"not approved")
+        session.checkpoint("now")
+        session.purge(last, force=True)
+        session.reset()
+    assert (workspace / "file").read_bytes() == b"approved before"
 
 
 def test_one_that_nobody_protects_goes_without_force(

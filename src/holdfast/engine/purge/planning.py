@@ -21,6 +21,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.retention import APPROVED
 from holdfast.domain.sizes import count_words
 from holdfast.domain.tree_edits import replace_entries
 from holdfast.domain.trees import Tree, decode_tree
@@ -296,10 +297,13 @@ class _Planner:
         was = {c.id: c for c in roots}
         changed = [row for row in rows if row != was[row.id]]
         refusals: list[str] = []
+        hint = _FORCE_HINT
         if not self.request.force:
             reasons = protection_reasons(self.vault)
             for checkpoint in removed.values():
                 why = reasons.get(checkpoint.id)
+                if why == APPROVED:
+                    hint = _APPROVED_GONE_HINT
                 if why is None and checkpoint.name is not None:
                     why = f"it has a name ({checkpoint.name})"
                 if why is not None:
@@ -312,7 +316,7 @@ class _Planner:
             for entry in self.load(checkpoint.tree).by_name.values():
                 contents.below(entry, wanted, seen)
         return self._plan(
-            tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, _FORCE_HINT
+            tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, hint
         )
 
     def _plan(
@@ -343,6 +347,10 @@ class _Planner:
 
 
 _FORCE_HINT = "insist with --force"
+_APPROVED_GONE_HINT = (
+    "insist with --force: holdfast reset then goes back to what was approved before it, or to the "
+    "first checkpoint"
+)
 _UNNAMED_HINT = "leave it there with --keep-shared, or purge the checkpoints that have it"
 _APPROVED_HINT = "insist with --force: the round stays approved, without it"
 
