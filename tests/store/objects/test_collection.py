@@ -109,3 +109,21 @@ def test_a_limited_collection_goes_on_where_it_stopped(tmp_path: Path) -> None:
             rounds.append(freed)
         assert len(rounds) == 4
         assert store.count() == 0
+
+
+@pytest.mark.requirement("ST-2")
+@pytest.mark.parametrize(("unneeded", "is_rewritten"), [(28, False), (32, True), (100, True)])
+def test_a_pack_is_written_anew_when_more_than_thirty_percent_of_it_is_waste(
+    tmp_path: Path, unneeded: int, is_rewritten: bool
+) -> None:
+    contents = [incompressible(f"of a hundred {number}", 20_000) for number in range(100)]
+    with opened(tmp_path) as store:
+        store_objects(store, contents)
+        (before,) = packs(tmp_path)
+        needed = {digest_of(data) for data in contents[unneeded:]}
+        freed = store.retain_only(needed)
+        assert (freed >= unneeded * 20_000) == is_rewritten
+        assert (freed > 0) == is_rewritten
+        assert (before not in packs(tmp_path)) == is_rewritten
+        assert all(store.read(digest_of(data)) == data for data in contents[unneeded:])
+        assert store.retain_only(needed) == 0
