@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 import subprocess
 import sys
@@ -14,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Written
+from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
 from holdfast.ports.filesystem import Filesystem
+from holdfast.store.database_process import overwrite_in_process
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 from tests.support.database_writer import make_database, state_of
 
@@ -216,3 +218,67 @@ def _locked(path: Path) -> Iterator[None]:
         assert holder.stdout.readline() == "locked\n"
         yield
         holder.communicate()
+
+
+_STOPPED = {
+    "before it begins": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n",
+    "when it has written": """
+import json, os, signal, sys
+sys.path = json.loads(sys.argv[1])
+from holdfast.store import database_overwrite, database_process
+database_overwrite.make_exact = lambda *given: os.kill(os.getpid(), signal.SIGSTOP)
+database_process.serve()
+""",
+}
+
+
+class _Stopping(InterceptedFilesystem):
+    """The process that writes the first database is stopped, and never goes on by itself."""
+
+    def __init__(self, inner: Filesystem, program: str, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(inner)
+        self._program = program
+        self._patch = patch
+        self._stopped = False
+
+    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        if self._stopped:
+            return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
+        self._stopped = True
+        with self._patch.context() as patch:
+            patch.setattr("holdfast.store.database_process._PROGRAM", self._program)
+            patch.setattr("holdfast.store.database_process._LONGEST_SILENCE", 2)
+            return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
+
+
+@pytest.mark.parametrize("when", _STOPPED)
+def test_a_process_that_somebody_has_stopped_is_ended_and_everything_put_back(
+    place: _Place, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(place.workspace, "s") as session:
+        first = session.checkpoint("one")
+        place.change()
+        vault = session._engine.vault
+        fs = _Stopping(vault.fs, _STOPPED[when], monkeypatch)
+        session._engine.vault = replace(vault, fs=fs)
+        with pytest.raises(RestoreFailed, match="was stopped, and has been ended") as failed:
+            session.restore(first)
+        assert "everything was put back as it was" in failed.value.message
+        assert state_of(place.database) == 2
+        assert (place.workspace / "z").read_text() == "two"
+        session.restore(first)
+        assert state_of(place.database) == 1
+
+
+def test_what_a_process_says_to_show_that_it_lives_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = '{"how": "exact", "aside": false, "detail": ""}'
+    program = f"import os\nfor said in [b' ', b'  ', b'{answer}', b' ']: os.write(1, said)\n"
+    monkeypatch.setattr("holdfast.store.database_process._PROGRAM", program)
+    fd = os.open(tmp_path, os.O_RDONLY)
+    try:
+        job = DatabaseJob(b"app.db", slots={}, wanted={})
+        assert overwrite_in_process(job, fd, fd) == Written(Writing.EXACT)
+    finally:
+        os.close(fd)

@@ -3,6 +3,9 @@
 Locks of a file belong to a process, and go with the first handle of it that the process closes: a
 program that uses a database and Holdfast at once would lose its locks, and not be kept out by ours.
 The process ends with the one that started it; what it was doing then, SQLite takes back.
+
+It says all the time that it is alive, with blanks before its answer, however long a large database
+takes. One that does not for a minute has been stopped by somebody, and is ended.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import contextlib
 import errno
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import IO, Any
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.ids import Digest
@@ -28,6 +32,9 @@ serve()
 """Found where we were found, whatever led there."""
 
 _INPUT, _OUTPUT = 0, 1
+_PIECE_BYTES = 1 << 16
+_SIGN_OF_LIFE_S = 1.0
+_LONGEST_SILENCE = 60
 
 
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
@@ -48,10 +55,28 @@ def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             assert process.stdout is not None
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(json.dumps([dir_fd, area, _encoded(job)]).encode() + b"\n")
-            answer = process.stdout.read()  # its input stays open: it ends when that does
+            answer = _read_answer(process.stdout)  # its input stays open: it ends with that
         finally:
             process.kill()
     return _answered(answer)
+
+
+def _read_answer(output: IO[bytes]) -> bytes:
+    """All that it says until it ends. Silence is counted in short waits: when we are stopped
+    together, as by Ctrl-Z, that is one of them."""
+    said, silent = b"", 0
+    ready = select.poll()
+    ready.register(output, select.POLLIN)
+    while silent < _LONGEST_SILENCE:
+        if not ready.poll(_SIGN_OF_LIFE_S * 1000):
+            silent += 1
+            continue
+        piece = os.read(output.fileno(), _PIECE_BYTES)
+        if not piece:
+            return said
+        said, silent = said.lstrip() + piece, 0
+    why = "the process that writes into the database was stopped, and has been ended"
+    raise PerhapsWritten(errno.ETIMEDOUT, why)
 
 
 def _answered(answer: bytes) -> Written:
@@ -100,6 +125,12 @@ def _end_with_starter() -> None:
     os._exit(1)
 
 
+def _tell_that_we_live() -> None:
+    pause = threading.Event()
+    while not pause.wait(_SIGN_OF_LIFE_S):
+        os.write(_OUTPUT, b" ")
+
+
 def failure_of(error: Exception) -> dict[str, Any]:
     """As it is told to the starter."""
     import apsw
@@ -125,7 +156,8 @@ def serve() -> None:
 
     with open(_INPUT, "rb", buffering=0, closefd=False) as requests:
         dir_fd, area, fields = json.loads(requests.readline())
-    threading.Thread(target=_end_with_starter, daemon=True).start()
+    for duty in (_end_with_starter, _tell_that_we_live):
+        threading.Thread(target=duty, daemon=True).start()
     answer: dict[str, Any]
     try:
         written = overwrite(_decoded(fields), dir_fd, area)
