@@ -59,9 +59,9 @@ def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
 def test_everything_that_the_agent_has_to_know_reaches_it(tmp_path: Path) -> None:
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
-    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second"), project)
+    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second", "third"), project)
     assert told["said"] == "tidy up\n\nfirst"  # with the message: its answer may need no tool
-    assert told["output"] == "done\n\nsecond"
+    assert told["output"] == "done\n\nsecond\n\nthird"
 
 
 @pytest.mark.requirement("RB-10", "HK-4")
@@ -71,18 +71,19 @@ def test_a_message_without_words_leaves_what_is_to_be_told_to_the_next_result(
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
     host = HOST.replace('{ type: "text", text: "tidy up" }', '{ type: "file" }')
-    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second"), project, host)
-    assert told["output"] == "done\n\nfirst\n\nsecond"
+    told = _run(tmp_path, _shim_saying(tmp_path, "first", "second", "third"), project, host)
+    assert told["output"] == "done\n\nfirst\n\nsecond\n\nthird"
 
 
-def _shim_saying(tmp_path: Path, to_message: str, before_tool: str) -> Path:
+def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: str) -> Path:
     from holdfast.interfaces.agent_setup.own_files import opencode_plugin
 
     hook = tmp_path / "hook"
     hook.write_text(
         "#!/bin/sh\ncase $(cat) in\n"
         f"""*chat.message*) echo '{{"context": "{to_message}"}}' ;;\n"""
-        f"""*execute.before*) echo '{{"context": "{before_tool}"}}' ;;\n*) echo '{{}}' ;;\nesac\n"""
+        f"""*execute.before*) echo '{{"context": "{before_tool}"}}' ;;\n"""
+        f"""*execute.after*) echo '{{"context": "{after_tool}"}}' ;;\n*) echo '{{}}' ;;\nesac\n"""
     )
     hook.chmod(0o755)
     module = tmp_path / "holdfast.mjs"

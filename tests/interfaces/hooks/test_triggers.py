@@ -251,7 +251,9 @@ def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
     answer = _send(project, failed)
     assert (state_of(project) == sound) == (wanted == "on")
     if wanted == "on":
-        assert "took the workspace back" in answer["systemMessage"]
+        told = answer["hookSpecificOutput"]
+        assert told["hookEventName"] == "PostToolUseFailure"
+        assert "took the workspace back" in told["additionalContext"]
         cli.json("undo", "--yes")
         assert not (project / "src").exists()
 
@@ -282,6 +284,56 @@ def test_each_agent_says_in_its_own_way_that_a_tool_failed(
     subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
     assert call_hook(agent, after, project).status == 0
     assert state_of(project) == sound
+
+
+_SUCCESSFUL = "Output: Exit Code: 3\nnot the end\nProcess Group PGID: 5"
+
+
+@pytest.mark.requirement("AU-5")
+@pytest.mark.parametrize(
+    ("agent", "result", "failed"),
+    [
+        ("gemini", "Output: no\nExit Code: 3\nSignal: 9\nProcess Group PGID: 5", True),
+        ("gemini", "<untrusted_context>\nOutput: no\nExit Code: 3\n</untrusted_context>", True),
+        ("gemini", _SUCCESSFUL, False),
+        ("copilot", "no\n<shellId: 0 completed with exit code 3>", True),
+        ("copilot", "exit code 3\n<shellId: 0 completed with exit code 0>", False),
+        ("claude-code", "no\n<shellId: 0 completed with exit code 3>", True),  # run by Copilot
+        ("cline", {"success": False, "error": "Command exited with code 3"}, True),
+        ("cline", {"success": True, "result": "Command exited with code 3"}, False),
+    ],
+)
+def test_a_command_whose_end_only_the_text_for_the_model_tells_has_failed(
+    agent: str, result: Any, failed: bool, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "restore_on_failure", "on")
+    events = recorded("copilot" if agent == "claude-code" else agent, project, "rm -rf src; exit 3")
+    after = {
+        "gemini": {**events[4], "tool_response": {"llmContent": result, "returnDisplay": "no"}},
+        "copilot": {
+            **events[4],
+            "toolResult": {"resultType": "success", "textResultForLlm": result},
+        },
+        "claude-code": {
+            "hook_event_name": "PostToolUse",
+            "session_id": events[4].get("sessionId"),
+            "timestamp": "2026-11-15T10:00:00.000Z",
+            "cwd": str(project),
+            "tool_name": "Bash",
+            "tool_input": {"command": "rm -rf src; exit 3"},
+            "tool_result": {"result_type": "success", "text_result_for_llm": result},
+        },
+        "cline": {
+            **events[4],
+            "postToolUse": {"toolName": "run_commands", "success": True},
+            "tool_result": {"name": "run_commands", "output": [{"success": True}, result]},
+        },
+    }[agent]
+    sound = state_of(project)
+    _send(project, events[3], "copilot" if agent == "claude-code" else agent)
+    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
+    _send(project, after, agent)
+    assert (state_of(project) == sound) == failed
 
 
 @pytest.mark.requirement("SE-1")

@@ -14,8 +14,6 @@ from holdfast.interfaces.hooks.normaliser import Dialect
 def render(event: AgentEvent, reply: Reply) -> str:
     if not reply.text:
         return "{}"
-    if event.name == "PostToolUseFailure":
-        return json.dumps({"systemMessage": reply.text})
     output = {"hookEventName": event.name, "additionalContext": reply.text}
     return json.dumps({"hookSpecificOutput": output})
 

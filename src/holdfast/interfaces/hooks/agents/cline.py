@@ -23,6 +23,9 @@ def flatten(payload: dict[str, Any]) -> dict[str, Any]:
                 flat["toolName"] = inner["name"]
             if "id" in inner:
                 flat["tool_use_id"] = inner["id"]
+    for part in flat["output"] if isinstance(flat.get("output"), list) else ():
+        if isinstance(part, dict) and part.get("success") is False:  # one of several commands
+            flat |= {"success": False, "result": part.get("error") or "failed"}
     return flat
 
 

@@ -6,14 +6,18 @@ A hook before a tool that does not end with status 0 denies the tool, so nothing
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
+_EXIT = re.compile(r"<shellId: [^<>]* completed with exit code (\d+)>\s*\Z")
+
 
 def flatten(payload: dict[str, Any]) -> dict[str, Any]:
     """A payload does not name its event: if the command line did not either, its fields tell."""
+    payload = _with_exit(payload)
     if any(name in payload for name in ("hook_event_name", "hookEventName")):
         return payload
     signs = (
@@ -29,6 +33,15 @@ def flatten(payload: dict[str, Any]) -> dict[str, Any]:
     )
     named = next((event for sign, event in signs if sign in payload), "")
     return {**payload, "hook_event_name": named}
+
+
+def _with_exit(payload: dict[str, Any]) -> dict[str, Any]:
+    """A command that failed is a success here; how it ended stands in the text for the model."""
+    for name, text in (("toolResult", "textResultForLlm"), ("tool_result", "text_result_for_llm")):
+        result = payload.get(name)
+        if isinstance(result, dict) and (ended := _EXIT.search(str(result.get(text, "")))):
+            return {**payload, name: {**result, "exit_code": int(ended[1])}}
+    return payload
 
 
 def render(event: AgentEvent, reply: Reply) -> str:

@@ -12,16 +12,25 @@ from typing import Any
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
-
 _OF_HOOKS = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>)+\s*", re.DOTALL)
+# Behind the output of a command; there is no such line when it did not fail.
+_EXIT = re.compile(
+    r"^Exit Code: (\d+)\n(?:(?:Signal|Background PIDs|Process Group PGID): .*\n)*\Z", re.M
+)
 
 
 def flatten(payload: dict[str, Any]) -> dict[str, Any]:
-    """Without a terminal, what hooks said when the session began stands before the message."""
-    prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or "<hook_context>" not in prompt:
-        return payload
-    return {**payload, "prompt": _OF_HOOKS.sub("", prompt)}
+    """Without a terminal, what hooks said when the session began stands before the message. How a
+    command ended stands in the text for the model only."""
+    flat = dict(payload)
+    prompt, answer = payload.get("prompt"), payload.get("tool_response")
+    if isinstance(prompt, str) and "<hook_context>" in prompt:
+        flat["prompt"] = _OF_HOOKS.sub("", prompt)
+    if isinstance(answer, dict) and payload.get("tool_name") == "run_shell_command":
+        told = str(answer.get("llmContent", "")).replace("</untrusted_context>", "").rstrip() + "\n"
+        if ended := _EXIT.search(told):
+            flat["tool_response"] = {**answer, "exit_code": int(ended[1])}
+    return flat
 
 
 def render(event: AgentEvent, reply: Reply) -> str:

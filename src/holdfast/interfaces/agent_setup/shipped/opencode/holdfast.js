@@ -77,7 +77,7 @@ export const Holdfast = async ({ directory, worktree }) => {
     "tool.execute.after": async (input, output) => {
       const { tool, sessionID, callID, args } = input
       const event = { ...where, event: "tool.execute.after", sessionID, tool, callID, tool_input: args ?? {} }
-      await send({ ...event, metadata: output?.metadata ?? {} })
+      remember(sessionID, await send({ ...event, metadata: output?.metadata ?? {} }))
       const texts = untold.get(sessionID)
       if (texts && output && typeof output.output === "string") {
         untold.delete(sessionID)
