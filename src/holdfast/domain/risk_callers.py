@@ -21,7 +21,7 @@ _MOST_CALLED = 20
 _WRAPPERS = frozenset(
     "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
     "unbuffer caffeinate xargs parallel npx bunx pnpx uvx pipx chroot flock coproc strace ltrace "
-    "unshare nsenter taskset noglob nocorrect watch firejail bwrap shx dotenv".split()
+    "unshare nsenter taskset noglob nocorrect watch firejail bwrap shx dotenv runuser entr".split()
 )
 _OPERANDS_FIRST = {"timeout": 1, "chroot": 1, "flock": 1, "taskset": 1}
 """How many words stand between a wrapper's options and the command."""
@@ -47,7 +47,7 @@ _RUNNERS = {
 _VALUES = {
     "sudo": "u g C h p r t U D R T",
     "doas": "u C",
-    "env": "u C S",
+    "env": "u C",
     "nice": "n",
     "ionice": "c n p P u",
     "timeout": "k s",
@@ -74,6 +74,7 @@ _VALUES = {
     "nsenter": "t S G",
     "unshare": "S G R w",
     "chroot": "",
+    "runuser": "u g G s w",
 }
 """The letters of each wrapper whose option takes the word behind it."""
 
@@ -182,7 +183,7 @@ def _called(words: Sequence[str], fed: str) -> Iterator[Called]:
         yield Called(words[0])  # watch 'rm -rf src'
     elif name == "eval":
         yield Called(" ".join(arguments))
-    elif name in SHELLS:
+    elif name in SHELLS or (is_dynamic(words[0]) and "-c" in arguments):
         yield from _shell(arguments, fed)
     elif name == "trap":
         yield from (Called(word) for word in arguments[:1] if len(word) > 1)
@@ -197,6 +198,8 @@ def _called(words: Sequence[str], fed: str) -> Iterator[Called]:
         yield Called(words=tuple(_behind_letters(arguments)))
     elif name == "find":
         yield from _found(arguments)
+    elif name in ("fd", "fdfind"):
+        yield from _by_fd(arguments)
     elif name == "git":
         yield from _by_git(arguments)
     elif name in ("awk", "gawk", "mawk"):
@@ -242,6 +245,14 @@ def _found(arguments: list[str]) -> Iterator[Called]:
                     break
                 command.append("*" if part == EACH else part)
             yield Called(words=tuple(command))
+
+
+def _by_fd(arguments: list[str]) -> Iterator[Called]:
+    for position, word in enumerate(arguments):
+        if word in ("-x", "--exec", "-X", "--exec-batch"):
+            command = [part for part in arguments[position + 1 :] if not part.startswith("{")]
+            yield Called(words=(*command, "*"))
+            return
 
 
 def _by_git(arguments: list[str]) -> Iterator[Called]:

@@ -196,10 +196,11 @@ def _is_wide(names: Sequence[str]) -> bool:
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     flags, names = _flags(arguments), _names(arguments)
     shown = names[0] if names else "what it is given"
-    if flags & {"r", "R", "--recursive"}:
+    if flags & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
         yield risky(f"deletes {shown} and everything below")
     elif _is_wide(names):
-        yield risky(f"deletes {len(names)} names or patterns, {shown} first")
+        many = f"{len(names)} names or patterns, {shown} first"
+        yield risky(f"deletes {many if len(names) > 1 else f'whatever {shown} stands for'}")
     else:
         yield notable(f"deletes {shown}")
 
@@ -207,6 +208,8 @@ def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if "-delete" in arguments:
         yield risky("find deletes what it finds")
+    elif any(word.startswith(("-fprint", "-fls")) for word in arguments):
+        yield risky("find overwrites a file with what it finds")
     elif any(word in ("-exec", "-execdir", "-ok") for word in arguments):
         yield notable("find runs a command on what it finds")
 
@@ -226,9 +229,7 @@ def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if _flags(arguments) & {"R", "--recursive"}:
         yield risky(f"{name} on a whole tree")
     else:
-        yield notable(
-            f"{name} changes permissions" if name == "chmod" else f"{name} changes owners"
-        )
+        yield notable(f"{name} changes {'permissions' if name == 'chmod' else 'owners'}")
 
 
 def _edits_in_place(words: Sequence[str]) -> bool:
@@ -378,7 +379,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("rimraf", "del-cli", "trash", "trash-put", "trash-cli"), _whole),
     **dict.fromkeys(("ssh", "mosh", "autossh"), _remote),
     **dict.fromkeys(("curl", "wget", "http", "https", "xh"), _sending),
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _in_place),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _in_place),
     **dict.fromkeys(("tee", "sponge"), _tee),
     **dict.fromkeys(("mv", "cp", "rsync", "install", "ln"), _moving),
     **dict.fromkeys(("tar", "unzip", "7z", "patch"), _unpacking),
