@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from holdfast.domain.errors import (
     HoldfastError,
@@ -15,8 +17,20 @@ from holdfast.domain.errors import (
 )
 from holdfast.store.atomic_write import SyncFailed
 
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_FORBIDDEN = (errno.EACCES, errno.EPERM)
+READ_ONLY_HINT = (
+    "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
+    "copy; log, show, export and a diff of two checkpoints need no writing"
+)
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether the file system takes no writes, whoever asks for them."""
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -38,6 +52,11 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
         return StoreUnwritable(
             f"the store cannot be written while {doing}: {error.strerror}",
             hint="check its owner and permissions, or set HOLDFAST_HOME to another directory",
+        )
+    if error.errno == errno.EROFS:
+        return StoreUnwritable(
+            f"the store cannot be written while {doing}: its file system is read-only",
+            hint=READ_ONLY_HINT,
         )
     if isinstance(error, SyncFailed):
         return StoreSuspect(

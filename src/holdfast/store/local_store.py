@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import KeyNeeded, Refused, StoreDamaged, StoreSuspect
+from holdfast.domain.errors import (
+    KeyNeeded,
+    Refused,
+    StoreDamaged,
+    StoreSuspect,
+    StoreUnwritable,
+)
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.acknowledged import (
@@ -132,7 +138,7 @@ class LocalStore(StorePlace):
                 return
         if self.objects.is_behind():
             # A store that takes nothing for now can still be read.
-            with contextlib.suppress(StoreSuspect), self.exclusive():
+            with contextlib.suppress(StoreSuspect, StoreUnwritable), self.exclusive():
                 return
 
     def _sync_way_to_store(self) -> None:

@@ -6,6 +6,7 @@ by whoever holds the store's lock (`fold_log`), and never while a connection is 
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from holdfast.domain.errors import Busy, NoSpace, StoreDamaged
+from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreUnwritable
 from holdfast.store.atomic_write import FILE_MODE
-from holdfast.store.faults import store_trouble
+from holdfast.store.faults import READ_ONLY_HINT, is_read_only, store_trouble
 from holdfast.store.suspicion import Suspicion, is_sync_failure, suspect
 from holdfast.store.system import SystemClock
 
@@ -44,11 +45,11 @@ def connect(
 
             create_sealed(path, cipher)
             layer = SealedFiles(cipher)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
-        os.close(fd)
+        may_write = _may_write(path)
     connection = apsw.Connection(
         str(path),
-        flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX,
+        flags=(apsw.SQLITE_OPEN_READWRITE if may_write else apsw.SQLITE_OPEN_READONLY)
+        | apsw.SQLITE_OPEN_NOMUTEX,
         vfs=None if layer is None else layer.name,
     )
     try:
@@ -56,7 +57,8 @@ def connect(
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        _log_ahead(connection)
+        if may_write:
+            _log_ahead(connection)
         connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
         connection.execute("PRAGMA cell_size_check=ON")
@@ -66,6 +68,19 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _may_write(path: Path) -> bool:
+    """Make the file if there is none. One that is there on a file system which takes no writes,
+    as after an error of the disk, can still be read with its log."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    except OSError as error:
+        if error.errno != errno.EROFS or not path.exists():
+            raise
+        return False
+    os.close(fd)
+    return True
 
 
 def _log_ahead(connection: apsw.Connection) -> None:
@@ -155,8 +170,20 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
         return NoSpace(f"no space left for the store's {path.name}", hint="free some disk space")
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return _busy(path)
+    if isinstance(error, apsw.ReadOnlyError) and is_read_only(path):
+        return StoreUnwritable(f"the store's {path.name} is read-only", hint=READ_ONLY_HINT)
+    if isinstance(error, apsw.CantOpenError) and is_read_only(path):
+        # Without the files of its log beside it, SQLite would have to make them first.
+        return StoreUnwritable(
+            f"the file system of the store is read-only, and the log of {path.name} is not there",
+            hint="mount it writable, or copy the store to another disk (cp -a) and set "
+            "HOLDFAST_HOME to the copy",
+        )
     if isinstance(error, apsw.IOError):
-        return StoreDamaged(f"reading or writing the store's {path.name} failed: {error}")
+        return StoreDamaged(
+            f"reading or writing the store's {path.name} failed: {error}",
+            hint="check the disk, then run: holdfast check",
+        )
     if isinstance(error, (apsw.ConstraintError, apsw.MisuseError, apsw.ThreadingViolationError)):
         return error  # a mistake of ours, not of the disk
     return StoreDamaged(

@@ -23,6 +23,7 @@ import apsw
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.sizes import size_words
+from holdfast.store.faults import READ_ONLY_HINT, is_read_only
 from holdfast.store.layout import StoreLayout
 from holdfast.store.processes import is_stopped
 from holdfast.store.setting_aside import SET_ASIDE
@@ -146,9 +147,14 @@ def _permissions_of(path: Path) -> Iterator[Symptom]:
         wanted = "700" if stat.S_ISDIR(status.st_mode) else "600"
         finding = f"{path} is open to other users ({stat.S_IMODE(status.st_mode):o})"
         yield Symptom("permissions", Gravity.WARNING, finding, f"chmod {wanted} {quoted}")
-    elif not _may(path, os.R_OK | os.W_OK | (os.X_OK if stat.S_ISDIR(status.st_mode) else 0)):
+    elif not _may(path, _needed(path, status)):
         finding = f"{path} cannot be read and written"
         yield Symptom("permissions", Gravity.PROBLEM, finding, f"chmod u+rwX {quoted}")
+
+
+def _needed(path: Path, status: os.stat_result) -> int:
+    entering = os.X_OK if stat.S_ISDIR(status.st_mode) else 0
+    return os.R_OK | entering | (0 if is_read_only(path) else os.W_OK)
 
 
 def _may(path: Path, mode: int) -> bool:
@@ -190,7 +196,11 @@ def file_systems(around: Surroundings) -> Iterator[Symptom]:
         if kind is None:
             continue
         finding = f"the {subject} is on {kind}"
-        if subject == "store" and kind in _NETWORK:
+        if subject == "store" and is_read_only(_existing(path)):
+            yield Symptom(
+                "file system", Gravity.PROBLEM, finding + ", which is read-only", READ_ONLY_HINT
+            )
+        elif subject == "store" and kind in _NETWORK:
             cure = "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"
             yield Symptom("file system", Gravity.WARNING, finding, cure)
         elif kind in _NETWORK:
