@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import HoldfastError, RestoreFailed
 from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_files
+from holdfast.engine.listing import entry_at, list_files
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe
@@ -244,3 +245,78 @@ def test_an_unrelated_file_written_meanwhile_is_left_alone(workspace: Path) -> N
     after = describe(workspace)
     del after[b"mine"]
     assert after == before
+
+
+def _blocked_at_last(
+    workspace: Path, fs: WatchedFilesystem, meanwhile: Callable[[], object]
+) -> None:
+    """Somebody acts `meanwhile`, and then stands in the way of the last step of a restore."""
+
+    def act() -> None:
+        meanwhile()
+        (workspace / "x").mkdir()
+
+    fs.before = once(lambda call: call.member == "rename_new" and call.arguments[1] == b"x", act)
+
+
+def test_a_directory_made_again_meanwhile_is_no_hindrance_to_taking_back(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        fill(workspace / "x", b"old")
+        first = opened.save()
+        (workspace / "x").unlink()
+        fill(workspace / "gone/file", b"by the agent", 0o600)
+        (workspace / "gone").chmod(0o750)
+        _blocked_at_last(workspace, fs, lambda: fill(workspace / "gone/other", b"by a person"))
+        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+            opened.restore(first.id)
+        assert (workspace / "gone").stat().st_mode & 0o777 == 0o750
+    assert (workspace / "gone/file").read_bytes() == b"by the agent"
+    assert (workspace / "gone/other").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+def test_a_directory_that_somebody_uses_meanwhile_stays_when_all_is_taken_back(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        fill(workspace / "made/file", b"old")
+        fill(workspace / "x", b"old")
+        first = opened.save()
+        (workspace / "x").unlink()
+        (workspace / "made/file").unlink()
+        (workspace / "made").rmdir()
+        _blocked_at_last(workspace, fs, lambda: fill(workspace / "made/other", b"by a person"))
+        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+            opened.restore(first.id)
+    assert [path.name for path in (workspace / "made").iterdir()] == ["other"]
+    assert (workspace / "made/other").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+def test_what_cannot_be_taken_back_now_is_told_and_taken_back_by_the_next_command(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    in_the_way = workspace / "gone"
+    with composed(workspace, fs=fs.as_port()) as opened:
+        fill(workspace / "x", b"old")
+        first = opened.save()
+        (workspace / "x").unlink()
+        fill(workspace / "gone/file", b"by the agent")
+        _blocked_at_last(workspace, fs, lambda: fill(in_the_way, b"a file of a person"))
+        with pytest.raises(RestoreFailed, match="nothing is lost") as failure:
+            opened.restore(first.id)
+        assert failure.value.hint is not None
+        assert "holdfast status" in failure.value.hint
+    with composed(workspace) as opened:
+        opened.save()
+        assert (workspace / "gone/file").read_bytes() == b"by the agent"
+        vault = opened.engine.vault
+        entries = [entry_at(vault.load_tree, c.tree, b"gone") for c in vault.catalog.roots()]
+        saved = [
+            b"".join(read_content(vault.objects, e)) for e in entries if isinstance(e, FileEntry)
+        ]
+    assert b"a file of a person" in saved
+    assert debris(workspace) == []

@@ -36,6 +36,7 @@ from holdfast.engine.restore.handles import (
     NO_DIRECTORY,
     OWNER_ALL,
     DirectoryHandles,
+    passing_over,
 )
 from holdfast.engine.restore.staging import Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
@@ -44,6 +45,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, TransferProgress
 
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class Executor:
@@ -266,8 +268,10 @@ class Executor:
             self._fs.fchown(self._handles.open(path), status.st_uid, status.st_gid)
 
     def _remove_made(self, path: bytes) -> None:
+        """Undo: unless somebody has put something into it, or was quicker."""
         self._handles.forget(path)
-        self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
+        with passing_over(errno.ENOENT, *_NOT_EMPTY):
+            self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
 
     def _rmdir(self, number: int, step: Step, dir_fd: int, name: bytes) -> None:
         assert isinstance(step.before, DirectoryEntry)
@@ -278,7 +282,7 @@ class Executor:
         except FileNotFoundError:
             return
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in _NOT_EMPTY:
                 raise
             self._unusable.add(number)
             why = "left in place: something was created in it while the restore ran"
@@ -288,8 +292,9 @@ class Executor:
 
         def make_again() -> None:
             above = self._handles.open(parent(path))
-            fs.mkdir(name, 0o700, dir_fd=above)
-            self._adopt_owner(above, path)
+            with contextlib.suppress(FileExistsError):  # somebody else needed it, too
+                fs.mkdir(name, 0o700, dir_fd=above)
+                self._adopt_owner(above, path)
             self._handles.original_modes[path] = mode
 
         self.done.undo.append(make_again)
@@ -354,17 +359,11 @@ class Executor:
     def make_durable(self) -> None:
         """Sync what the steps changed outside staging: names and modes."""
         for path in self.done.directories:
-            try:
+            with passing_over(*NO_DIRECTORY):  # it was removed by a later step
                 self._fs.fsync(self._handles.open(path))
-            except OSError as error:
-                if error.errno not in NO_DIRECTORY:  # it was removed by a later step
-                    raise
         for path in self.done.changed_modes:
-            try:
+            with passing_over(*NO_DIRECTORY):  # somebody has removed it meanwhile
                 self._sync_file(path)
-            except OSError as error:
-                if error.errno not in NO_DIRECTORY:  # somebody has removed it meanwhile
-                    raise
 
     def _sync_file(self, path: bytes) -> None:
         sync_file(self._fs, self._handles.open(parent(path)), basename(path))
@@ -374,11 +373,8 @@ class Executor:
         the way, from the top, and get their old modes at the end."""
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
-            try:
+            with passing_over(*NO_DIRECTORY):
                 self._handles.open_for_change(path)
-            except OSError as error:
-                if error.errno not in NO_DIRECTORY:
-                    raise
         while self.done.undo:
             self.done.undo.pop()()
         self.make_durable()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 
 from holdfast.domain.entries import MODE_MASK
@@ -17,6 +18,16 @@ NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """What opening says of a directory that is gone, or that has become a file or a link."""
 
 _MOST_OPEN = 200
+
+
+@contextmanager
+def passing_over(*numbers: int) -> Iterator[None]:
+    """Nothing else is to be done about an error with one of these numbers."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
 
 
 class DirectoryHandles:

@@ -327,7 +327,14 @@ def _take_back(
     """Undo what was done. If even that fails, the journal says which way recovery has to go."""
     vault.access.write_journal(encode_journal(journal.turned_back()))
     restoring.revert()
-    executor.undo_all()
+    try:
+        executor.undo_all()
+    except OSError as error:
+        raise RestoreFailed(
+            f"the restore failed, and so did putting everything back ({error.strerror}): the tree "
+            "is between the two; nothing is lost, and the next command goes on with it",
+            hint="let nobody else write to the workspace, and run: holdfast status",
+        ) from error
     rescue(vault, journal, safety)
     staging.remove()
     vault.access.remove_journal()
