@@ -257,3 +257,23 @@ def test_who_lost_every_key_is_told_how_to_go_on_and_can_come_back(
     marker.write_text(json.dumps({"id": old.name}))
     monkeypatch.setenv("HOLDFAST_KEY_FILE", key)
     assert [c["reasoning"] for c in encrypted.json("log")] == ["before the loss"]
+
+
+@pytest.mark.requirement("ST-7")
+@pytest.mark.parametrize("option", [(), ("--git-bundle",)])
+def test_an_export_from_an_encrypted_store_warns_that_it_is_none(
+    encrypted: CommandLine, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    encrypted.save("why")
+    answer = encrypted("export", *option, str(tmp_path / "one"))
+    assert answer.status == 0
+    assert "the store is encrypted, and this file is not" in answer.err
+    (warning,) = encrypted.json("export", *option, str(tmp_path / "two"))["warnings"]
+    assert warning in answer.err
+
+
+def test_an_export_from_a_plain_store_has_nothing_to_warn_of(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    cli.save("why")
+    assert cli.json("export", str(tmp_path / "one"))["warnings"] == []

@@ -63,19 +63,35 @@ def run(invocation: Invocation) -> int:
         return _git_bundle(invocation, words)
     with invocation.open() as opened:
         selection = _selection(invocation, opened, words[1:])
+        warnings = _unsealed(opened)
         with invocation.busy("exporting") as progress:
             if words[0] == _STANDARD_OUTPUT:
                 from holdfast.engine.bundles.exporting import export_to
 
                 invocation.terminal.flush()
                 export_to(opened.engine.vault, selection, sys.stdout.fileno(), progress=progress)
+                _warn(invocation, warnings)
                 return 0
             path = _target(invocation, words[0])
             outcome = opened.engine.export(
                 selection, path, replace=invocation.options.force, progress=progress
             )
-    _report(invocation, path, outcome)
+    _report(invocation, path, outcome, warnings)
     return 0
+
+
+def _unsealed(opened: OpenWorkspace) -> list[str]:
+    """Who encrypts a store would not expect what comes out of it to lie there in the open."""
+    if not opened.store.is_sealed():
+        return []
+    return [
+        "the store is encrypted, and this file is not: whoever has it can read everything in it"
+    ]
+
+
+def _warn(invocation: Invocation, warnings: list[str]) -> None:
+    for warning in warnings:
+        invocation.terminal.warn(warning)
 
 
 def _git_bundle(invocation: Invocation, words: list[str]) -> int:
@@ -90,6 +106,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     path = _target(invocation, words[0])
     with invocation.open() as opened:
         sessions = None if invocation.options.all else [invocation.session(opened)]
+        unsealed = _unsealed(opened)
         with invocation.busy("exporting", opened):
             outcome = export_git_bundle(
                 opened.engine.vault, path, sessions=sessions, replace=invocation.options.force
@@ -101,7 +118,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
                 "file": str(path),
                 "commits": outcome.commits,
                 "file_bytes": file_bytes,
-                "warnings": list(outcome.warnings),
+                "warnings": [*outcome.warnings, *unsealed],
                 "elapsed_ms": invocation.elapsed_ms,
             }
         )
@@ -111,8 +128,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         f"{terminal.paint('✓', GREEN)} Exported {count(outcome.commits, 'checkpoint')} to "
         f"{visible(str(path))}: {size(file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
-    for warning in outcome.warnings:
-        terminal.warn(warning)
+    _warn(invocation, [*outcome.warnings, *unsealed])
     return _PARTIAL if outcome.warnings else 0
 
 
@@ -140,7 +156,9 @@ def _target(invocation: Invocation, text: str) -> Path:
     return invocation.directory / Path(text).expanduser()
 
 
-def _report(invocation: Invocation, path: Path, outcome: ExportOutcome) -> None:
+def _report(
+    invocation: Invocation, path: Path, outcome: ExportOutcome, warnings: list[str]
+) -> None:
     from holdfast.interfaces.cli.terminal import GREEN, visible
     from holdfast.interfaces.cli.wording import count, duration, size
 
@@ -154,6 +172,7 @@ def _report(invocation: Invocation, path: Path, outcome: ExportOutcome) -> None:
                 "content_bytes": outcome.content_bytes,
                 "file_bytes": outcome.file_bytes,
                 "latest": outcome.latest,
+                "warnings": warnings,
                 "elapsed_ms": invocation.elapsed_ms,
             }
         )
@@ -165,3 +184,4 @@ def _report(invocation: Invocation, path: Path, outcome: ExportOutcome) -> None:
         f"{terminal.paint('✓', GREEN)} Exported {what} of {where} to {visible(str(path))}: "
         f"{size(outcome.file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
+    _warn(invocation, warnings)
