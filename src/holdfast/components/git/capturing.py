@@ -21,7 +21,7 @@ from holdfast.components.git import keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.index_file import GITLINK, UnknownIndex, read_index
+from holdfast.components.git.index_file import GITLINK, IndexChecksum, UnknownIndex, read_index
 from holdfast.components.git.looking import (
     KEPT_PREFIX,
     Look,
@@ -181,9 +181,11 @@ class Capturing:
     ) -> Captured:
         # As it comes back from a manifest, so that equal states compare as equal.
         taken.facts["stash"] = [list(row) for row in taken.facts["stash"]]
-        keeping_alive = Meanwhile(partial(self._keep, found, taken))  # which waits for the disk
+        certain = self._certain(found.head.commit, taken)
+        # This mostly waits for the disk.
+        keeping_alive = Meanwhile(partial(self._keep, found, taken, certain))
         try:
-            self._add_contents(taken, index_fd, sink)
+            self._add_contents(found, taken, index_fd, sink)
         except BaseException:
             self._let_go(keeping_alive)
             raise
@@ -202,7 +204,9 @@ class Capturing:
             notes["signature"] = stamp(found, submodules, kept)
         return Captured(taken.facts, tuple(taken.problems), notes)
 
-    def _add_contents(self, taken: _Taken, index_fd: int | None, sink: ContentSink) -> None:
+    def _add_contents(
+        self, found: Look, taken: _Taken, index_fd: int | None, sink: ContentSink
+    ) -> None:
         if taken.shared_index is not None:
             shared = self._repository.own(os.fsencode(taken.shared_index))
             with opened(shared) as shared_fd:
@@ -210,11 +214,15 @@ class Capturing:
                     raise FileNotFoundError(shared)
                 sink.add(SHARED_INDEX, blocks_of(shared_fd))
         if index_fd is not None:
-            sink.add(INDEX, blocks_of(index_fd))
+            like = next((oid for oid in (found.head.commit, *taken.staged.blobs) if oid), None)
+            checksum = IndexChecksum(like)
+            sink.add(INDEX, checksum.through(blocks_of(index_fd)))
+            if checksum.is_wrong and not taken.problems:
+                taken.problems.append(self._git.damaged_index())
         if taken.operation:
             sink.add(OPERATION, [encode_files(taken.operation)])
 
-    def _keep(self, found: Look, taken: _Taken) -> dict[str, Any]:
+    def _keep(self, found: Look, taken: _Taken, certain: set[str]) -> dict[str, Any]:
         if self._request.checkpoint is None:
             return {}
         commits, blobs = self._needed(found, taken)
@@ -228,7 +236,7 @@ class Capturing:
         owner, ref = self._request.owner, self._own_ref()
         keeping.remove_own_locks(self._repository, owner)
         try:
-            oid = keeping.keep(self._git, ref, head, commits, blobs, self._certain(head, taken))
+            oid = keeping.keep(self._git, ref, head, commits, blobs, certain)
         except GitFailed:
             keeping.remove_own_locks(self._repository, owner)
             raise

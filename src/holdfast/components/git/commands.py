@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.components.git.finding import Repository
+from holdfast.components.git.references import LEAVE_GIT_OUT
 from holdfast.ports.component import ComponentProblem
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ _WAYS_OUT = (
     ("bad object", "objects are damaged or missing: git fsck --full says which"),
     ("bad tree", "objects are damaged or missing: git fsck --full says which"),
     ("unable to read", "objects are damaged or missing: git fsck --full says which"),
+    ("inflate:", "objects are damaged or missing: git fsck --full says which"),
+    ("loose object", "objects are damaged or missing: git fsck --full says which"),
+    ("nonexistent object", "objects are damaged or missing: git fsck --full says which"),
+    ("packfile", "objects are damaged or missing: git fsck --full says which"),
     ("invalid object", "objects are damaged or missing: git fsck --full says which"),
     ("Not a valid", "objects are damaged or missing: git fsck --full says which"),
     ("not a git repository", "it is damaged: git fsck --full says how"),
@@ -126,6 +131,11 @@ class Git:
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from None
 
+    def damaged_index(self) -> str:
+        """What git would say of an index, if it looked at all of it."""
+        index = os.fsdecode(self.repository.own(b"index"))
+        return f"its index is damaged: remove {index} and run: git reset"
+
     def failure(self, arguments: Sequence[str | bytes], errors: bytes) -> GitFailed:
         said = errors.decode("utf-8", "replace")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -143,9 +153,7 @@ def find_git(environment: Mapping[str, str]) -> str:
         program = os.path.join(directory, "git")
         if os.path.isabs(directory) and os.access(program, os.X_OK) and os.path.isfile(program):
             return program
-    raise GitFailed(
-        "git is not installed", "install git, or leave it out: config set components '[]'"
-    )
+    raise GitFailed("git is not installed", f"install git, or leave it out: {LEAVE_GIT_OUT}")
 
 
 def _clean(environment: Mapping[str, str], repository: Repository) -> dict[str, str]:

@@ -8,8 +8,9 @@ Versions 2 to 4 are read. A split or sparse index does not list every path; `who
 
 from __future__ import annotations
 
+import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 GITLINK = 0o160000
@@ -18,6 +19,31 @@ _STAT = struct.Struct(">10I")
 _MODE_AT, _OID_AT = 24, 40
 _EXTENDED = 0x4000
 _NAME_MASK = 0xFFF
+
+
+class IndexChecksum:
+    """Whether an index is what git has written: its last bytes are the digest of all before. Git
+    itself does not look at them, and takes one that was cut short for another index."""
+
+    def __init__(self, like: str | None) -> None:
+        """`like` is the name of an object of the same repository, if there is any."""
+        self._known = like is not None
+        self._digest = hashlib.sha256() if like is not None and len(like) == 64 else hashlib.sha1()
+        self._end = b""
+
+    def through(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        length = self._digest.digest_size
+        for block in blocks:
+            whole = self._end + block
+            self._digest.update(whole[:-length])
+            self._end = whole[-length:]
+            yield block
+
+    @property
+    def is_wrong(self) -> bool:
+        """When all has passed; nothing but zeros is what `index.skipHash` leaves."""
+        right = (self._digest.digest(), bytes(self._digest.digest_size))
+        return self._known and self._end != b"" and self._end not in right
 
 
 class UnknownIndex(Exception):

@@ -130,6 +130,8 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
         if kept is not None and not kept.startswith(KEPT_PREFIX):
             return False
         found = look(repository, now_ns=now_ns)
+        if found.has_lock:
+            return False  # if a git that crashed has left it, that has to be told every time
         return bool(stamp(found, submodules, kept) == previous.notes["signature"])
     except (LookupError, TypeError, ValueError, AttributeError, OSError):
         return False

@@ -23,6 +23,9 @@ _DEEPEST = 5
 _FORBIDDEN = re.compile(rb"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
 
 
+LEAVE_GIT_OUT = """holdfast config set components '["agents", "postgres", "external"]'"""
+
+
 class OtherReferences(ComponentProblem):
     """The repository does not keep its references as files."""
 
@@ -30,7 +33,7 @@ class OtherReferences(ComponentProblem):
         super().__init__(
             f"the repository keeps its references as {how}, which is not supported: files are "
             "saved, git state is not; git refs migrate --ref-format=files changes that, or leave "
-            "git out: config set components '[]'"
+            f"git out: {LEAVE_GIT_OUT}"
         )
 
 
