@@ -27,24 +27,25 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class NewReference:
     """Locked, with the commit in the file of the lock; `fd` is that file, to be synced."""
 
-    def __init__(self, name: bytes, directories: Sequence[int], fd: int) -> None:
-        """`directories` lead to it, the nearest last."""
+    def __init__(self, name: bytes, directory: int, fd: int, changed: Sequence[int]) -> None:
+        """`changed` are directories above in which another one was made."""
         self._name = name
-        self._directories = directories
+        self._directory = directory
+        self._changed = changed
         self._locked = True
         self.fd = fd
 
     def place(self) -> None:
         """Put it in force; to be called when `fd` is synced."""
-        at = self._directories[-1]
+        at = self._directory
         os.rename(self._name + b".lock", self._name, src_dir_fd=at, dst_dir_fd=at)
         self._locked = False
-        sync_all(self._directories)
+        sync_all([*self._changed, at])
 
     def give_up(self) -> None:
         """Nothing when it is in force: a lock of that name is somebody else's then."""
         if self._locked:
-            os.unlink(self._name + b".lock", dir_fd=self._directories[-1])
+            os.unlink(self._name + b".lock", dir_fd=self._directory)
 
 
 @contextmanager
@@ -52,21 +53,21 @@ def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[N
     """`OSError` when somebody has the lock, or the reference, or something else is in the way."""
     names = ref.split(b"/")
     with contextlib.ExitStack() as opened:
-        directories = [os.open(repository.shared(names[0]), _DIRECTORY)]
-        opened.callback(os.close, directories[-1])
-        allowed = stat.S_IMODE(os.fstat(directories[0]).st_mode)
+        at, changed = os.open(repository.shared(names[0]), _DIRECTORY), list[int]()
+        opened.callback(os.close, at)
+        allowed = stat.S_IMODE(os.fstat(at).st_mode)
         for name in names[1:-1]:
-            above = directories[-1]
             with contextlib.suppress(FileExistsError):
-                os.mkdir(name, dir_fd=above)
-                os.chmod(name, allowed, dir_fd=above)
-            directories.append(os.open(name, _DIRECTORY, dir_fd=above))
-            opened.callback(os.close, directories[-1])
-        fd = os.open(names[-1] + b".lock", _NEW, 0o600, dir_fd=directories[-1])
+                os.mkdir(name, dir_fd=at)
+                os.chmod(name, allowed, dir_fd=at)
+                changed.append(at)
+            at = os.open(name, _DIRECTORY, dir_fd=at)
+            opened.callback(os.close, at)
+        fd = os.open(names[-1] + b".lock", _NEW, 0o600, dir_fd=at)
         opened.callback(os.close, fd)
-        mine = NewReference(names[-1], directories, fd)
+        mine = NewReference(names[-1], at, fd, changed)
         opened.callback(mine.give_up)
-        if _is_there(names[-1], directories[-1]):
+        if _is_there(names[-1], at):
             raise FileExistsError(os.fsdecode(ref))
         os.write(fd, commit.encode() + b"\n")
         os.fchmod(fd, 0o666 & allowed)
