@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
-from tests.support.database_writer import hammering, make_database, state_of
+from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
 
 pytestmark = pytest.mark.requirement("DB-1")
 
@@ -278,27 +278,6 @@ class _Beginning(InterceptedFilesystem):
         return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
 
 
-_OBEDIENT = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("PRAGMA cache_size=1")
-for line in sys.stdin:
-    if line == "begin\\n":
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("UPDATE rows SET number=7")
-    else:
-        db.execute("COMMIT")
-    print("done", flush=True)
-"""
-
-
-def tell(writer: subprocess.Popen[str], word: str) -> None:
-    assert writer.stdin is not None
-    assert writer.stdout is not None
-    print(word, file=writer.stdin, flush=True)
-    assert writer.stdout.readline() == "done\n"
-
-
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
@@ -307,7 +286,7 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
     path = workspace / "app.db"
     make_database(path, mode, 1)
     monkeypatch.setattr("holdfast.engine.restore.database_groups.PATIENCE_S", 0.002)
-    command = [sys.executable, "-c", _OBEDIENT, str(path)]
+    command = [sys.executable, "-c", OBEDIENT, str(path)]
     with (
         SessionCheckpointer(workspace, "s") as session,
         subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
@@ -324,76 +303,6 @@ def test_a_transaction_that_begins_after_the_plan_is_not_torn_apart(
         assert state_of(path) == 7
         session.restore(first)
         assert state_of(path) == 1
-        writer.communicate()
-
-
-class _Ending(InterceptedFilesystem):
-    """Somebody ends a transaction when the restore begins to wait for that."""
-
-    def __init__(self, inner: Filesystem, writer: subprocess.Popen[str]) -> None:
-        super().__init__(inner)
-        self._writer = writer
-        self.waited = 0
-
-    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        self.waited += 1
-        if self.waited == 2:
-            tell(self._writer, "commit")
-        return (
-            super().pause_database(name, dir_fd=dir_fd) if self.waited > 1 else nullcontext(False)
-        )
-
-
-@pytest.mark.requirement("RB-3", "RB-6")
-@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
-def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
-    workspace: Path, mode: str
-) -> None:
-    path = workspace / "app.db"
-    make_database(path, mode, 1)
-    command = [sys.executable, "-c", _OBEDIENT, str(path)]
-    with (
-        SessionCheckpointer(workspace, "s") as session,
-        subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
-    ):
-        first = session.checkpoint("one")
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("UPDATE rows SET number=2")
-            db.commit()
-        tell(writer, "begin")
-        vault = session._engine.vault
-        fs = _Ending(vault.fs, writer)
-        session._engine.vault = replace(vault, fs=fs)
-        session.restore(first)
-        assert fs.waited >= 2
-        assert state_of(path) == 1
-        session.undo()
-        assert state_of(path) == 7
-        writer.communicate()
-
-
-@pytest.mark.requirement("RB-3")
-def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = workspace / "app.db"
-    make_database(path, "delete", 1)
-    monkeypatch.setattr("holdfast.store.database_pause._TRIES", 2)
-    command = [sys.executable, "-c", _OBEDIENT, str(path)]
-    with (
-        SessionCheckpointer(workspace, "s") as session,
-        subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
-    ):
-        first = session.checkpoint("one")
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("UPDATE rows SET number=2")
-            db.commit()
-        tell(writer, "begin")
-        with pytest.raises(RestoreConflict, match="cannot be restored now") as refused:
-            session.restore(first)
-        assert "end what writes to it" in (refused.value.hint or "")
-        tell(writer, "commit")
-        assert state_of(path) == 7
         writer.communicate()
 
 

@@ -72,3 +72,24 @@ def state_of(path: Path) -> int:
         assert len(numbers) == 1, f"a mixture: {numbers}"
         assert db.execute("SELECT count(*) FROM rows").fetchall() == [(ROWS,)]
         return int(numbers[0][0])
+
+
+OBEDIENT = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size=1")
+for line in sys.stdin:
+    if line == "begin\\n":
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE rows SET number=7")
+    else:
+        db.execute("COMMIT")
+    print("done", flush=True)
+"""
+
+
+def tell(writer: subprocess.Popen[str], word: str) -> None:
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    print(word, file=writer.stdin, flush=True)
+    assert writer.stdout.readline() == "done\n"
