@@ -20,6 +20,7 @@ from holdfast.store import many_stats
 from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import composed, configure
 from tests.support.watched_filesystem import Call, WatchedFilesystem
+from tests.support.watched_workspaces import watched
 
 DIRECTORIES = 20
 FILES_EACH = 10
@@ -181,6 +182,20 @@ def test_what_the_system_said_is_not_kept_of_very_many_files(
         opened.save()
         fs.taken_apart = 0
         opened.save()
+    assert fs.taken_apart == DIRECTORIES
+
+
+@pytest.mark.requirement("PF-5", "AU-4")
+def test_what_the_system_said_is_not_kept_under_watch(workspace: Path) -> None:
+    """A daemon waits with it in memory for a look that comes every ten minutes at most."""
+    fs = Answers()
+    with watched(workspace, fs=fs) as one:
+        one.save()
+        _age(workspace)
+        for _ in range(3):
+            fs.taken_apart = 0
+            one.watch.doubt("everything is to be looked at")
+            one.save()
     assert fs.taken_apart == DIRECTORIES
 
 

@@ -79,7 +79,9 @@ class Walker:
     def walk(
         self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
     ) -> DirectoryState:
-        self._keeps_told = previous is not None and previous.files <= _MOST_KEPT
+        # Under watch such a look is rare, and what waits for it is wanted small.
+        known = previous is not None and previous.files <= _MOST_KEPT
+        self._keeps_told = known and self._watch is None
         rules = self._rule_files.above_root()
         self.begin_directory(b"", root_fd)
         state = self.visit(root_fd, b"", previous, rules, wanted, 0)
