@@ -57,10 +57,10 @@ class Deliveries:
         note = self._notes["said"].get(_said(event))
         if note is None:
             return False
-        turn, apart_ns = note[0], abs(event.received_ns - note[1])
+        turn, at_ns = note
         if event.turn_id and turn:
-            return bool(turn == event.turn_id and apart_ns < _HOLDS_NS)
-        return bool(apart_ns < _TYPED_AGAIN_NS)
+            return bool(turn == event.turn_id)
+        return bool(abs(event.received_ns - at_ns) < _TYPED_AGAIN_NS)
 
     def note_said(self, event: AgentEvent) -> None:
         self._notes["said"].pop(_said(event), None)
