@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
-from tests.interfaces.hooks.workspace_state import state_of
 
 
 def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:
@@ -178,16 +176,6 @@ def test_the_same_id_with_another_edit_of_the_same_file_is_another_call(
     assert _kinds(cli, "--session", "s1") == ["tool", "tool", "initial"]
 
 
-@pytest.mark.requirement("AU-5")
-def test_a_call_that_a_person_stopped_is_not_taken_back(project: Path, cli: CommandLine) -> None:
-    cli.json("config", "set", "restore_on_failure", "on")
-    before = recorded("claude-code", project, "rm -rf src")[3]
-    _send(project, before)
-    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
-    _send(project, {**before, "hook_event_name": "PostToolUseFailure", "is_interrupt": True})
-    assert not (project / "src").exists()
-
-
 @pytest.mark.requirement("AU-1")
 @pytest.mark.parametrize("opened_on", ["/", "~"])
 def test_an_agent_that_was_started_above_the_project_is_protected_where_it_stands(
@@ -229,111 +217,6 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
     assert handle(late).checkpoint is None
     told = [made["reasoning"] for made in cli.json("log")]
     assert told[0] == "Before Bash: make b"
-
-
-@pytest.mark.requirement("AU-5")
-@pytest.mark.parametrize("wanted", ["on", "off"])
-def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
-    wanted: str, project: Path, cli: CommandLine
-) -> None:
-    cli.json("config", "set", "restore_on_failure", wanted)
-    command = "rm -rf src; false"
-    before = recorded("claude-code", project, command)[3]
-    sound = state_of(project)
-    _send(project, before)
-    subprocess.run(["bash", "-c", command], cwd=project, check=False)
-    failed = {
-        **before,
-        "hook_event_name": "PostToolUseFailure",
-        "error": "exit status 1",
-        "is_interrupt": False,
-    }
-    answer = _send(project, failed)
-    assert (state_of(project) == sound) == (wanted == "on")
-    if wanted == "on":
-        told = answer["hookSpecificOutput"]
-        assert told["hookEventName"] == "PostToolUseFailure"
-        assert "took the workspace back" in told["additionalContext"]
-        cli.json("undo", "--yes")
-        assert not (project / "src").exists()
-
-
-@pytest.mark.requirement("AU-5")
-@pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "copilot", "cline", "goose"])
-def test_each_agent_says_in_its_own_way_that_a_tool_failed(
-    agent: str, project: Path, cli: CommandLine
-) -> None:
-    cli.json("config", "set", "restore_on_failure", "on")
-    events = recorded(agent, project, "rm -rf src; false")
-    after = {
-        "codex": {**events[4], "tool_response": {"output": "", "exit_code": 1}},
-        "gemini": {**events[4], "tool_response": {"error": {"message": "exit 1"}}},
-        "cursor": {**events[4], "hook_event_name": "postToolUseFailure", "error_message": "exit 1"},
-        "copilot": {
-            "error": "exit 1",
-            **{key: value for key, value in events[4].items() if key != "toolResult"},
-        },
-        "cline": {
-            **events[4],
-            "postToolUse": {**events[4].get("postToolUse", {}), "success": False, "result": "no"},
-        },
-        "goose": {**events[4], "event": "PostToolUseFailure"},
-    }[agent]
-    sound = state_of(project)
-    call_hook(agent, events[3], project)
-    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
-    assert call_hook(agent, after, project).status == 0
-    assert state_of(project) == sound
-
-
-_SUCCESSFUL = "Output: Exit Code: 3\nnot the end\nProcess Group PGID: 5"
-
-
-@pytest.mark.requirement("AU-5")
-@pytest.mark.parametrize(
-    ("agent", "result", "failed"),
-    [
-        ("gemini", "Output: no\nExit Code: 3\nSignal: 9\nProcess Group PGID: 5", True),
-        ("gemini", "<untrusted_context>\nOutput: no\nExit Code: 3\n</untrusted_context>", True),
-        ("gemini", _SUCCESSFUL, False),
-        ("copilot", "no\n<shellId: 0 completed with exit code 3>", True),
-        ("copilot", "exit code 3\n<shellId: 0 completed with exit code 0>", False),
-        ("claude-code", "no\n<shellId: 0 completed with exit code 3>", True),  # run by Copilot
-        ("cline", {"success": False, "error": "Command exited with code 3"}, True),
-        ("cline", {"success": True, "result": "Command exited with code 3"}, False),
-    ],
-)
-def test_a_command_whose_end_only_the_text_for_the_model_tells_has_failed(
-    agent: str, result: Any, failed: bool, project: Path, cli: CommandLine
-) -> None:
-    cli.json("config", "set", "restore_on_failure", "on")
-    events = recorded("copilot" if agent == "claude-code" else agent, project, "rm -rf src; exit 3")
-    after = {
-        "gemini": {**events[4], "tool_response": {"llmContent": result, "returnDisplay": "no"}},
-        "copilot": {
-            **events[4],
-            "toolResult": {"resultType": "success", "textResultForLlm": result},
-        },
-        "claude-code": {
-            "hook_event_name": "PostToolUse",
-            "session_id": events[4].get("sessionId"),
-            "timestamp": "2026-11-15T10:00:00.000Z",
-            "cwd": str(project),
-            "tool_name": "Bash",
-            "tool_input": {"command": "rm -rf src; exit 3"},
-            "tool_result": {"result_type": "success", "text_result_for_llm": result},
-        },
-        "cline": {
-            **events[4],
-            "postToolUse": {"toolName": "run_commands", "success": True},
-            "tool_result": {"name": "run_commands", "output": [{"success": True}, result]},
-        },
-    }[agent]
-    sound = state_of(project)
-    _send(project, events[3], "copilot" if agent == "claude-code" else agent)
-    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
-    _send(project, after, agent)
-    assert (state_of(project) == sound) == failed
 
 
 @pytest.mark.requirement("SE-1")
