@@ -106,7 +106,11 @@ def auto_configure(bench: Bench, arguments: dict[str, Any]) -> Answer:
     settings = _settings(bench)
     lines = [f"{one.name} = {one.value!r} ({one.origin}): {one.meaning}" for one in settings]
     if wanted:
-        lines.insert(0, f"Changed: {', '.join(wanted)}. It holds from the next session on.")
+        lines.insert(
+            0,
+            f"Changed: {', '.join(wanted)}. Hooks, the daemon and the MCP server go by it from now "
+            "on; a session or a holdfast watch that is open already, when it is opened again.",
+        )
     return Answer("\n".join(lines), AutomaticSettings(settings, list(wanted)))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from holdfast import SessionCheckpointer
+from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
 
@@ -98,6 +100,21 @@ def test_each_trigger_can_be_turned_off(
     cli.json("config", "set", setting, "on")
     _send(project, events[event])
     assert _kinds(cli, *session) == [kind, "initial"]
+
+
+@pytest.mark.requirement("AU-1", "MC-1")
+def test_an_agent_that_turns_a_trigger_off_and_on_is_heeded_with_the_next_event(
+    project: Path, cli: CommandLine
+) -> None:
+    with SessionCheckpointer(project, "s1") as session:
+        session.checkpoint("begin")
+        for number, state in enumerate(("off", "on")):
+            changed = ToolHandlers(session).call(
+                "checkpoint_auto_configure", {"settings": {"auto_shell": state}}
+            )
+            assert "go by it from now on" in changed.output
+            _send(project, _tool(project, "Bash", f"t{number}", command="make"), "codex")
+    assert _kinds(cli, "--session", "codex-s1") == ["tool", "initial"]
 
 
 @pytest.mark.requirement("HK-2")
