@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -75,6 +76,31 @@ def test_each_form_is_told_from_a_name(text: str, expected: Reference) -> None:
 )
 def test_a_time_ago_is_counted_from_now(text: str, seconds_ago: int) -> None:
     assert parse(f"@{{{text}}}") == TimeReference(NOW_NS - seconds_ago * SECOND_NS)
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "then"),
+    [
+        ("2026-11-15T09:30:07Z", "a month ago", "2026-10-15T09:30:07Z"),
+        ("2026-03-31T09:30:07Z", "1 month ago", "2026-02-28T09:30:07Z"),
+        ("2024-03-31T09:30:07Z", "one month ago", "2024-02-29T09:30:07Z"),
+        ("2026-01-31T23:59:59Z", "2 months ago", "2025-11-30T23:59:59Z"),
+        ("2026-01-31T23:59:59Z", "13 Months ago", "2024-12-31T23:59:59Z"),
+        ("2026-12-01T00:00:00Z", "12 months ago", "2025-12-01T00:00:00Z"),
+        ("2024-02-29T12:00:00Z", "a year ago", "2023-02-28T12:00:00Z"),
+        ("2026-11-15T09:30:07Z", "60 years ago", "1966-11-15T09:30:07Z"),
+        ("2026-11-15T09:30:07Z", "0 months ago", "2026-11-15T09:30:07Z"),
+        ("2026-11-15T09:30:07Z", "999999999 years ago", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_months_and_years_are_those_of_the_calendar(now: str, text: str, then: str) -> None:
+    def moment_ns(written: str) -> int:
+        since = datetime.fromisoformat(written) - datetime(1970, 1, 1, tzinfo=UTC)
+        return since // timedelta(microseconds=1) * 1000
+
+    found = parse_reference(f"@{{{text}}}", now_ns=moment_ns(now) + 123)
+    exact = 0 if then.startswith("0001") else 123
+    assert found == TimeReference(moment_ns(then) + exact)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,9 @@ _UNIT_SECONDS = {
     "week": 604800,
     "w": 604800,
 }
+_DAY_NS = 86400 * 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNIT_MONTHS = {"month": 1, "year": 12, "y": 12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +115,35 @@ def _moment_ns(text: str, now_ns: int) -> int:
     if lowered == "now":
         return now_ns
     if lowered == "yesterday":
-        return now_ns - 86400 * 1_000_000_000
+        return now_ns - _DAY_NS
     if ago := _AGO.match(lowered):
         unit = ago[2] if ago[2] in _UNIT_SECONDS else ago[2].removesuffix("s")
+        count = int(ago[1]) if ago[1].isdigit() else 1
         if unit in _UNIT_SECONDS:
-            count = int(ago[1]) if ago[1].isdigit() else 1
             return now_ns - count * _UNIT_SECONDS[unit] * 1_000_000_000
+        if unit in _UNIT_MONTHS:
+            return _months_before(now_ns, count * _UNIT_MONTHS[unit])
     try:
         moment = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise UnknownReference(
             f"the time in @{{{text}}} is not understood",
-            hint="write @{2 hours ago}, @{yesterday} or @{2026-11-15 09:30}",
+            hint="write @{2 hours ago}, @{3 weeks ago}, @{yesterday} or @{2026-11-15 09:30}",
         ) from None
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    since = moment - _EPOCH
     return since // timedelta(microseconds=1) * 1000
+
+
+def _months_before(now_ns: int, months: int) -> int:
+    """The same day and time of an earlier month, or the last day of a month that is too short;
+    what lies before our calendar is the beginning of it."""
+    days, rest_ns = divmod(now_ns, _DAY_NS)
+    today = _EPOCH + timedelta(days=days)
+    index = today.year * 12 + today.month - 1 - months
+    if index < 12:
+        return (datetime.min.replace(tzinfo=UTC) - _EPOCH).days * _DAY_NS
+    year, month = index // 12, index % 12 + 1
+    after = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+    last_day = (after - timedelta(days=1)).day
+    then = datetime(year, month, min(today.day, last_day), tzinfo=UTC)
+    return (then - _EPOCH).days * _DAY_NS + rest_ns
