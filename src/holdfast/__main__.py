@@ -16,15 +16,17 @@ _FOR_PEOPLE = frozenset(("-h", "--help", "--version"))
 def run() -> int:
     if sys.argv[1:2] == ["hook"] and _FOR_PEOPLE.isdisjoint(sys.argv):
         _answer_agent()
+    status = _INTERRUPTED
     try:
         from holdfast.interfaces.cli.main import main
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    status = main()
-    from holdfast.interfaces.cli.leaving import may_leave_at_once
 
-    if may_leave_at_once():
-        os._exit(status)
+        status = main()
+        from holdfast.interfaces.cli.leaving import may_leave_at_once
+
+        if may_leave_at_once():
+            os._exit(status)
+    except KeyboardInterrupt:  # before anybody was there to tell it, or when all was told
+        pass
     return status
 
 

@@ -193,3 +193,47 @@ def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
     assert (done.returncode, done.stdout) == (128 + number, "")
     assert done.stderr.startswith(f"error: {said}\n")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
+)
+def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: str) -> None:
+    program = (
+        "import signal, sys\n"
+        "from holdfast.interfaces.cli.commands import log\n"
+        "class Named:\n"
+        "    def __set_name__(self, owner, name):\n"
+        f"        signal.raise_signal({number:d})\n"
+        "def run(invocation):\n"
+        "    type('Made', (), {'part': Named()})\n"
+        "    return 0\n"
+        "log.run = run\n"
+        "from holdfast.__main__ import run\n"
+        "sys.argv = ['holdfast', 'log']\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (128 + number, "")
+    assert done.stderr.startswith(f"error: {said}\n")
+
+
+@pytest.mark.requirement("CL-3")
+def test_ctrl_c_when_everything_is_done_and_told_changes_nothing_about_it() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Leaving:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'holdfast.interfaces.cli.leaving':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Leaving())\n"
+        "from holdfast.__main__ import run\n"
+        "sys.argv = ['holdfast', '--version']\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == f"holdfast {__version__}\n".encode()

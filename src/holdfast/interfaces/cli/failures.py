@@ -65,6 +65,7 @@ def as_known(error: BaseException) -> HoldfastError:
     """The error as one of the family."""
     if isinstance(error, HoldfastError):
         return error
+    error = _signal_within(error) or error
     if isinstance(error, EndRequest):
         kind = HungUp if error.number == signal.SIGHUP else Terminated
         return kind(f"ended by {signal.Signals(error.number).name}", hint=_AFTER_A_SIGNAL)
@@ -84,6 +85,16 @@ def as_known(error: BaseException) -> HoldfastError:
         hint="this is a bug in Holdfast; HOLDFAST_DEBUG=1 shows where it happened. "
         "Nothing that was saved is lost by it",
     )
+
+
+def _signal_within(error: BaseException) -> KeyboardInterrupt | None:
+    """Where a class is made, Python up to 3.11 wraps even a Ctrl-C into a `RuntimeError`."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return cause
+        cause = cause.__cause__ if isinstance(cause, RuntimeError) else None
+    return None
 
 
 def _lost_answer(error: OutputFailed) -> HoldfastError:
