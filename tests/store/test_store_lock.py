@@ -191,6 +191,20 @@ def test_a_lock_file_that_says_nothing_still_locks(tmp_path: Path, garbage: byte
             raise AssertionError
 
 
+@pytest.mark.requirement("CL-3")
+def test_a_holder_that_has_ended_is_never_told_to_be_killed(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with held_by_another_process(path) as gone:
+        left_behind = path.read_bytes()
+    with held_by_another_process(path):  # as on a disk that is full: its name did not fit
+        path.write_bytes(left_behind)
+        with pytest.raises(Busy, match="another process") as refusal, make_lock(path).hold(0):
+            raise AssertionError
+    assert str(gone.pid) not in refusal.value.message
+    assert refusal.value.hint
+    assert "kill" not in refusal.value.hint
+
+
 def test_a_process_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FORK, str(tmp_path / "lock")],

@@ -25,15 +25,20 @@ def is_alive(identity: str) -> bool:
     """Whether that process lives. Where the system does not tell when a process began, any process
     under its number passes for it."""
     number, _, beginning = identity.partition(" ")
-    if not number.isdecimal():
+    if not number.isdecimal() or not is_ours(int(number)):
         return False
+    return _beginning(int(number)) == beginning
+
+
+def is_ours(number: int) -> bool:
+    """Whether a process of this user lives under the number."""
     try:
-        os.kill(int(number), 0)
+        os.kill(number, 0)
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
         return False  # somebody else's, so not the one that used our store
-    return _beginning(int(number)) == beginning
+    return number > 0
 
 
 def is_stopped(pid: int) -> bool:

@@ -125,12 +125,17 @@ class StoreLock:
         return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
 
     def _busy(self, fd: int, timeout_s: float) -> Busy:
-        try:
+        from holdfast.store.processes import is_ours  # no save needs it
+
+        who = "another process"
+        hint = f"wait for it to finish, or see who it is: fuser {self._path}"
+        with contextlib.suppress(ValueError, KeyError, TypeError):
             holder = json.loads(os.pread(fd, _DESCRIPTION_BYTES, 0))
-            who = f"process {holder['pid']} ({holder['purpose']})"
-            hint = f"wait for it, or end it if it hangs: kill {holder['pid']}"
-        except (ValueError, KeyError, TypeError):
-            who, hint = "another process", "wait for it to finish"
+            number = int(holder["pid"])
+            # On a full disk the one before may still stand there, and its number be another's.
+            if is_ours(number):
+                who = f"process {number} ({holder['purpose']})"
+                hint = f"wait for it, or end it if it hangs: kill {number}"
         return Busy(f"{who} has held the store for longer than {timeout_s:g} s", hint=hint)
 
 

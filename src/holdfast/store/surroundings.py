@@ -25,7 +25,7 @@ from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.sizes import size_words
 from holdfast.store.faults import READ_ONLY_HINT, is_read_only
 from holdfast.store.layout import StoreLayout
-from holdfast.store.processes import is_stopped
+from holdfast.store.processes import is_ours, is_stopped
 from holdfast.store.setting_aside import SET_ASIDE
 
 _OTHERS = 0o077
@@ -259,10 +259,10 @@ def lock(around: Surroundings) -> Iterator[Symptom]:
 def _held(description: bytes, now_ns: int) -> Symptom:
     try:
         holder = json.loads(description)
-        since_ns = now_ns - int(holder["since_ns"])
-        pid = int(holder["pid"])
-        who = f"process {pid} ({holder['purpose']}) holds the store"
-        finding = f"{who} for {since_ns / 1e9:.0f} s"
+        pid, since_ns = int(holder["pid"]), now_ns - int(holder["since_ns"])
+        if not is_ours(pid):
+            raise ValueError("it is the one before, who has ended")
+        finding = f"process {pid} ({holder['purpose']}) holds the store for {since_ns / 1e9:.0f} s"
     except (ValueError, KeyError, TypeError):
         return Symptom("lock", Gravity.WARNING, "a process holds the store", "wait for it")
     if is_stopped(pid):
