@@ -53,7 +53,7 @@ def standing_on(vault: Vault, session_id: SessionId) -> Checkpoint | None:
 
 def before_head(vault: Vault, session_id: SessionId) -> Checkpoint:
     """What `restore` without a reference goes back to."""
-    at = _required(standing_on(vault, session_id), "this session has no checkpoint yet")
+    at = _below_head(vault, session_id, standing_on(vault, session_id))
     before = _parent(vault, at)
     if before is None:
         raise UnknownReference(
@@ -73,11 +73,21 @@ def _head(vault: Vault, session_id: SessionId, steps_back: int, text: str) -> Ch
         session = vault.catalog.session(session_id)
         head = session.head if session else None
         at = vault.catalog.checkpoint(session_id, head) if head else None
-        return _required(at, "this session has no checkpoint yet")
-    at = _required(standing_on(vault, session_id), "this session has no checkpoint yet")
+        return _below_head(vault, session_id, at)
+    at = _below_head(vault, session_id, standing_on(vault, session_id))
     for _ in range(steps_back):
         at = _required(_parent(vault, at), f"{text} goes back further than the first checkpoint")
     return at
+
+
+def _below_head(vault: Vault, session_id: SessionId, found: Checkpoint | None) -> Checkpoint:
+    """What was found, or why HEAD has nothing below it."""
+    if found is None and vault.catalog.first_checkpoint(session_id) is not None:
+        raise UnknownReference(
+            "the checkpoints that HEAD stood on were deleted",
+            hint="name another one, listed by: holdfast log; or make one: holdfast checkpoint",
+        )
+    return _required(found, "this session has no checkpoint yet")
 
 
 def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:

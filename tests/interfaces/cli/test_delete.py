@@ -41,3 +41,28 @@ def test_the_space_that_a_delete_gave_back_is_told(cli: CommandLine) -> None:
     first, second = cli("delete", "noise", "--yes").out.splitlines()
     assert first.startswith("✓ Deleted ")
     assert second.endswith("MB freed")
+
+
+@pytest.mark.requirement("CP-3", "CL-3")
+def test_when_nothing_is_left_under_head_that_is_said_and_the_others_are_still_there(
+    cli: CommandLine,
+) -> None:
+    changed = cli.workspace / "changed.txt"
+    changed.write_text("old\n")
+    cli.save("the first", "--name", "first")
+    changed.write_text("new\n")
+    left = cli.save("the second")
+    cli.json("restore", "first", "--yes")
+    cli.json("delete", "first", "--yes")
+    cli.json("delete", "HEAD", "--yes")  # the record of the restore
+
+    for words in (("show",), ("diff",), ("restore", "--yes"), ("show", "HEAD~1")):
+        refused = cli("--json", *words)
+        assert refused.status == 4, words
+        assert refused.error["code"] == "unknown_reference"
+        assert "were deleted" in refused.error["message"]
+        assert "holdfast log" in refused.error["hint"]
+    assert "was deleted" in cli("status").out
+    assert [one["id"] for one in cli.json("log")] == [left]
+    cli.json("restore", left, "--yes")
+    assert changed.read_text() == "new\n"

@@ -243,11 +243,10 @@ def _abandoned(terminal: Terminal, status: Status) -> str:
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     if status.head is None:
-        _fact(
-            terminal,
-            "HEAD",
-            f'no checkpoint yet; make one: holdfast checkpoint "why"{status.chosen}',
+        why = (
+            "the checkpoint it stood on was deleted" if status.checkpoints else "no checkpoint yet"
         )
+        _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
         return
     when = moment(terminal, status.head, now)
     _fact(terminal, "HEAD", f"{identifier(terminal, status.head)}, {when}: {title(status.head)}")
