@@ -313,25 +313,27 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
     reason = _not_a_project(directory, store_home)
     if reason is not None:
         raise WorkspaceRefused(
-            f"{directory} {reason}",
-            hint="choose a project directory with -C DIR, or insist with --force",
+            f"{directory} {reason[0]}", hint=f"{reason[1]}, or insist with --force"
         )
     return directory
 
 
-def _not_a_project(directory: Path, store_home: Path) -> str | None:
+def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
+    """Why, and what to do instead."""
+    choose = "choose a project directory with -C DIR"
     user_home = Path(os.path.realpath(Path.home()))
     if directory == Path(directory.anchor):
-        return "is the whole file system, not a project"
+        return "is the whole file system, not a project", choose
     if directory == user_home:
-        return "is your home directory, not a project"
+        return "is your home directory, not a project", choose
     if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
-        return "is a system directory, not a project"
+        return "is a system directory, not a project", choose
     below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):
-        return "is part of the system, not a project"
+        return "is part of the system, not a project", choose
     if directory in store_home.parents:
-        return f"holds the store itself ({store_home})"
+        outside = "set HOLDFAST_HOME to a directory outside of it"
+        return f"holds the store itself ({store_home})", outside
     return None
 
 

@@ -116,6 +116,21 @@ def test_the_store_itself_is_no_workspace_even_with_force(
     assert inside("checkpoint", "x", "--force", "--json").error["code"] == "workspace_refused"
 
 
+@pytest.mark.requirement("ST-3", "CL-3")
+@pytest.mark.parametrize("where", [".store", "deep/below/store"])
+def test_a_store_inside_the_workspace_is_refused_with_the_way_out(
+    project: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    before = sorted(project.rglob("*"))
+    monkeypatch.setenv("HOLDFAST_HOME", str(project / where))
+    refused = run("-C", str(project), "checkpoint", "x", "--json")
+    assert refused.status == 5
+    assert refused.error["code"] == "workspace_refused"
+    assert str(project / where) in refused.error["message"]
+    assert "set HOLDFAST_HOME to a directory outside" in refused.error["hint"]
+    assert sorted(project.rglob("*")) == before, "nothing was made"
+
+
 @pytest.mark.requirement("CL-3")
 def test_an_unreadable_workspace_is_refused(cli: CommandLine, ordinary_permissions: None) -> None:
     cli.save()
