@@ -8,7 +8,7 @@ from blake3 import blake3
 
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.entries import FileEntry
-from holdfast.domain.errors import ObjectDamaged
+from holdfast.domain.errors import ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.paths import to_text
 from holdfast.ports.objects import ObjectStore
 
@@ -34,3 +34,11 @@ def read_content(objects: ObjectStore, entry: FileEntry) -> Iterator[bytes]:
         raise ObjectDamaged(f"the pieces of {to_text(entry.name)} do not make up its content")
     if last is not None:
         yield last
+
+
+def lost_to(path: bytes, error: ObjectMissing | ObjectDamaged) -> StoreDamaged:
+    """The same error, told of the file that cannot be restored because of it."""
+    return type(error)(
+        f"{to_text(path)} cannot be restored: {error.message}",
+        hint="restore all the others with --best-effort; what else is lost: holdfast check --data",
+    )

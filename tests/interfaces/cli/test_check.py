@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,38 @@ def test_a_flipped_byte_of_content_is_found_and_named(cli: CommandLine) -> None:
     assert answer.json["ok"] is False
     for problem in answer.json["problems"]:
         assert problem.keys() == {"invariant", "subject", "problem"}
-    assert cli("check", "--data").out.splitlines()[-1].startswith("✗ The store is damaged: ")
+    last = cli("check", "--data").out.splitlines()[-1]
+    assert last.startswith("✗ The store is damaged: ")
+    assert last.endswith("what can be mended: holdfast repair")
+
+
+@pytest.mark.requirement("RB-3", "CL-3")
+def test_a_restore_that_meets_damage_names_the_file_and_how_to_have_the_others(
+    cli: CommandLine,
+) -> None:
+    for path in cli.workspace.rglob("*"):
+        if path.is_file() and ".holdfast" not in path.parts:
+            path.unlink()
+    (cli.workspace / "hit.bin").write_bytes(os.urandom(2_000_000))
+    whole = cli.save("one large file")
+    (cli.workspace / "kept.txt").write_text("small\n")
+    both = cli.save("and a small one")
+    pack = next((Path(cli.json("init")["store"]) / "objects" / "packs").iterdir())
+    data = bytearray(pack.read_bytes())
+    data[1_000_000] ^= 0xFF
+    pack.write_bytes(data)
+    for name in ("hit.bin", "kept.txt"):
+        (cli.workspace / name).unlink()
+
+    for target in (whole, both):
+        refused = cli("restore", target, "--yes", "--json")
+        assert refused.status == 6
+        assert refused.error["message"].startswith("hit.bin cannot be restored: ")
+        assert "--best-effort" in refused.error["hint"]
+        assert not (cli.workspace / "kept.txt").exists(), "all or nothing"
+
+    assert cli("restore", both, "--yes", "--best-effort").status == 3
+    assert (cli.workspace / "kept.txt").read_text() == "small\n"
 
 
 @pytest.mark.requirement("CL-3")

@@ -20,6 +20,7 @@ from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step, StepType
+from holdfast.engine.content import lost_to
 from holdfast.engine.restore.carried_out import Displaced, Progressed, StepFailed
 from holdfast.engine.restore.database_groups import (
     DatabaseGroup,
@@ -89,7 +90,7 @@ class Executor:
                 self._fail(number, step.path, error)
             except (ObjectMissing, ObjectDamaged) as error:
                 if not self._best_effort:
-                    raise
+                    raise lost_to(step.path, error) from error
                 self._leave_out(number, step.path, error.message)
             written_bytes += step.size_bytes
             self.progress.transferred(written_bytes)

@@ -42,7 +42,8 @@ def run(invocation: Invocation) -> int:
     took = duration(invocation.elapsed_ms)
     if problems:
         words = count(len(problems), "problem")
-        terminal.line(f"{terminal.paint('✗', RED)} The store is damaged: {words}, {took}")
+        mend = "; what can be mended: holdfast repair"
+        terminal.line(f"{terminal.paint('✗', RED)} The store is damaged: {words}, {took}{mend}")
         return _DAMAGED
     what = "The store is sound" if invocation.options.data else "The store's structure is sound"
     unread = "" if invocation.options.data else "; content was not read (--data)"
