@@ -244,53 +244,6 @@ def test_a_restore_under_watch_brings_everything_back(
         assert one.seen() == one.from_nothing()
 
 
-@pytest.mark.requirement("RB-4")
-@pytest.mark.parametrize(
-    ("path", "rule"),
-    [("two/deep/plain", b"plain\n"), ("two/deep/plain", b"deep/\n"), ("one/plain", b"/one/\n")],
-    ids=["a file", "in a directory", "in an uppermost directory"],
-)
-@pytest.mark.parametrize("ignored", ["before", "afterwards"])
-def test_what_rules_leave_out_by_now_is_saved_before_a_restore_overwrites_it(
-    workspace: Path, path: str, rule: bytes, ignored: str
-) -> None:
-    """In an ignored directory nothing is watched; and what appears again makes an event."""
-    with watched(workspace) as one:
-        one.settle()
-        kept = one.save()
-        if ignored == "afterwards":
-            (workspace / path).unlink()
-        fill(workspace / ".gitignore", rule)
-        one.save()
-        one.settle()
-        fill(workspace / path, b"written while it was ignored")
-        one.opened.restore(kept.id)
-        assert (workspace / path).read_bytes() == f"{path}\n".encode()
-        assert one.seen() == one.from_nothing()
-        one.opened.undo()
-        assert (workspace / path).read_bytes() == b"written while it was ignored"
-        assert one.seen() == one.from_nothing()
-        one.settle()
-        fill(workspace / "later", b"a change like any other")
-        assert one.seen() == one.from_nothing()
-
-
-def test_what_a_restore_finds_although_it_is_ignored_is_left_out_again_by_the_next_scan(
-    workspace: Path,
-) -> None:
-    with watched(workspace) as one:
-        one.settle()
-        kept = one.save()
-        (workspace / "two/deep/plain").unlink()
-        fill(workspace / "two/.gitignore", b"/deep/plain\n")
-        one.save()
-        one.settle()
-        fill(workspace / "two/deep/plain", b"two/deep/plain\n")
-        fill(workspace / "one/plain", b"changed")
-        one.opened.restore(kept.id, b"one")  # which makes no event beside the file
-        assert one.seen() == one.from_nothing()
-
-
 def test_a_list_of_excluded_paths_that_changes_by_itself_is_heeded(workspace: Path) -> None:
     git(workspace, "init", "-q")
     with watched(workspace) as one:
@@ -360,29 +313,6 @@ def test_a_watched_save_looks_at_nothing_but_what_changed(workspace: Path) -> No
         one.save()
         assert b"plain" in opened
         assert set(looked) <= {b"plain", b"other.log", b"linked", b"deeper"}
-        assert {b"one", b"three", b"empty", b"deeper"}.isdisjoint(opened)
-
-
-@pytest.mark.requirement("PF-3")
-def test_a_watched_restore_looks_at_nothing_but_what_changed(workspace: Path) -> None:
-    opened: list[bytes] = []
-
-    def note(call: Call) -> None:
-        if call.member == "open":
-            opened.extend(_in_workspace(call))
-
-    fs = WatchedFilesystem(before=note)
-    (workspace / "three/linked").unlink()
-    with watched(workspace, fs=fs) as one:
-        one.settle()
-        kept = one.save()
-        (workspace / "two/deep/plain").write_bytes(b"changed")
-        one.settle()
-        opened.clear()
-        one.engine.plan(one.engine.restore_request(kept.session_id, kept.id))
-        one.opened.restore(kept.id)
-        one.save()
-        assert b"plain" in opened
         assert {b"one", b"three", b"empty", b"deeper"}.isdisjoint(opened)
 
 
