@@ -1,4 +1,4 @@
-"""A restore of a watched workspace goes by the hint, and loses nothing that the hint cannot know."""
+"""A restore of a watched workspace goes by the hint, and loses nothing the hint cannot know."""
 
 from __future__ import annotations
 
