@@ -14,6 +14,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.ignore_rules import RuleStack
+from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 from holdfast.ports.filesystem import StatNumbers
 from holdfast.store import many_stats
@@ -210,6 +211,25 @@ def test_another_process_starts_from_what_the_last_one_learned(workspace: Path) 
         count.reset()
         opened.save()
     assert [name for name in count.opened if name.endswith(b".py")] == []
+
+
+@pytest.mark.requirement("AU-6", "PF-5")
+@pytest.mark.parametrize("reopened", [False, True], ids=["scanned", "loaded"])
+def test_what_most_directories_have_in_common_is_kept_once(workspace: Path, reopened: bool) -> None:
+    with composed(workspace) as opened:
+        opened.save()
+        _age(workspace)
+        opened.save()
+        root = opened.engine._scanner.root
+    if reopened:
+        with composed(workspace) as opened:
+            opened.save()
+            root = opened.engine._scanner.root
+    assert root is not None
+    states = [state for state in root.children.values() if isinstance(state, DirectoryState)]
+    assert len(states) == DIRECTORIES
+    for shared in ("chunks", "links", "parent_rules", "rules"):
+        assert len({id(getattr(state, shared)) for state in states}) == 1, shared
 
 
 @pytest.mark.requirement("PF-2")

@@ -21,6 +21,7 @@ _libc = _load_libc()
 _renameat2 = getattr(_libc, "renameat2", None)
 _syncfs = getattr(_libc, "syncfs", None)
 _sync_file_range = getattr(_libc, "sync_file_range", None)
+_malloc_trim = getattr(_libc, "malloc_trim", None)
 _ALL = ctypes.c_int64(0)
 _WAIT_WRITE_WAIT = ctypes.c_uint(7)
 
@@ -36,6 +37,12 @@ def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: i
         if number != errno.EINTR:  # Python's own functions go on after a signal, too
             raise OSError(number, os.strerror(number), target)
     return True
+
+
+def give_memory_back() -> None:
+    """Return to the system what is free between what is in use, where the C library keeps it."""
+    if _malloc_trim is not None:
+        _malloc_trim(ctypes.c_size_t(0))
 
 
 def write_pages_out(fd: int) -> None:

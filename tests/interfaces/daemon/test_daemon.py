@@ -363,21 +363,6 @@ def test_a_socket_that_was_removed_does_not_leave_a_daemon_that_nobody_can_reach
         assert daemon._ended.wait(30)
 
 
-def test_idle_means_asleep(runtime: Path, workspace: Path) -> None:
-    configure(workspace, end_of_day="")
-    with daemon_here(idle_s=1800) as daemon:
-        save(workspace)
-        assert daemon._until_due_s() is None
-        assert daemon._next_look_s() > 60
-        watcher = daemon.workspaces._watcher
-        before = (daemon.wakeups, watcher.wakeups)  # type: ignore[attr-defined]
-        for _ in range(50):
-            ask("ping")
-        # Fifty connections are fifty reasons to wake up; a workspace at rest is none.
-        assert daemon.wakeups - before[0] <= 60
-        assert watcher.wakeups - before[1] <= 2  # type: ignore[attr-defined]
-
-
 def test_a_daemon_as_a_process_stops_when_told(runtime: Path) -> None:
     pid = ask("ping", start=True, start_s=120)["pid"]
     assert ask("stop")["pid"] == pid

@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from operator import attrgetter
+from types import MappingProxyType
+from typing import Any
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
@@ -57,7 +60,9 @@ class DirectoryKey(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> DirectoryKey:
         mtime_ns, ctime_ns = storable_ns(status.st_mtime_ns), storable_ns(status.st_ctime_ns)
-        return cls(status.st_ino, mtime_ns, ctime_ns, status.st_mode)
+        # One object where the two are the same: there are many directories.
+        same_ns = mtime_ns if mtime_ns == ctime_ns else ctime_ns
+        return cls(status.st_ino, mtime_ns, same_ns, status.st_mode)
 
 
 class FileRow(NamedTuple):
@@ -86,6 +91,9 @@ class LinkRow(NamedTuple):
     ctime_ns: int
     target: bytes
 
+
+NOTHING: Mapping[bytes, Any] = MappingProxyType({})
+"""Shared by all directories that have no such thing: most have none, and there are many."""
 
 _KEPT_BY_A_COPY = (
     "by_rules",
@@ -139,8 +147,8 @@ class DirectoryState:
         self.noted = False
         self.names = b""
         self.rows = b""
-        self.chunks: dict[bytes, Digest] = {}
-        self.links: dict[bytes, bytes] = {}
+        self.chunks: Mapping[bytes, Digest] = NOTHING
+        self.links: Mapping[bytes, bytes] = NOTHING
         self.symlinks: tuple[LinkRow, ...] = ()
         self.skipped: tuple[Skipped, ...] = ()
         self.children: dict[bytes, DirectoryState | KnownChild] = {}
@@ -155,7 +163,7 @@ class DirectoryState:
         twin = DirectoryState(self.key, self.parent_rules, self.rules)
         for slot in _KEPT_BY_A_COPY:
             setattr(twin, slot, getattr(self, slot))
-        twin.chunks, twin.links = dict(self.chunks), dict(self.links)
+        twin.chunks, twin.links = self.chunks, self.links
         twin.symlinks, twin.skipped = self.symlinks, self.skipped
         twin.children = dict(self.children)
         twin.base = self.digest or self.base
@@ -227,6 +235,12 @@ def _known(child: DirectoryState | KnownChild) -> KnownChild:
     return KnownChild(child.key.mode, child.digest)
 
 
+@lru_cache(maxsize=1024)
+def _shared(fingerprint: bytes) -> bytes:
+    """The same object for all who have it: few rules hold in many directories."""
+    return fingerprint
+
+
 def decode_state(data: bytes) -> DirectoryState:
     """`ValueError` when the bytes are of another layout; the caller then scans afresh."""
     try:
@@ -236,7 +250,7 @@ def decode_state(data: bytes) -> DirectoryState:
     if header[0] != _MAGIC:
         raise ValueError("another layout")
     flags, parent_rules, rules, digest, files, size = header[5:11]
-    state = DirectoryState(DirectoryKey(*header[1:5]), parent_rules, rules)
+    state = DirectoryState(DirectoryKey(*header[1:5]), _shared(parent_rules), _shared(rules))
     state.settled = bool(flags & _DIRECTORY_SETTLED)
     state.has_ignore_files = bool(flags & _HAS_IGNORE_FILES)
     state.has_git = bool(flags & _HAS_GIT)
@@ -281,8 +295,10 @@ def _take_rare_parts(state: DirectoryState, parts: dict[str, object]) -> None:
     assert isinstance(links, dict)
     assert isinstance(symlinks, list)
     assert isinstance(skipped, list)
-    state.chunks = {from_text(name): Digest(bytes.fromhex(d)) for name, d in chunks.items()}
-    state.links = {from_text(name): from_text(path) for name, path in links.items()}
+    if chunks:
+        state.chunks = {from_text(name): Digest(bytes.fromhex(d)) for name, d in chunks.items()}
+    if links:
+        state.links = {from_text(name): from_text(path) for name, path in links.items()}
     state.symlinks = tuple(
         LinkRow(from_text(name), inode, mtime_ns, ctime_ns, from_text(target))
         for name, inode, mtime_ns, ctime_ns, target in symlinks

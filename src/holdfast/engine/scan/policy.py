@@ -180,4 +180,10 @@ def layers_of(path: bytes, contents: dict[bytes, bytes]) -> list[RuleLayer]:
 
 
 def rules_fingerprint(salt: bytes, stack: RuleStack, mode: Mode) -> bytes:
-    return digest_of(b"%s|%d|%s" % (salt, mode, stack.fingerprint))[:FINGERPRINT_BYTES]
+    return _fingerprint(salt, stack.fingerprint, mode)
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(salt: bytes, stack: bytes, mode: Mode) -> bytes:
+    """Most directories have the rules of the one above: one object for all of them."""
+    return digest_of(b"%s|%d|%s" % (salt, mode, stack))[:FINGERPRINT_BYTES]

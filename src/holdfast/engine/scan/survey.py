@@ -16,6 +16,7 @@ from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,
     MANY_NAMES,
+    NOTHING,
     SPARSE,
     UNSETTLED,
     DirectoryKey,
@@ -157,16 +158,15 @@ class Survey:
         if any(note.reason in VOLATILE for note in self._skipped):
             return None
         state.replace_rows(self._files)
-        for name in self._files:
-            state.chunks.pop(name, None)
-        state.chunks |= self._chunks
+        kept = {n: d for n, d in state.chunks.items() if n not in self._files}
+        state.chunks = {**kept, **self._chunks} or NOTHING
         state.skipped = tuple(self._skipped)
         state.noted = state.noted or _is_noted(state.skipped, self._files)
         return state
 
     def _finish(self, state: DirectoryState) -> DirectoryState:
         state.set_files(self._files)
-        state.chunks = {n: d for n, d in self._chunks.items() if n in self._files}
+        state.chunks = {n: d for n, d in self._chunks.items() if n in self._files} or NOTHING
         state.symlinks = tuple(self._symlinks)
         state.skipped = tuple(self._skipped)
         state.children = self._children

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from holdfast.domain.digests import digest_of
@@ -47,7 +47,7 @@ def build_trees(state: DirectoryState, path: bytes, sink: TreeSink) -> None:
     sink(path, state, encoded)
 
 
-def _by_number(state: DirectoryState, details: dict[bytes, Digest]) -> list[tuple[int, Digest]]:
+def _by_number(state: DirectoryState, details: Mapping[bytes, Digest]) -> list[tuple[int, Digest]]:
     if not details:
         return []
     return [(i, details[n]) for i, n in enumerate(state.file_names()) if n in details]

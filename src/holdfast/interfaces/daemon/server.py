@@ -33,6 +33,7 @@ from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
 from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.ports.watcher import Watcher
+from holdfast.store.linux_calls import give_memory_back
 from holdfast.watching import WatchedWorkspace
 
 MOST_CONNECTIONS = 64
@@ -42,6 +43,8 @@ _FINISH_S = 30.0
 _DEBOUNCE_S = 1.0
 _TAKE_AGAIN_S = 0.2
 _STILL_THERE_S = 300.0
+_QUIET_S = 5.0
+"""After so long without a request, memory that nobody needs goes back to the system."""
 
 
 class Daemon:
@@ -58,6 +61,7 @@ class Daemon:
         version: str = __version__,
     ) -> None:
         self.idle_s = idle_s
+        self._given_back_for = 0
         self.connections = 0
         self.requests = 0
         self.wakeups = 0
@@ -102,6 +106,7 @@ class Daemon:
                 self.wakeups += 1
                 if not self._ended.is_set():
                     self._accept()
+                    self._give_memory_back()
                     if self._is_idle() or not self._listener.is_reachable():
                         self._ended.set()
         finally:
@@ -126,9 +131,18 @@ class Daemon:
         os.close(self._wake_write)
 
     def _next_look_s(self) -> float:
+        used = self.connections or self._given_back_for != self.requests
+        latest = _QUIET_S if used else _STILL_THERE_S
         if not self.idle_s:
-            return _STILL_THERE_S
-        return min(max(self._used_at() + self.idle_s - time.monotonic(), 0.0), _STILL_THERE_S)
+            return latest
+        return min(max(self._used_at() + self.idle_s - time.monotonic(), 0.0), latest)
+
+    def _give_memory_back(self) -> None:
+        """What it took to look at whole workspaces: a daemon is idle most of its life."""
+        quiet = not self.connections and time.monotonic() - self._last_used >= _QUIET_S
+        if quiet and self._given_back_for != self.requests:
+            self._given_back_for = self.requests
+            give_memory_back()
 
     def _is_idle(self) -> bool:
         if not self.idle_s or self.connections:

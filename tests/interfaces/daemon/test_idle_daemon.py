@@ -1,0 +1,56 @@
+"""A daemon that nobody asks anything sleeps, and keeps no memory that it does not need."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from holdfast.interfaces.daemon import server
+from holdfast.interfaces.daemon.client import ask
+from tests.support.composition import configure
+from tests.support.daemons import daemon_here
+
+pytestmark = pytest.mark.requirement("AU-6")
+
+
+def _save(workspace: Path) -> None:
+    ask("checkpoint", {"workspace": str(workspace), "session": "s", "reasoning": "why"})
+
+
+def test_memory_is_given_back_once_when_requests_have_ended(
+    runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(workspace, end_of_day="")
+    given, happened = list[int](), threading.Event()
+
+    def give_back() -> None:
+        given.append(daemon.requests)
+        happened.set()
+
+    monkeypatch.setattr(server, "give_memory_back", give_back)
+    monkeypatch.setattr(server, "_QUIET_S", 0.01)
+    with daemon_here(idle_s=1800) as daemon:
+        for number in (1, 2):
+            _save(workspace)
+            assert happened.wait(60)
+            happened.clear()
+            assert given[-1] == daemon.requests == number
+            assert daemon._next_look_s() > 60
+
+
+def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(workspace, end_of_day="")
+    monkeypatch.setattr(server, "_QUIET_S", 300.0)
+    with daemon_here(idle_s=1800) as daemon:
+        _save(workspace)
+        assert daemon._until_due_s() is None
+        assert daemon._next_look_s() > 60
+        watcher = daemon.workspaces._watcher
+        before = (daemon.wakeups, watcher.wakeups)  # type: ignore[attr-defined]
+        for _ in range(50):
+            ask("ping")
+        # Fifty connections are fifty reasons to wake up; a workspace at rest is none.
+        assert daemon.wakeups - before[0] <= 60
+        assert watcher.wakeups - before[1] <= 2  # type: ignore[attr-defined]
