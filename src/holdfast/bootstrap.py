@@ -312,15 +312,13 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
         return directory
     reason = _not_a_project(directory, store_home)
     if reason is not None:
-        raise WorkspaceRefused(
-            f"{directory} {reason[0]}", hint=f"{reason[1]}, or insist with --force"
-        )
+        raise WorkspaceRefused(f"{directory} {reason[0]}", hint=reason[1])
     return directory
 
 
 def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
     """Why, and what to do instead."""
-    choose = "choose a project directory with -C DIR"
+    choose = "choose a project directory with -C DIR, or insist with --force"
     user_home = Path(os.path.realpath(Path.home()))
     if directory == Path(directory.anchor):
         return "is the whole file system, not a project", choose
@@ -332,7 +330,7 @@ def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):
         return "is part of the system, not a project", choose
     if directory in store_home.parents:
-        outside = "set HOLDFAST_HOME to a directory outside of it"
+        outside = "set HOLDFAST_HOME to a directory outside of it, or insist with --force"
         return f"holds the store itself ({store_home})", outside
     return None
 

@@ -18,6 +18,8 @@ from holdfast.interfaces.daemon.listening import listen
 from holdfast.interfaces.daemon.server import Daemon
 from holdfast.watching import open_watcher
 
+_LATE_DAEMONS = 100
+
 
 @contextmanager
 def runtime_directory() -> Iterator[Path]:
@@ -29,11 +31,22 @@ def runtime_directory() -> Iterator[Path]:
         yield directory
     finally:
         end_daemon()
+        _remove_with_late_daemons(directory)
         if before is None:
             del os.environ["XDG_RUNTIME_DIR"]
         else:
             os.environ["XDG_RUNTIME_DIR"] = before
-        shutil.rmtree(directory)
+
+
+def _remove_with_late_daemons(directory: Path) -> None:
+    """One that a hook has just started may come up only now, and make its socket meanwhile."""
+    for _ in range(_LATE_DAEMONS):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(directory)
+            return
+        threading.Event().wait(0.1)
+        end_daemon()
+    shutil.rmtree(directory)
 
 
 def end_daemon() -> None:

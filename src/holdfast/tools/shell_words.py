@@ -118,6 +118,10 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         r"choose a project directory with -C DIR, or insist with --force",
         _fixed("ask the person for another workspace"),
     ),
+    _rule(
+        r"set HOLDFAST_HOME to a directory outside of it, or insist with --force",
+        _fixed("ask the person to set HOLDFAST_HOME to a directory outside of it"),
+    ),
     _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
     _rule(r"(?<!person to )run: holdfast ", _fixed(f"{PERSON}holdfast ")),
     # In brackets stands who holds the store, behind a dot the directory in the workspace.

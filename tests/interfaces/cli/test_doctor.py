@@ -176,7 +176,7 @@ def test_a_disk_that_is_filling_up_is_told_before_checkpoints_are_refused(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, free_bytes: int, status: str
 ) -> None:
     cli.save()
-    answer = SimpleNamespace(f_bavail=free_bytes >> 12, f_frsize=4096)
+    answer = SimpleNamespace(f_bavail=free_bytes >> 12, f_frsize=4096, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda _: answer)
     (found,) = findings(cli, "disk")
     assert found["status"] == status

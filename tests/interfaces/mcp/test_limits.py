@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from holdfast.interfaces.mcp.http import LARGEST_BODY
 from holdfast.interfaces.mcp.outlet import CountedStream, Outlet
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.interfaces.mcp.stdio import LONGEST_LINE
+from holdfast.interfaces.mcp.stdio import LONGEST_LINE, _pass_over_signals
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import command, http_server, stdio_client
@@ -294,6 +295,26 @@ def test_lines_that_are_no_requests_do_not_stop_the_server(workspace: Path) -> N
         assert answers[-1]["result"]["serverInfo"]["name"] == "holdfast"
         process.stdin.close()
         assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.requirement("MC-2")
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyboardInterrupt(), False),
+        (BaseExceptionGroup("tasks", [KeyboardInterrupt()]), False),
+        (BaseExceptionGroup("tasks", [KeyboardInterrupt(), ValueError()]), True),
+        (ValueError(), True),
+        (None, True),
+    ],
+)
+def test_a_task_that_a_signal_unwound_is_not_told_of_as_an_error(
+    error: BaseException | None, told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop = asyncio.new_event_loop()
+    _pass_over_signals(loop, {"message": "it ended"} | ({"exception": error} if error else {}))
+    loop.close()
+    assert bool(caplog.records) == told
 
 
 @pytest.mark.requirement("MC-2")

@@ -9,6 +9,7 @@ holds up nothing: a server that is told to end ends.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from typing import Any
@@ -68,6 +69,7 @@ def serve_stdio(server: MCPServer[Any], outlet: Outlet) -> None:
 
 
 async def _serve(server: MCPServer[Any], outlet: Outlet) -> None:
+    asyncio.get_running_loop().set_exception_handler(_pass_over_signals)
     incoming, outgoing = _claim_streams()
     lines: Any = IncomingLines(incoming, outlet)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
@@ -75,6 +77,18 @@ async def _serve(server: MCPServer[Any], outlet: Outlet) -> None:
     async with stdio_server(lines, anyio.wrap_file(answers)) as (read, write):
         counted: Any = CountedStream(write, outlet)
         await low_level.run(read, counted, low_level.create_initialization_options())
+
+
+def _pass_over_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A signal unwinds whichever task was running, and the tasks that waited for it: that is told
+    once, by whoever runs the server."""
+    rest = error = context.get("exception")
+    if isinstance(error, BaseExceptionGroup):
+        rest = error.split(KeyboardInterrupt)[1]
+    elif isinstance(error, KeyboardInterrupt):
+        rest = None
+    if error is None or rest is not None:
+        loop.default_exception_handler(context)
 
 
 def _claim_streams() -> tuple[int, int]:
