@@ -19,8 +19,13 @@ def make_encrypted(workspace: Path, key: Path) -> None:
     open_workspace(workspace, create=True, new_secret=secret).close()
 
 
+_UNMISTAKABLE_BYTES = 5
+
+
 def files_with(home: Path, *needles: bytes) -> Iterator[tuple[str, bytes]]:
-    """Every file below `home` that has one of these bytes in its name or content."""
+    """Every file below `home` that has one of these bytes in its name or content. Shorter ones than
+    these are to be found in any megabyte of random bytes, sooner or later."""
+    assert min(map(len, needles)) >= _UNMISTAKABLE_BYTES
     for path in sorted(home.rglob("*")):
         inside = path.read_bytes() if path.is_file() else b""
         for needle in needles:

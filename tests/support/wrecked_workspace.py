@@ -61,7 +61,7 @@ class Story:
         _build(workspace)
         self.old = describe(workspace)
         with composed(workspace) as opened:
-            self.good = opened.save("good").id
+            self.good = opened.save("a good state").id
             (_swap if swapped else _wreck)(workspace)
             self.new = describe(workspace)
             self.bad = opened.save("bad").id
