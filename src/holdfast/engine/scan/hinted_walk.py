@@ -5,8 +5,7 @@
     a place itself       → as in any walk, and of its children only those that are to be visited
     nothing known below  → a walk like any other
 
-Guarantee: given that the hint is complete, the result is what a walk of everything would give; for
-a restore, too, unless it wants something that was left out, of which the hint knows nothing.
+Guarantee: given that the hint is complete, the result is what a walk of everything would give.
 Files that can change without an event in their directory are looked at each time: those with
 several names, those that somebody was writing to, those that could not be read, and directories
 with a repository, whose list of excluded paths lies outside of what is watched.
@@ -17,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.domain.checkpoints import Skipped
-from holdfast.domain.paths import basename, join
+from holdfast.domain.paths import join
 from holdfast.engine.scan.directory_state import BEING_WRITTEN, MANY_NAMES, ROW, DirectoryState
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
@@ -88,11 +87,9 @@ class HintedWalker(Walker):
         self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
     ) -> DirectoryState:
         rules = self._rule_files.above_root()
-        if previous is None or previous.parent_rules != rules.fingerprint:
+        if previous is None or wanted is not None or previous.parent_rules != rules.fingerprint:
             raise HintIsNotEnough("the rules above the workspace changed")
-        if wanted is not None and _leaves_out(previous, wanted):
-            raise HintIsNotEnough("what was left out, and made no events, is wanted now")
-        state = self._go(root_fd, b"", previous, rules, self._visits, wanted, 0)
+        state = self._go(root_fd, b"", previous, rules, self._visits, 0)
         assert isinstance(state, DirectoryState)
         return state
 
@@ -117,7 +114,6 @@ class HintedWalker(Walker):
         previous: DirectoryState,
         rules: DirectoryRules,
         visit: Visit,
-        wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         if depth == DEEP:
@@ -126,11 +122,11 @@ class HintedWalker(Walker):
         try:
             if not visit.look and not visit.whole:
                 known = (rules, fd, path, previous)
-                passed = self._pass(fd, path, previous, previous, known, wanted, depth)
+                passed = self._pass(fd, path, previous, previous, known, depth)
                 if passed is not None:
                     return passed
                 visit.look = True
-            return self.visit(fd, path, previous, rules, wanted, depth)
+            return self.visit(fd, path, previous, rules, None, depth)
         finally:
             self._at = before
 
@@ -158,11 +154,9 @@ class HintedWalker(Walker):
             if visit.look or visit.whole:
                 return super().enter(fd, path, name, previous, rules, wanted, depth)
             assert previous is not None
-            below = join(path, name)
-            deeper = wanted.below(name) if wanted is not None else None
             child_fd = self.fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
             try:
-                return self._go(child_fd, below, previous, rules, visit, deeper, depth + 1)
+                return self._go(child_fd, join(path, name), previous, rules, visit, depth + 1)
             finally:
                 self.fs.close(child_fd)
         finally:
@@ -183,9 +177,7 @@ class HintedWalker(Walker):
                 self.looked.append((previous, again))
             return again
         state = self._files_again(fd, path, previous)
-        if state is None:
-            return None
-        return self._pass(fd, path, previous, state, rules, wanted, depth)
+        return None if state is None else self._pass(fd, path, previous, state, rules, depth)
 
     def _pass(
         self,
@@ -194,7 +186,6 @@ class HintedWalker(Walker):
         previous: DirectoryState,
         state: DirectoryState,
         rules: KnownRules,
-        wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | None:
         """The directory with those of its children renewed that are to be visited; None when it
@@ -209,11 +200,10 @@ class HintedWalker(Walker):
                 return None
             try:
                 below = join(path, name)
-                deeper = wanted.below(name) if wanted is not None else None
                 inside = self._rule_files.known(rules)
                 if visit.look or visit.whole:
                     self.begin_directory(below, child_fd)
-                child = self._go(child_fd, below, known, inside, visit, deeper, depth + 1)
+                child = self._go(child_fd, below, known, inside, visit, depth + 1)
             finally:
                 self.fs.close(child_fd)
             if child is known:
@@ -227,10 +217,6 @@ class HintedWalker(Walker):
                 state.noted = True
         return state
 
-    def went_by_rules(self) -> bool:
-        """Whether nothing but rules decided what was captured, wherever this scan looked."""
-        return all(state.by_rules for _, state in self.looked)
-
     def require_same_links(self) -> None:
         """`HintIsNotEnough` when a file has another number of names: the others of them can be
         anywhere."""
@@ -243,18 +229,6 @@ def _everything() -> Visit:
     visit = Visit()
     visit.whole = True
     return visit
-
-
-def _leaves_out(state: DirectoryState, wanted: WantedTree) -> bool:
-    """Whether something that the last scan left out, here or below, is wanted."""
-    left_out = [note for note in state.skipped if not note.reason.content_is_captured]
-    if left_out and any(basename(note.path) in wanted.names for note in left_out):
-        return True
-    return any(
-        not isinstance(child, DirectoryState)
-        or (child.noted and _leaves_out(child, wanted.below(name)))
-        for name, child in state.children.items()
-    )
 
 
 def _nothing_else_known(path: bytes) -> DirectoryState | None:

@@ -139,11 +139,8 @@ class Scanner:
             meter,
             self.watch.watch if self.watch is not None else None,
         )
-        walked = walker.walk(root_fd, previous, self.wanted_by(request))
-        return self.built(walked, request, begun)
-
-    def wanted_by(self, request: ScanRequest) -> WantedTree | None:
-        return WantedTree(self._load_tree, request.wanted) if request.wanted else None
+        wanted = WantedTree(self._load_tree, request.wanted) if request.wanted else None
+        return self.built(walker.walk(root_fd, previous, wanted), request, begun)
 
     def built(self, walked: DirectoryState, request: ScanRequest, begun: Begun | None) -> Scan:
         """What was walked, annotated and made into trees."""

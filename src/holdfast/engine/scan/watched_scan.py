@@ -1,7 +1,7 @@
 """Scanning a workspace that is watched: by the hint where it can be proven, wholly otherwise.
 
     proven hint, nothing that it cannot cover → walk what it names
-    any doubt                                 → walk everything, with every directory watched first
+    any doubt, or a restore that asks         → walk everything, with every directory watched first
 
 In paranoid mode both are done and compared, and what the whole walk found counts.
 """
@@ -24,7 +24,7 @@ from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
 def watched_scan(
     scanner: Scanner, watch: WorkspaceWatch, root_fd: int, request: ScanRequest
 ) -> Scan:
-    if scanner.root is None:
+    if request.wanted or scanner.root is None:
         return _everything(scanner, watch, root_fd, request)
     status = scanner.fs.fstat(root_fd)
     places = watch.places(status.st_dev, status.st_ino)
@@ -67,10 +67,9 @@ def _by_hint(
         plan_visits(previous, places, scanner.restless),
         watch.watch,
     )
-    root = walker.walk(root_fd, previous, scanner.wanted_by(request))
+    root = walker.walk(root_fd, previous, None)
     walker.require_same_links()
-    plain = not request.wanted or walker.went_by_rules()
-    return scanner.built(root, request, Begun(places.mark, whole=False, plain=plain))
+    return scanner.built(root, request, Begun(places.mark, whole=False))
 
 
 def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun: Begun) -> None:
