@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import growth, memory, report, rows, table, trees
+from bench import growth, memory, report, rows, table, trees, watched_saves
 from bench.command_line import CommandLine
 from bench.hook_process import HookProcess
 from bench.operations import MAIN, OPERATIONS, Effort, Trial
@@ -101,6 +101,8 @@ def measure(plan: Plan, work: Path) -> list[rows.Row]:
         trees.generate(base, files)
         label = f"{files:,}"
         lines += _trial(plan, work, base, label, files)
+        if WATCHED in plan.kinds:
+            lines += _watched(plan, work, base, label, files)
         if HOLDFAST in plan.kinds and files < LARGE:
             lines += _processes(plan, work, base, label, files)
         if files == min(plan.sizes) and files < LARGE:
@@ -124,6 +126,16 @@ def _trial(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[r
             too_slow = f"not run above {kind.most_files:,} files unless named by --peers"
             book.at(operation, kind.title).fault(too_slow)
     return list(rows.of_trial(label, files, book))
+
+
+def _watched(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:
+    saves = 20 if plan.quick else 200 if files < LARGE else 100
+    plan.say(f"{label}: {saves} watched saves")
+    here = work / "watched"
+    here.mkdir()
+    book = watched_saves.measure(base, here, saves)
+    remove(here)
+    return list(rows.of_watched(label, book))
 
 
 def _processes(plan: Plan, work: Path, base: Path, label: str, files: int) -> list[rows.Row]:

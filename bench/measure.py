@@ -1,4 +1,4 @@
-"""Samples and what is said of them: median, extremes, 95th percentile, and a ratio only where it
+"""Samples and what is said of them: median, extremes, percentiles, and a ratio only where it
 means something.
 
 A ratio compares two measurements of the same work. If either side has a fault on record (a file
@@ -48,9 +48,12 @@ class Measurement:
 
     @property
     def p95(self) -> float:
-        """The smallest sample that at least 95 % of all do not exceed."""
+        return self.percentile(95)
+
+    def percentile(self, percent: int) -> float:
+        """The smallest sample that at least so many of a hundred do not exceed."""
         ordered = sorted(self.samples)
-        return ordered[-(-len(ordered) * 95 // 100) - 1]
+        return ordered[-(-len(ordered) * percent // 100) - 1]
 
     def fault(self, what: str) -> None:
         """Record what went wrong; the same trouble with other files is recorded once."""

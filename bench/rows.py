@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import command_line, growth, hook_process, memory
+from bench import command_line, growth, hook_process, memory, watched_saves
 from bench import operations as ops
 from bench.contest import Book
 from bench.measure import Measurement, Refusal, ratio
@@ -129,6 +129,12 @@ def of_hook(tree: str, files: int, book: Book) -> Iterator[Row]:
     for operation, limit in ((hook_process.HOOK, 0.045), (hook_process.OVER_BARE, 0.025)):
         bound = Bound("HK-3", limit, "median") if files == 10_000 else None
         yield Row(tree, operation, book.pages[operation], floor, bound=bound)
+
+
+def of_watched(tree: str, book: Book) -> Iterator[Row]:
+    """The lines on saves of a watched workspace in a row."""
+    for operation in (watched_saves.P50, watched_saves.P99):
+        yield Row(tree, operation, book.pages[operation], title=WATCHED.title)
 
 
 def of_memory(tree: str, book: Book) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import edits, growth, rows, table, trees, verify
+from bench import edits, growth, rows, table, trees, verify, watched_saves
 from bench import operations as ops
 from bench.__main__ import main
 from bench.contest import Book
@@ -18,6 +18,7 @@ from bench.measure import Measurement, Refusal, ratio
 from bench.operations import Effort, Trial
 from bench.peers import HOLDFAST, KINDS, REFERENCE, WATCHED
 from bench.peers.contract import PeerKind, Ref
+from bench.peers.holdfast_watched import HoldfastWatched
 from bench.peers.shadow_git import ShadowGit
 from bench.processes import Failed, plain_surroundings
 
@@ -235,3 +236,27 @@ def test_the_hook_is_timed_against_the_bare_interpreter_and_its_checkpoint_prove
         assert len(row.own.samples) == 2
         assert row.judge() in (True, False)
     assert whole.floor is not None
+
+
+@pytest.mark.requirement("PF-1")
+def test_many_watched_saves_give_the_usual_and_the_slowest_figure_once_they_are_proven(
+    base: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "watched").mkdir()
+    book = watched_saves.measure(base, tmp_path / "watched", 12)
+    usual, slowest = (book.pages[o][WATCHED.title] for o in (watched_saves.P50, watched_saves.P99))
+    assert usual.faults == slowest.faults == []
+    assert usual.median <= slowest.median
+    lines = table.build(list(rows.of_watched("60", book)), [WATCHED.title], []).plain()
+    assert watched_saves.P50 in lines
+    assert watched_saves.P99 in lines
+
+
+@pytest.mark.requirement("PF-1")
+def test_watched_saves_that_were_wrong_are_said_to_be(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HoldfastWatched, "contents", lambda *_: {})
+    (tmp_path / "watched").mkdir()
+    book = watched_saves.measure(base, tmp_path / "watched", 1)
+    assert "saved wrongly" in book.pages[watched_saves.P99][WATCHED.title].faults[0]
