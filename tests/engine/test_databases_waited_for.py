@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,16 +45,15 @@ class _Ending(InterceptedFilesystem):
         )
 
 
-@pytest.mark.requirement("RB-3", "RB-6")
-@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
-def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
-    workspace: Path, mode: str
-) -> None:
-    path = workspace / "app.db"
+@contextmanager
+def _in_a_transaction(
+    path: Path, mode: str
+) -> Iterator[tuple[SessionCheckpointer, str, subprocess.Popen[str]]]:
+    """A database that was saved as 1 and is 2 by now, and a program that is making it 7."""
     make_database(path, mode, 1)
     command = [sys.executable, "-c", OBEDIENT, str(path)]
     with (
-        SessionCheckpointer(workspace, "s") as session,
+        SessionCheckpointer(path.parent, "s") as session,
         subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
     ):
         first = session.checkpoint("one")
@@ -61,6 +61,17 @@ def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
             db.execute("UPDATE rows SET number=2")
             db.commit()
         tell(writer, "begin")
+        yield session, first, writer
+        writer.communicate()
+
+
+@pytest.mark.requirement("RB-3", "RB-6")
+@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
+def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
+    workspace: Path, mode: str
+) -> None:
+    path = workspace / "app.db"
+    with _in_a_transaction(path, mode) as (session, first, writer):
         vault = session._engine.vault
         fs = _Ending(vault.fs, writer)
         session._engine.vault = replace(vault, fs=fs)
@@ -69,7 +80,6 @@ def test_a_restore_waits_for_a_transaction_and_keeps_what_it_has_written(
         assert state_of(path) == 1
         session.undo()
         assert state_of(path) == 7
-        writer.communicate()
 
 
 @pytest.mark.requirement("RB-3")
@@ -77,21 +87,10 @@ def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace / "app.db"
-    make_database(path, "delete", 1)
     monkeypatch.setattr("holdfast.store.database_pause._TRIES", 2)
-    command = [sys.executable, "-c", OBEDIENT, str(path)]
-    with (
-        SessionCheckpointer(workspace, "s") as session,
-        subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as writer,
-    ):
-        first = session.checkpoint("one")
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("UPDATE rows SET number=2")
-            db.commit()
-        tell(writer, "begin")
+    with _in_a_transaction(path, "delete") as (session, first, writer):
         with pytest.raises(RestoreConflict, match="cannot be restored now") as refused:
             session.restore(first)
         assert "end what writes to it" in (refused.value.hint or "")
         tell(writer, "commit")
         assert state_of(path) == 7
-        writer.communicate()

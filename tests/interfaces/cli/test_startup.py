@@ -165,6 +165,22 @@ def test_a_command_ends_at_once_unless_something_waits_for_the_end(
     assert (done.stdout, done.stderr) == (f"holdfast {__version__}\n{after_it}", "")
 
 
+def _log_run_by(program: str) -> subprocess.CompletedProcess[str]:
+    """`holdfast log` in a process of its own, with what `program` defines as `run`."""
+    lines = (
+        program,
+        "from holdfast.interfaces.cli.commands import log",
+        "log.run = run",
+        "import sys",
+        "from holdfast.__main__ import run",
+        "sys.argv = ['holdfast', 'log']",
+        "sys.exit(run())",
+    )
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False
+    )
+
+
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize(
     ("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
@@ -173,8 +189,7 @@ def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
     number: signal.Signals, said: str
 ) -> None:
     program = (
-        "import signal, sys, threading\n"
-        "from holdfast.interfaces.cli.commands import log\n"
+        "import signal, threading\n"
         "class Dropping:\n"
         "    def __del__(self):\n"
         f"        signal.raise_signal({number:d})\n"
@@ -182,14 +197,8 @@ def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
         "    Dropping()\n"
         "    threading.Event().wait(60)\n"
         "    return 0\n"
-        "log.run = run\n"
-        "from holdfast.__main__ import run\n"
-        "sys.argv = ['holdfast', 'log']\n"
-        "sys.exit(run())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = _log_run_by(program)
     assert (done.returncode, done.stdout) == (128 + number, "")
     assert done.stderr.startswith(f"error: {said}\n")
     assert "Traceback" not in done.stderr
@@ -201,22 +210,15 @@ def test_a_signal_that_comes_where_python_drops_exceptions_is_heard(
 )
 def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: str) -> None:
     program = (
-        "import signal, sys\n"
-        "from holdfast.interfaces.cli.commands import log\n"
+        "import signal\n"
         "class Named:\n"
         "    def __set_name__(self, owner, name):\n"
         f"        signal.raise_signal({number:d})\n"
         "def run(invocation):\n"
         "    type('Made', (), {'part': Named()})\n"
         "    return 0\n"
-        "log.run = run\n"
-        "from holdfast.__main__ import run\n"
-        "sys.argv = ['holdfast', 'log']\n"
-        "sys.exit(run())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = _log_run_by(program)
     assert (done.returncode, done.stdout) == (128 + number, "")
     assert done.stderr.startswith(f"error: {said}\n")
 

@@ -60,9 +60,7 @@ class DirectoryKey(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> DirectoryKey:
         mtime_ns, ctime_ns = storable_ns(status.st_mtime_ns), storable_ns(status.st_ctime_ns)
-        # One object where the two are the same: there are many directories.
-        same_ns = mtime_ns if mtime_ns == ctime_ns else ctime_ns
-        return cls(status.st_ino, mtime_ns, same_ns, status.st_mode)
+        return cls(status.st_ino, mtime_ns, ctime_ns, status.st_mode)
 
 
 class FileRow(NamedTuple):
