@@ -1,4 +1,5 @@
-"""Putting together the components that take part in a workspace: part of the composition root.
+"""Putting together the components that take part in a workspace, and what else one save of many
+needs: part of the composition root.
 
 A sign is what the component itself would say, found out without loading it.
 """
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.domain.settings import Settings
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
+    from holdfast.ports.objects import ObjectWriter
+    from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.store.local_store import LocalStore
 
@@ -27,15 +30,26 @@ BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees", "external"))
 
 
 def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
-    """The vault with components, and with the way to the repository of its workspace."""
+    """The vault with components, with the way to the repository of its workspace, and with help
+    for its first save."""
 
     def repository() -> WorkRepository:
         from holdfast.components.git.work import GitWork
 
         return GitWork(environment)
 
+    def find_aid(writer: ObjectWriter) -> ReadingAid | None:
+        from holdfast.store.objects.writer import LocalObjectWriter
+        from holdfast.store.reading_process import ReadingProcess, reading_job
+
+        # Beside contents that are there already it would store them again.
+        if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
+            return None
+        job = reading_job(vault.settings, vault.workspace, store.path_inside_workspace())
+        return ReadingProcess(writer, job)
+
     components = components_of(vault.settings, environment, store, vault.workspace)
-    return replace(vault, components=components, open_repository=repository)
+    return replace(vault, components=components, open_repository=repository, find_aid=find_aid)
 
 
 def components_of(

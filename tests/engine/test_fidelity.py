@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
-from tests.support.composition import configure
-from tests.support.hostile_trees import PIECES, Piece
+from tests.support.hostile_trees import PIECES, prepare, wreck
 from tests.support.tree_hash import debris, describe, differences
 
 pytestmark = pytest.mark.requirement("CP-11")
@@ -28,33 +26,17 @@ def workspace(tmp_path: Path) -> Path:
     return workspace
 
 
-def _prepare(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
-    pieces = list(pieces)
-    configure(workspace, include=[pattern for _, piece in pieces for pattern in piece.include])
-    for name, piece in pieces:
-        root = workspace / name
-        root.mkdir()
-        piece.build(root)
-        if piece.gitignore:
-            (root / ".gitignore").write_text(piece.gitignore)
-
-
-def _wreck(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
-    for name, piece in pieces:
-        piece.wreck(workspace / name)
-
-
 @pytest.mark.requirement("CP-12", "RB-9")
 @pytest.mark.parametrize("name", PIECES)
 def test_a_piece_comes_back_exactly_after_it_was_wrecked(workspace: Path, name: str) -> None:
     pieces = [(name, PIECES[name])]
     # A file that only got another inode or another mode keeps its content, and so its time.
     mtimes = name not in ("special-modes", "hardlinks")
-    _prepare(workspace, pieces)
+    prepare(workspace, pieces)
     original = describe(workspace, mtimes=mtimes, holes=True)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("as it was")
-        _wreck(workspace, pieces)
+        wreck(workspace, pieces)
         wrecked = describe(workspace, mtimes=mtimes, holes=True)
         session.checkpoint("wrecked")
         session.restore(first)
@@ -69,11 +51,11 @@ def test_a_piece_comes_back_exactly_after_it_was_wrecked(workspace: Path, name: 
 
 def test_everything_together_comes_back_from_another_process_s_view(workspace: Path) -> None:
     pieces = [(name, piece) for name, piece in PIECES.items() if name != "deep"]
-    _prepare(workspace, pieces)
+    prepare(workspace, pieces)
     original = describe(workspace, holes=True)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("as it was")
-    _wreck(workspace, pieces)
+    wreck(workspace, pieces)
     wrecked = describe(workspace, holes=True)
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("wrecked")
@@ -91,7 +73,7 @@ def test_everything_together_comes_back_from_another_process_s_view(workspace: P
 def test_a_workspace_emptied_by_the_agent_comes_back_whole(workspace: Path) -> None:
     apart = ("nested-repository", "deep")
     pieces = [(name, piece) for name, piece in PIECES.items() if name not in apart]
-    _prepare(workspace, pieces)
+    prepare(workspace, pieces)
     original = describe(workspace, mtimes=True, holes=True)
     with SessionCheckpointer(workspace, "s") as session:
         first = session.checkpoint("as it was")

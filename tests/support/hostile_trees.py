@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from tests.support.composition import configure
 
 Build: TypeAlias = Callable[[Path], None]
 
@@ -317,3 +319,20 @@ PIECES: dict[str, Piece] = {
 
 def void(*_: object) -> None:
     """For builds that are one expression."""
+
+
+def prepare(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
+    """Each piece in a directory of its own, and captured although rules may ignore it."""
+    pieces = list(pieces)
+    configure(workspace, include=[pattern for _, piece in pieces for pattern in piece.include])
+    for name, piece in pieces:
+        root = workspace / name
+        root.mkdir()
+        piece.build(root)
+        if piece.gitignore:
+            (root / ".gitignore").write_text(piece.gitignore)
+
+
+def wreck(workspace: Path, pieces: Iterable[tuple[str, Piece]]) -> None:
+    for name, piece in pieces:
+        piece.wreck(workspace / name)

@@ -267,6 +267,8 @@ def _save_tree(
                 started_ns=vault.clock.now_ns(),
                 wanted=wanted,
                 progress=vault.progress,
+                # What a filter decides, nobody else can know.
+                find_aid=None if policy.has_filter else lambda: vault.find_aid(writer),
             )
         vault.progress.advance("storing", 0, None)
         report = add_report(writer, scan.skipped)

@@ -17,12 +17,13 @@ from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
+    from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
@@ -32,6 +33,10 @@ _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def _no_repository() -> WorkRepository:
     raise Refused("git takes no part here")
+
+
+def _no_aid(writer: ObjectWriter) -> ReadingAid | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class Vault:
     progress: ProgressRelay = field(default_factory=ProgressRelay)
     components: Components = field(default_factory=NoComponents)
     open_repository: Callable[[], WorkRepository] = _no_repository
+    find_aid: Callable[[ObjectWriter], ReadingAid | None] = _no_aid
 
     @property
     def story(self) -> Story:

@@ -9,7 +9,7 @@ the scan stored is durable; a scan whose save failed leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
@@ -31,6 +31,7 @@ from holdfast.values.classes import dataclass, field
 if TYPE_CHECKING:
     from holdfast.engine.progress_relay import ProgressRelay
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.watcher import WorkspaceWatch
 
 _MOST_PENDING = 400
@@ -79,6 +80,7 @@ class ScanRequest:
     wanted: tuple[Digest, ...] = ()
     keep_trees: bool = False
     progress: ProgressRelay | None = None
+    find_aid: Callable[[], ReadingAid | None] | None = None
 
 
 class Scanner:
@@ -112,10 +114,12 @@ class Scanner:
         wanted: tuple[Digest, ...] = (),
         keep_trees: bool = False,
         progress: ProgressRelay | None = None,
+        find_aid: Callable[[], ReadingAid | None] | None = None,
     ) -> Scan:
         """`wanted` are trees whose paths must be captured even if rules leave them out;
-        `keep_trees` is for scans whose writer stores nothing."""
-        request = ScanRequest(policy, writer, started_ns, wanted, keep_trees, progress)
+        `keep_trees` is for scans whose writer stores nothing; `find_aid` may have help for a
+        workspace of which nothing is known."""
+        request = ScanRequest(policy, writer, started_ns, wanted, keep_trees, progress, find_aid)
         self._use_generation(generation)
         if self.watch is not None:
             from holdfast.engine.scan.watched_scan import watched_scan  # late: few are watched
@@ -130,17 +134,44 @@ class Scanner:
         progress = request.progress
         if progress is not None and progress.live:
             meter = self._meter(root_fd, request.policy, request.started_ns, previous, progress)
-        walker = Walker(
-            self.fs,
-            FileCapture(self.fs, request.writer, request.started_ns, meter),
-            request.policy,
-            self._remembered,
-            request.started_ns,
-            meter,
-            self.watch.watch if self.watch is not None else None,
-        )
+        if previous is None and not request.wanted and request.find_aid is not None:
+            aided = self._walked_with_aid(root_fd, request, meter)
+            if aided is not None:
+                return self.built(aided, request, begun)
+        capture = FileCapture(self.fs, request.writer, request.started_ns, meter)
+        walker = self._walker(request, capture, self._remembered, meter)
         wanted = WantedTree(self._load_tree, request.wanted) if request.wanted else None
         return self.built(walker.walk(root_fd, previous, wanted), request, begun)
+
+    def _walker(
+        self,
+        request: ScanRequest,
+        capture: FileCapture,
+        remembered: Callable[[bytes], DirectoryState | None],
+        meter: ScanMeter | None,
+    ) -> Walker:
+        watch = self.watch.watch if self.watch is not None else None
+        started_ns = request.started_ns
+        return Walker(self.fs, capture, request.policy, remembered, started_ns, meter, watch)
+
+    def _walked_with_aid(
+        self, root_fd: int, request: ScanRequest, meter: ScanMeter | None
+    ) -> DirectoryState | None:
+        """None when there is no aid, or it did not keep what it promised."""
+        from holdfast.engine.scan.aided_walk import AidedCapture  # late: once in a store's life
+
+        assert request.find_aid is not None
+        aid = request.find_aid()
+        if aid is None:
+            return None
+        started_ns = request.started_ns
+        capture = AidedCapture(self.fs, request.writer, started_ns, meter, aid, root_fd)
+        try:
+            walker = self._walker(request, capture, capture.remembered, meter)
+            walked = walker.walk(root_fd, None, None)
+            return walked if aid.finish() else None
+        finally:
+            aid.close()
 
     def built(self, walked: DirectoryState, request: ScanRequest, begun: Begun | None) -> Scan:
         """What was walked, annotated and made into trees."""

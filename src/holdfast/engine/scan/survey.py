@@ -61,7 +61,7 @@ _SPECIAL_KINDS = {
 }
 
 
-class _Swapped(Exception):
+class Swapped(Exception):
     """A name became something else between two looks at it; the directory is surveyed again."""
 
 
@@ -120,10 +120,11 @@ class Survey:
         for name in [name for name in names if name not in self._files]:
             try:
                 self._take(name, rules)
-            except _Swapped:
+            except Swapped:
                 if not last:
                     return None
                 self._skip(name, SkipReason.UNREADABLE, "it keeps turning into something else")
+        self._take_waiting()
         state = DirectoryState(key, parent.fingerprint, rules.fingerprint)
         if self._previous is not None:
             state.base = self._previous.digest or self._previous.base
@@ -153,7 +154,7 @@ class Survey:
                 self._known_rows[name] = known
             try:
                 self._read(name, status)
-            except (_Swapped, FileNotFoundError):
+            except (Swapped, FileNotFoundError):
                 return None
         if any(note.reason in VOLATILE for note in self._skipped):
             return None
@@ -174,6 +175,9 @@ class Survey:
             isinstance(child, DirectoryState) and child.noted for child in self._children.values()
         )
         return state
+
+    def _take_waiting(self) -> None:
+        """For surveys that put names off until they have seen all of them."""
 
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
         previous, policy = self._previous, self._walker.policy
@@ -229,7 +233,7 @@ class Survey:
         except FileNotFoundError:
             return None
         except NotADirectoryError:
-            raise _Swapped from None
+            raise Swapped from None
         except OSError as error:
             return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         if isinstance(child, Skipped):
@@ -280,10 +284,7 @@ class Survey:
 
     def _is_of_database(self, name: bytes) -> bool:
         """Whether a file looks like part of a database: the names tell, its beginning decides."""
-        base = database_of(name)
-        if base is not None and base in self._names:
-            return True
-        return name + LOG in self._names
+        return database_of(name) in self._names or name + LOG in self._names
 
     def _is_companion(self, name: bytes) -> bool:
         """Whether a file is part of a database that is captured: rules cannot take it apart."""
@@ -350,7 +351,7 @@ class Survey:
         except FileNotFoundError:
             raise
         except NotARegularFile:
-            raise _Swapped from None
+            raise Swapped from None
         except OSError as error:
             self._files.pop(name, None)
             self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
@@ -386,7 +387,7 @@ class Survey:
         except FileNotFoundError:
             return
         except OSError:
-            raise _Swapped from None
+            raise Swapped from None
         mtime_ns = storable_ns(status.st_mtime_ns)
         self._symlinks.append(LinkRow(name, status.st_ino, mtime_ns, status.st_ctime_ns, target))
 

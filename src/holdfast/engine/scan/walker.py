@@ -56,6 +56,8 @@ class Walker:
     """One scan. `remembered` gives what was known of a directory before; `watch` is told of each
     directory before it is looked at."""
 
+    surveys: type[Survey] = Survey
+
     def __init__(
         self,
         fs: Filesystem,
@@ -145,7 +147,7 @@ class Walker:
             if again is not None:
                 return again
         for attempt in range(_SURVEY_ATTEMPTS):
-            survey = Survey(self, fd, path, previous, wanted, depth)
+            survey = self.surveys(self, fd, path, previous, wanted, depth)
             result = survey.run(parent, self._rule_files, last=attempt == _SURVEY_ATTEMPTS - 1)
             if result is not None:
                 return result

@@ -10,15 +10,20 @@ from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import WriteTotals
 from holdfast.store.faults import store_trouble, translate_os_error
-from holdfast.store.objects.blocks import FULL_AT_BYTES, LARGEST_MEMBER_BYTES, block_record
+from holdfast.store.objects.blocks import (
+    FULL_AT_BYTES,
+    LARGEST_MEMBER_BYTES,
+    block_record,
+    objects_in,
+)
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
     Codec,
-    compress,
     compress_against,
 )
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
+from holdfast.store.objects.record_stream import single_record
 from holdfast.store.objects.records import Record
 from holdfast.values.tuples import NamedTuple
 
@@ -61,7 +66,7 @@ class LocalObjectWriter:
         self._stored_bytes = 0
         self._deduplicated_bytes = 0
         with store.lock:
-            self._nothing_stored_yet = store.index.is_empty()
+            self.nothing_stored_yet = store.index.is_empty()
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
         with self._store.lock:
@@ -80,6 +85,18 @@ class LocalObjectWriter:
             if similar_to is not None and len(data) <= _WORTH_REMEMBERING_BYTES:
                 self._note_successor(digest, data)
             return True
+
+    def add_record(self, record: Record) -> None:
+        """Take objects that another process has compressed. Those that are here already come a
+        second time when others share their record, and the later place counts."""
+        with self._store.lock:
+            objects = objects_in(record)
+            new = [one for one in objects if one not in self._added and one not in self._small]
+            self._objects += len(new)
+            if new:
+                self._append(record, objects)
+            else:
+                self._deduplicated_bytes += record.size
 
     def _note_successor(self, digest: Digest, data: bytes) -> None:
         self._successors[digest] = data
@@ -113,12 +130,12 @@ class LocalObjectWriter:
         if len(self._added) >= _PREPARE_AT_OBJECTS:
             self._store.index.prepare(self._added.items())
             self._added.clear()
-            self._nothing_stored_yet = False
+            self.nothing_stored_yet = False
 
     def _is_stored(self, digest: Digest) -> bool:
         """Held with everything that reading it takes: collection may have left a record whose
         base is gone, because nobody needed either."""
-        if self._nothing_stored_yet:
+        if self.nothing_stored_yet:
             return False
         place = self._store.index.find(digest)
         if place is None or place.depth == 0:
@@ -210,8 +227,7 @@ class LocalObjectWriter:
 
 def _record(digest: Digest, data: bytes, base: _Base | None) -> Record:
     if base is None:
-        codec, stored = compress(data)
-        return Record(digest, codec, 0, len(data), None, stored)
+        return single_record(digest, data)
     codec, stored = compress_against(data, base.data)
     if codec is Codec.ZSTD_AGAINST_BASE:
         return Record(digest, codec, base.depth, len(data), base.digest, stored)

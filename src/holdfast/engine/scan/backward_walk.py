@@ -1,0 +1,110 @@
+"""Walking a workspace from its end, for somebody who walks it from the beginning.
+
+    of each directory: the subdirectories first, the last one first; then its own files
+    a directory that is done is told, and forgotten
+
+Left to the other walk: the files of the uppermost directory, files that are stored in pieces,
+databases, and whatever turns into something else meanwhile. A directory in which something is left
+is told as one that has to be surveyed again. Nothing that is told is believed unseen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from holdfast.domain.checkpoints import Skipped
+from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.engine.scan.directory_state import DirectoryState, KnownChild, encode_state
+from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, FileCapture
+from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
+from holdfast.engine.scan.survey import Survey, Swapped
+from holdfast.engine.scan.walker import Walker
+from holdfast.engine.scan.wanted import WantedTree
+from holdfast.ports.filesystem import Filesystem
+
+_NOT_BUILT = Digest(bytes(DIGEST_BYTES))
+
+
+class Met(Exception):
+    """The other walk has come to what this one has done."""
+
+
+class BackwardSurvey(Survey):
+    """The names are seen in their order; what stands for them is taken afterwards."""
+
+    def __init__(
+        self,
+        walker: Walker,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState | None,
+        wanted: WantedTree | None,
+        depth: int,
+    ) -> None:
+        super().__init__(walker, fd, path, previous, wanted, depth)
+        self._below: list[tuple[bytes, DirectoryRules]] = []
+        self._own: list[tuple[bytes, bytes, os.stat_result]] = []
+
+    def _enter(self, name: bytes, rules: DirectoryRules) -> None:
+        self._below.append((name, rules))
+
+    def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
+        if status.st_size > CHUNK_ABOVE_BYTES or self._is_of_database(name):
+            self._cannot_settle = True
+        else:
+            self._own.append((name, path, status))
+
+    def _take_waiting(self) -> None:
+        try:
+            for name, rules in reversed(self._below):
+                super()._enter(name, rules)
+            for waiting in self._own if self._path else ():
+                super()._take_file(*waiting)
+        except Swapped:
+            self._cannot_settle = True
+
+
+class BackwardWalker(Walker):
+    """`tell` gets each directory that is done; `is_met` says that the other walk has come there."""
+
+    surveys = BackwardSurvey
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        capture: FileCapture,
+        policy: CapturePolicy,
+        started_ns: int,
+        tell: Callable[[bytes, bytes], None],
+        is_met: Callable[[], bool],
+    ) -> None:
+        super().__init__(fs, capture, policy, _nothing_known, started_ns)
+        self._tell = tell
+        self._is_met = is_met
+
+    def visit(
+        self,
+        fd: int,
+        path: bytes,
+        previous: DirectoryState | None,
+        parent: DirectoryRules,
+        wanted: WantedTree | None,
+        depth: int,
+    ) -> DirectoryState | Skipped:
+        if self._is_met():
+            raise Met
+        state = super().visit(fd, path, previous, parent, wanted, depth)
+        if isinstance(state, DirectoryState) and path:
+            # What is below has been told, and takes no more room than its name from here on.
+            state.children = {
+                name: KnownChild(child.key.mode, _NOT_BUILT)
+                for name, child in state.children.items()
+                if isinstance(child, DirectoryState)
+            }
+            self._tell(path, encode_state(state))
+        return state
+
+
+def _nothing_known(path: bytes) -> DirectoryState | None:
+    return None
