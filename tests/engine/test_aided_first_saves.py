@@ -20,15 +20,12 @@ from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
-from holdfast.engine.discarding_writer import DiscardingWriter
-from holdfast.engine.save import capture_policy
 from holdfast.engine.scan import aided_walk
-from holdfast.engine.scan.scanner import Scanner
 from holdfast.ports.progress import NoProgress
 from holdfast.store import reading_process
 from holdfast.store.reading_process import ReadingProcess
 from tests.support.changing_trees import CHANGES, build
-from tests.support.composition import SESSION
+from tests.support.composition import SESSION, scan_from_nothing
 from tests.support.hostile_trees import PIECES, fill, noise, prepare, wreck
 from tests.support.tree_hash import describe, differences
 
@@ -98,14 +95,7 @@ def _save(opened: OpenWorkspace) -> Checkpoint:
 def _require_as_if_alone(opened: OpenWorkspace, saved: Checkpoint) -> None:
     """The tree and what was left out, and every byte of what the tree names."""
     vault = opened.engine.vault
-    with vault.open_root() as root_fd:
-        alone = Scanner(vault.fs, vault.objects, None).scan(
-            root_fd,
-            capture_policy(vault),
-            DiscardingWriter(),
-            generation="none",
-            started_ns=vault.clock.now_ns(),
-        )
+    alone = scan_from_nothing(vault)
     left_out = {(skip.path, skip.describe()) for skip in alone.skipped}
     assert {(s.path, s.describe()) for s in opened.engine.skipped(saved)} == left_out
     assert saved.tree == alone.tree

@@ -8,27 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.discarding_writer import DiscardingWriter
-from holdfast.engine.save import capture_policy
-from holdfast.engine.scan.scanner import Scanner
 from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.changing_trees import CHANGES, build
-from tests.support.composition import Composed, composed
+from tests.support.composition import Composed, composed, scan_from_nothing
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("RL-5")
 
 
 def _from_nothing(opened: Composed) -> tuple[bytes, set[tuple[bytes, str]]]:
-    vault = opened.engine.vault
-    with vault.open_root() as root_fd:
-        scan = Scanner(vault.fs, vault.objects, None).scan(
-            root_fd,
-            capture_policy(vault),
-            DiscardingWriter(),
-            generation="none",
-            started_ns=vault.clock.now_ns(),
-        )
+    scan = scan_from_nothing(opened.engine.vault)
     return scan.tree, {(skip.path, skip.describe()) for skip in scan.skipped}
 
 

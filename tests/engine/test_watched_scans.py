@@ -336,3 +336,32 @@ def test_directories_that_are_gone_are_not_watched_any_more(workspace: Path) -> 
         fill(workspace.parent / "away/plain", b"no business of ours")
         one.settle()
         assert one.seen() == one.from_nothing()
+
+
+@pytest.mark.requirement("PF-1")
+def test_saves_in_the_same_places_are_noted_once_for_the_cache(workspace: Path) -> None:
+    """What waits for the cache grows with the places, not with the saves: writing it down takes
+    longer than a save, so that it should hardly ever have to be done."""
+    with watched(workspace) as one:
+        one.settle()
+        for number in range(30):
+            fill(workspace / "two/deep/deeper/plain", b"%d" % number)
+            one.settle()
+        assert len(one.engine._scanner._pending) < 10
+
+
+def test_a_directory_that_went_and_came_again_is_remembered_as_it_is(workspace: Path) -> None:
+    with watched(workspace) as one:
+        one.settle()
+        fill(workspace / "two/deep/plain", b"changed before it goes")
+        one.settle()
+        shutil.rmtree(workspace / "two")
+        one.settle()
+        fill(workspace / "two/other/plain", b"come again")
+        one.settle()
+        one.engine.finish_watching()
+        vault = one.engine.vault
+        with vault.open_root() as root_fd:
+            remembered = vault.stat_cache.load(vault.scan_generation(root_fd))
+    below = {path for path in remembered if path.startswith(b"two")}
+    assert below == {b"two", b"two/other"}

@@ -21,8 +21,11 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.settings import make_settings
+from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.chosen_hunks import choose_hunks
+from holdfast.engine.save import capture_policy
+from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
@@ -123,3 +126,15 @@ def configure(workspace: Path, **settings: Any) -> None:
         with vault.access.exclusive(), vault.catalog.transaction() as transaction:
             for key, value in settings.items():
                 transaction.set_setting(key, json.dumps(value))
+
+
+def scan_from_nothing(vault: Vault) -> Scan:
+    """What a scan without any memory finds; nothing is stored."""
+    with vault.open_root() as root_fd:
+        return Scanner(vault.fs, vault.objects, None).scan(
+            root_fd,
+            capture_policy(vault),
+            DiscardingWriter(),
+            generation="none",
+            started_ns=vault.clock.now_ns(),
+        )

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.engine import Engine
-from holdfast.engine.save import capture_policy
-from holdfast.engine.scan.scanner import Scanner
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
 from holdfast.store.system import SystemClock
 from holdfast.store.watching.inotify import InotifyWatcher
-from tests.support.composition import Composed, composed
+from tests.support.composition import Composed, composed, scan_from_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,7 @@ class Watched:
 
     def from_nothing(self) -> tuple[bytes, list[tuple[bytes, str]]]:
         """The same, found out without any memory and without a watch."""
-        vault = self.engine.vault
-        with vault.open_root() as root_fd:
-            scan = Scanner(vault.fs, vault.objects, None).scan(
-                root_fd,
-                capture_policy(vault),
-                DiscardingWriter(),
-                generation="none",
-                started_ns=vault.clock.now_ns(),
-            )
+        scan = scan_from_nothing(self.engine.vault)
         return scan.tree, [(skip.path, skip.describe()) for skip in scan.skipped]
 
 

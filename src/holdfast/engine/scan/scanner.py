@@ -9,7 +9,7 @@ the scan stored is durable; a scan whose save failed leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
@@ -83,6 +83,26 @@ class ScanRequest:
     find_aid: Callable[[], ReadingAid | None] | None = None
 
 
+class PendingNotes:
+    """What the cache is to be told, in order, of each directory the last word only."""
+
+    def __init__(self) -> None:
+        self._notes: dict[tuple[bytes, bool], DirectoryState | None] = {}
+
+    def add(self, notes: Iterable[tuple[bytes, DirectoryState | None]]) -> None:
+        for path, state in notes:
+            # That it is gone takes everything below with it, and is no earlier word on the same.
+            key = (path, state is None)
+            self._notes.pop(key, None)
+            self._notes[key] = state
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def __iter__(self) -> Iterator[tuple[bytes, DirectoryState | None]]:
+        return ((path, state) for (path, _), state in self._notes.items())
+
+
 class Scanner:
     """Scans one workspace again and again, each time reading only what may have changed."""
 
@@ -96,7 +116,7 @@ class Scanner:
         self._generation: str | None = None
         self._root: DirectoryState | None = None
         self._stored: dict[bytes, bytes] = {}
-        self._pending: list[tuple[bytes, DirectoryState | None]] = []
+        self._pending = PendingNotes()
 
     @property
     def root(self) -> DirectoryState | None:
@@ -219,15 +239,15 @@ class Scanner:
             remember_watched(self, self.watch, scan, scan.begun)
         if self._cache is None or self._generation is None or not scan.fresh:
             return
-        self._pending.extend(_changed_entries(before, scan.fresh))
+        self._pending.add(_changed_entries(before, scan.fresh))
         if scan.begun is None or scan.begun.whole or len(self._pending) > _MOST_PENDING:
             self.flush()
 
     def flush(self) -> None:
         """Hand to the cache what it has not got yet. While changes are told to us nobody needs it
         soon, and what is lost with us is only read again."""
-        pending, self._pending = self._pending, []
-        if pending and self._cache is not None and self._generation is not None:
+        pending, self._pending = self._pending, PendingNotes()
+        if len(pending) and self._cache is not None and self._generation is not None:
             self._cache.update(
                 self._generation,
                 ((path, None if state is None else encode_state(state)) for path, state in pending),
@@ -238,7 +258,7 @@ class Scanner:
             return
         self._generation = generation
         self._root = None
-        self._pending = []
+        self._pending = PendingNotes()
         self._stored = self._cache.load(generation) if self._cache is not None else {}
 
     def _load_tree(self, digest: Digest) -> Tree:
