@@ -29,9 +29,7 @@ from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.engine.discarding_writer import DiscardingWriter
-from holdfast.engine.save import capture_policy
-from holdfast.engine.scan.scanner import Scanner
+from tests.support.composition import scan_from_nothing
 from tests.support.tree_hash import debris, describe, differences
 from tests.support.tree_model import SessionModel, State, with_paths_of
 
@@ -140,16 +138,7 @@ class Work(RuleBasedStateMachine):
 
     def _tree_from_nothing(self) -> bytes:
         with open_workspace(self.workspace, create=False) as opened:
-            vault = opened.engine.vault
-            with vault.open_root() as root_fd:
-                scan = Scanner(vault.fs, vault.objects, None).scan(
-                    root_fd,
-                    capture_policy(vault),
-                    DiscardingWriter(),
-                    generation="none",
-                    started_ns=vault.clock.now_ns(),
-                )
-        return scan.tree
+            return scan_from_nothing(opened.engine.vault).tree
 
     @precondition(lambda self: self.model.order)
     @rule(data=st.data())
