@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.bootstrap import OpenWorkspace, holdfast_home, open_workspace
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import BudgetReached
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.engine.scan import aided_walk
@@ -25,7 +27,8 @@ from holdfast.ports.progress import NoProgress
 from holdfast.store import reading_process
 from holdfast.store.reading_process import ReadingProcess
 from tests.support.changing_trees import CHANGES, build
-from tests.support.composition import SESSION, scan_from_nothing
+from tests.support.composition import SESSION, configure, scan_from_nothing
+from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import PIECES, fill, noise, prepare, wreck
 from tests.support.tree_hash import describe, differences
 
@@ -216,6 +219,43 @@ def test_large_files_and_databases_are_read_by_one_process_only(
     assert 0 < sum(received) < 10_000
 
 
+@pytest.mark.requirement("ST-6")
+def test_what_the_second_process_hands_over_is_sealed_in_an_encrypted_store(
+    tmp_path: Path,
+    ahead: list[Callable[[], None]],
+    adopted: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root, key = tmp_path / "project", tmp_path / "key"
+    fill(root / "at-first", b"so that the help begins here")
+    fill(root / "one/plain", b"words that nobody else may read")
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(key))
+    make_encrypted(root, key)
+    threading.Event().wait(_OLD_ENOUGH_S)
+    with _opened(root) as opened:
+        _require_as_if_alone(opened, _save(opened))
+    assert adopted == [b"one"]
+    home = holdfast_home(os.environ)
+    assert list(files_with(home, b"words that nobody", b"at-first")) == []
+
+
+@pytest.mark.requirement("ST-3")
+def test_what_the_second_process_hands_over_counts_for_the_budget(
+    tmp_path: Path, ahead: list[Callable[[], None]]
+) -> None:
+    root = tmp_path / "project"
+    fill(root / "at-first", b"so that the help begins here")
+    for number in range(40):
+        fill(root / f"one/file{number}", noise(50_000, number))
+    configure(root, budget=1_000_000)
+    with _opened(root) as opened:
+        with pytest.raises(BudgetReached):
+            _save(opened)
+        assert opened.engine.vault.objects.size_bytes() < 100_000
+        shutil.rmtree(root / "one")
+        _require_as_if_alone(opened, _save(opened))
+
+
 def test_nothing_is_left_of_the_second_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +318,7 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     program = f"""
 import os, sys
 from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import BudgetReached
 from holdfast.domain.intent import make_intent
 from holdfast.engine.scan import aided_walk
 from holdfast.ports.progress import NoProgress
