@@ -113,6 +113,24 @@ def test_a_file_its_owner_locked_comes_back_and_undo_locks_it_again(workspace: P
 
 
 @pytest.mark.usefixtures("ordinary_permissions")
+def test_undo_closes_a_directory_again_above_one_that_had_to_be_opened_up(workspace: Path) -> None:
+    fill(workspace / "vault/inner/file", b"x")
+    (workspace / "vault/inner").chmod(0o000)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("the inner directory cannot be read")
+        (workspace / "vault").chmod(0o000)
+        session.restore(first)
+        session.undo()
+        outer = (workspace / "vault").stat().st_mode & 0o777
+        (workspace / "vault").chmod(0o700)
+        inner = (workspace / "vault/inner").stat().st_mode & 0o777
+        (workspace / "vault/inner").chmod(0o700)
+        assert session.stats["restores"] == 2
+    assert (outer, inner) == (0, 0)
+    assert (workspace / "vault/inner/file").read_bytes() == b"x"
+
+
+@pytest.mark.usefixtures("ordinary_permissions")
 def test_files_in_read_only_directories_come_back_and_the_directories_stay_read_only(
     workspace: Path,
 ) -> None:

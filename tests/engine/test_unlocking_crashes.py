@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from pathlib import Path
 from typing import TypeAlias
 
@@ -87,6 +89,63 @@ def test_nothing_stays_open_wherever_the_restore_was_killed(
         assert debris(closed.workspace) == []
     assert not mixtures, "\n".join(mixtures)
     assert reached == {False, True}
+
+
+def test_directories_that_are_closed_around_one_another_stay_closed_wherever_undo_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ordinary_permissions: None
+) -> None:
+    workspace = tmp_path / "case/project"
+    outer = workspace / "vault"
+
+    def undo_killed_at(at: int) -> FaultyFilesystem:
+        remove_tree(tmp_path / "case")
+        monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "case/home"))
+        fill(outer / "inner/file", b"x")
+        (outer / "inner").chmod(0)
+        with composed(workspace) as opened:
+            first = opened.save().id
+            outer.chmod(0)
+            opened.restore(first)
+        fs = FaultyFilesystem(LocalFilesystem(), {at: Kill()})
+        with contextlib.suppress(Killed), composed(workspace, fs=fs) as opened:
+            opened.undo()
+        fs.release()
+        return fs
+
+    reached = set()
+    for call in undo_killed_at(0).calls:
+        if call.name not in CHANGING:
+            continue
+        for at in (call.number, call.number + 1):
+            undo_killed_at(at)
+            with composed(workspace) as opened:
+                opened.engine.recover()
+                assert opened.store.read_note() is None
+            reached.add(outer.stat().st_mode & 0o777)
+            outer.chmod(0o700)
+            assert (outer / "inner").stat().st_mode & 0o777 == 0, f"killed at call {at}"
+            (outer / "inner").chmod(0o700)
+            assert (outer / "inner/file").read_bytes() == b"x"
+    assert reached == {0o755, 0}
+
+
+def test_a_noted_path_that_is_not_ours_any_more_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "project"
+    secret = fill(workspace / "secret", b"one", 0o400)
+
+    def refuse(self: LocalFilesystem, name: bytes, mode: int, *, dir_fd: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), name)
+
+    with composed(workspace) as opened:
+        opened.save()
+        opened.store.write_note(b'{"secret": 0}')
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalFilesystem, "set_mode", refuse)
+            opened.engine.recover()
+        assert opened.store.read_note() is None
+    assert secret.stat().st_mode & 0o777 == 0o400
 
 
 def test_a_mode_that_a_person_has_set_meanwhile_is_left_alone(tmp_path: Path) -> None:

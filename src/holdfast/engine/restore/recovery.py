@@ -18,7 +18,7 @@ from typing import TypeAlias
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.entries import DirectoryEntry
+from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
@@ -52,25 +52,29 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     data = vault.access.read_journal()
     if data is None:
         _remove_leftovers(vault)
-        put_back_noted(vault, lambda path: False)
+        put_back_noted(vault, lambda path: None)
         return False
     journal = decode_journal(data)
     if vault.catalog.operation_with_token(journal.token) is None:
         _finish(vault, scanner, journal, file_filter)
     _remove_leftovers(vault, journal.staging)
-    put_back_noted(vault, _is_in(vault, journal))
+    put_back_noted(vault, _restored_modes(vault, journal))
     vault.access.remove_journal()
     return True
 
 
-def _is_in(vault: Vault, journal: Journal) -> Callable[[bytes], bool]:
-    """Whether the restore that was finished, or taken back, has set a path's mode itself. Its
-    checkpoint may be gone since, when a power cut brought an old journal back."""
+def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | None]:
+    """The mode that a path has in what was restored, or put back. That checkpoint may be gone
+    since, when a power cut brought an old journal back."""
     goal = journal.safety if journal.backwards else journal.target
     checkpoint = vault.catalog.checkpoint(journal.session_id, goal)
-    if checkpoint is None:
-        return lambda path: False
-    return lambda path: entry_at(vault.load_tree, checkpoint.tree, path) is not None
+    tree = checkpoint.tree if checkpoint is not None else None
+
+    def mode_of(path: bytes) -> int | None:
+        entry = None if tree is None else entry_at(vault.load_tree, tree, path)
+        return entry.mode if isinstance(entry, (FileEntry, DirectoryEntry)) else None
+
+    return mode_of
 
 
 def _finish(

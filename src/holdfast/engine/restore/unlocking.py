@@ -10,12 +10,13 @@ its process was killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.domain.entries import MODE_MASK
+from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import (
     basename,
@@ -27,12 +28,13 @@ from holdfast.domain.paths import (
     to_text,
 )
 from holdfast.domain.restore_plans import RestorePlan
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles, passing_over
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 
 _OPEN_DIRECTORY = 0o700
 _OPEN_FILE = 0o400
+_NOT_OURS = (errno.EPERM, errno.EACCES)
 
 
 def locked_paths(scan: Scan, plan: RestorePlan) -> list[bytes]:
@@ -102,32 +104,59 @@ class Unlocked:
         return below
 
 
-def put_back_noted(vault: Vault, restored: Callable[[bytes], bool]) -> None:
-    """What a killed restore left opened up, but for the paths that were `restored` since. Modes
-    that somebody has set meanwhile are theirs."""
+def put_back_noted(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
+    """What a killed restore left opened up, but for paths that have the mode which was `restored`
+    since. Modes that somebody has set meanwhile are theirs."""
     data = vault.access.read_note()
     if data is None:
         return
-    left: dict[bytes, int] = {}
-    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        for path, mode in decode_note(data).items():
-            with contextlib.suppress(OSError):
-                dir_fd = handles.open(parent(path))
-                status = vault.fs.stat(basename(path), dir_fd=dir_fd, follow_symlinks=False)
-                extra = _OPEN_DIRECTORY if stat.S_ISDIR(status.st_mode) else _OPEN_FILE
-                if status.st_mode & MODE_MASK == mode | extra and not restored(path):
-                    left[path] = mode
-    _set_modes(vault, left)
+
+    def is_left_open(path: bytes, closed: int, now: int) -> bool:
+        opened = closed | (_OPEN_DIRECTORY if stat.S_ISDIR(now) else _OPEN_FILE)
+        given = restored(path)
+        return now & MODE_MASK == opened and (given is None or (given ^ opened) & ~SETID_BITS != 0)
+
+    _set_modes(vault, decode_note(data), is_left_open)
     vault.access.remove_note()
 
 
-def _set_modes(vault: Vault, modes: Mapping[bytes, int]) -> None:
-    """Deepest first: a directory is closed after what it holds."""
-    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-        for path in sorted(modes, key=lambda p: -p.count(b"/")):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                dir_fd = handles.open(parent(path))
-                vault.fs.set_mode(basename(path), modes[path], dir_fd=dir_fd)
+def _set_modes(
+    vault: Vault,
+    modes: Mapping[bytes, int],
+    applies: Callable[[bytes, int, int], bool] = lambda path, mode, now: True,
+) -> None:
+    """Deepest first: a directory is closed after what it holds. One that a restore has closed
+    meanwhile is noted, too, and open for as long as it takes. What is gone, or has become somebody
+    else's, is no longer ours to close."""
+    fs, wanted = vault.fs, dict(modes)
+    with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
+        for path in modes:
+            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
+                _open_the_way(vault, handles, parent(path), wanted)
+        for path in sorted(wanted, key=lambda p: -p.count(b"/")):
+            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
+                dir_fd, name = handles.open(parent(path)), basename(path)
+                now = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+                if applies(path, wanted[path], now):
+                    fs.set_mode(name, wanted[path], dir_fd=dir_fd)
+
+
+def _open_the_way(
+    vault: Vault, handles: DirectoryHandles, directory: bytes, noted: dict[bytes, int]
+) -> None:
+    """Let `directory` be entered; what that takes is added to the modes that are to be put back."""
+    fs = vault.fs
+    try:
+        fs.stat(b".", dir_fd=handles.open(directory), follow_symlinks=False)
+    except PermissionError:
+        if not directory:
+            raise
+        _open_the_way(vault, handles, parent(directory), noted)
+        above, name = handles.open(parent(directory)), basename(directory)
+        mode = fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
+        noted[directory] = mode
+        vault.access.write_note(encode_note(noted))
+        fs.set_mode(name, mode | _OPEN_DIRECTORY, dir_fd=above)
 
 
 def encode_note(modes: Mapping[bytes, int]) -> bytes:
