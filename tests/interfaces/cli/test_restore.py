@@ -207,6 +207,22 @@ def test_a_path_that_nobody_has_is_not_found(cli: CommandLine, saved: str) -> No
     assert "'nobody' is neither in that checkpoint nor in the workspace" in answer.error["message"]
 
 
+@pytest.mark.requirement("CP-12", "CL-3")
+@pytest.mark.parametrize("path", ["local.env", "cache", "cache/one/two"])
+def test_a_path_that_is_left_out_is_said_to_be_so_instead_of_missing(
+    cli: CommandLine, path: str
+) -> None:
+    (cli.workspace / ".gitignore").write_text("*.env\ncache/\n")
+    (cli.workspace / "local.env").write_text("present")
+    (cli.workspace / "cache/one").mkdir(parents=True)
+    cli("checkpoint", "why", "--name", "ignoring")
+    answer = cli("restore", "ignoring", path, "--yes", "--json")
+    assert answer.status == 4
+    assert "ignored (.gitignore:" in answer.error["message"]
+    assert "nor in the workspace" not in answer.error["message"]
+    assert "holdfast status --skipped" in answer.error["hint"]
+
+
 @pytest.mark.requirement("RB-7")
 def test_a_path_that_is_not_utf_8_comes_out_of_json_and_goes_back_in(cli: CommandLine) -> None:
     name = b"caf\xe9-\xff\n"

@@ -53,8 +53,9 @@ def make_plan(
         lambda entry: _is_database(vault, entry),
     )
     for path in paths:
-        if not any(is_within(step.path, path) for step in plan.steps):
-            _require_known(load, path, scan.tree, target.tree)
+        here = {entry_at(load, tree, path) for tree in (scan.tree, target.tree)}
+        if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
+            raise _unknown(path, scan.skipped, left_out_then)
     return replace(
         plan,
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
@@ -148,11 +149,17 @@ def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
     }
 
 
-def _require_known(load: TreeLoader, path: bytes, *trees: Digest) -> None:
-    for tree in trees:
-        if entry_at(load, tree, path) is not None:
-            return
-    raise NotFound(
+def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> NotFound:
+    """Neither side has it: because nobody captured it, or because there is no such path."""
+    for left_out, which in ((now, ", and the present one is not captured either"), (then, "")):
+        for skip in left_out:
+            if is_within(path, skip.path):
+                return NotFound(
+                    f"that checkpoint does not have {to_text(path)!r}{which}: {skip.describe()}",
+                    hint="let further ones have it, with the setting include or another rule; "
+                    "see everything that is left out: holdfast status --skipped",
+                )
+    return NotFound(
         f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
         hint="paths are relative to the current directory, or to the workspace as :/PATH; "
         "see what there is: holdfast show REF --files",
