@@ -108,25 +108,41 @@ class LossFinder:
         return set(self._known)
 
     def _below(self, digest: Digest) -> tuple[Loss, ...]:
-        known = self._known.get(digest)
-        if known is None:
-            known = self._known[digest] = tuple(self._look(digest))
-        return known
+        """Without recursion: a workspace may be nested deeper than Python lets calls be."""
+        open_trees: dict[Digest, Tree] = {}
+        waiting = [digest]
+        while waiting:
+            at = waiting[-1]
+            if at not in self._known:
+                tree = open_trees.get(at) or self._load(at)
+                if tree is None:
+                    self._known[at] = (Loss(b"", is_directory=True),)
+                elif at not in open_trees:
+                    open_trees[at] = tree
+                    waiting += {e.digest for e in tree.directories} - self._known.keys()
+                    continue
+                else:
+                    self._known[at] = tuple(self._look(open_trees.pop(at)))
+            waiting.pop()
+        return self._known[digest]
 
-    def _look(self, digest: Digest) -> list[Loss]:
+    def _load(self, digest: Digest) -> Tree | None:
         if not self._has(digest):
-            return [Loss(b"", is_directory=True)]
+            return None
         try:
             found = self._found.get(digest)
-            tree = self._vault.load_tree(digest) if found is None else decode_tree(found)
+            return self._vault.load_tree(digest) if found is None else decode_tree(found)
         except IndexDamaged:
             raise
         except StoreDamaged:
             self.lost.add(digest)
-            return [Loss(b"", is_directory=True)]
+            return None
+
+    def _look(self, tree: Tree) -> list[Loss]:
+        """All of a directory, when those below it are known."""
         losses = self._files(tree)
         for entry in tree.directories:
-            for loss in self._below(entry.digest):
+            for loss in self._known[entry.digest]:
                 path = join(entry.name, loss.path) if loss.path else entry.name
                 losses.append(Loss(path, loss.is_directory))
         return losses

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engine.scan.walker import DEEPEST
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.hostile_trees import descended, remove_deep, write_at
 
 
 @pytest.mark.requirement("CL-1")
@@ -36,6 +38,24 @@ def test_a_flipped_byte_of_content_is_found_and_named(cli: CommandLine) -> None:
     last = cli("check", "--data").out.splitlines()[-1]
     assert last.startswith("✗ The store is damaged: ")
     assert last.endswith("what can be mended: holdfast repair")
+
+
+@pytest.mark.requirement("RL-6", "CL-1")
+def test_the_deepest_tree_that_a_checkpoint_takes_is_no_trouble_for_what_looks_at_it(
+    cli: CommandLine, request: pytest.FixtureRequest
+) -> None:
+    """In a process of its own each: a scan lets Python recurse further, and nobody else does."""
+    request.addfinalizer(lambda: remove_deep(cli.workspace / "d"))
+    with descended(cli.workspace, DEEPEST - 1, create=True) as bottom:
+        write_at(bottom, b"leaf", b"one")
+        cli.save("deep", "--name", "one")
+        write_at(bottom, b"leaf", b"two")
+    cli.save("changed", "--name", "two")
+    looks = (["check", "--data"], ["repair"], ["diff", "one", "two"], ["show", "two", "--files"])
+    for look in looks:
+        answer = cli.process(*look)
+        assert (answer.status, answer.err) == (0, ""), look
+    assert "/d/leaf" in cli.process("diff", "one", "two", "--name-only").out
 
 
 @pytest.mark.requirement("RB-3", "CL-3")
