@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,24 @@ def test_a_chosen_path_that_the_target_lacks_is_gone_from_head_too(workspace: Pa
         assert "made/by/agent" not in dict(session.get("HEAD").manifest)
         assert session.plan_restore("HEAD").steps == ()
     assert not (workspace / "made").exists()
+
+
+@pytest.mark.requirement("RB-7", "CP-11")
+def test_one_name_of_a_file_with_two_comes_back_beside_the_other_that_has_got_another_mode(
+    workspace: Path,
+) -> None:
+    first, second = fill(workspace / "first", b"shared", 0o644), workspace / "second"
+    os.link(first, second)
+    with SessionCheckpointer(workspace, "s") as session:
+        linked = session.checkpoint("two names of one file")
+        second.unlink()
+        first.chmod(0o600)
+        session.restore_checkpoint(linked, ["second"])
+        assert (first.stat().st_mode & 0o777, second.stat().st_mode & 0o777) == (0o600, 0o644)
+        assert second.read_bytes() == b"shared"
+        session.undo()
+        assert not second.exists()
+        assert first.stat().st_mode & 0o777 == 0o600
+        first.chmod(0o644)
+        session.restore_checkpoint(linked, ["second"])
+    assert first.samefile(second)

@@ -109,15 +109,17 @@ class Executor:
     def _standing_name(
         self, entry: FileEntry | SymlinkEntry, planned: set[bytes]
     ) -> tuple[int, bytes] | None:
-        """Another name of the same file that stays in the workspace as it is."""
+        """Another name of the same file that stays in the workspace as it is; one that has got
+        another mode is another file by now."""
         if not isinstance(entry, FileEntry) or entry.link is None or entry.link in planned:
             return None
         try:
             dir_fd, name = self._handles.open(parent(entry.link)), basename(entry.link)
+            mode = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode & MODE_MASK
             same = digest_of_file(self._fs, dir_fd, name) == entry.digest
         except OSError:
             return None
-        return (dir_fd, name) if same else None
+        return (dir_fd, name) if same and mode == entry.mode & self._setid_mask else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
         """The deepest directory on the way to `path` that exists now."""
