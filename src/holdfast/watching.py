@@ -265,6 +265,11 @@ class WatchedWorkspace:
             merge_under_way=self._merge_under_way,
         )
 
+    def rest(self) -> None:
+        """Keep no memory for files of the store, until it is used again."""
+        with self._lock:
+            self.opened.store.forget_pages()
+
     def close(self) -> None:
         with self._lock:
             self.watch.close()

@@ -228,8 +228,11 @@ def test_what_most_directories_have_in_common_is_kept_once(workspace: Path, reop
     assert root is not None
     states = [state for state in root.children.values() if isinstance(state, DirectoryState)]
     assert len(states) == DIRECTORIES
-    for shared in ("chunks", "links", "parent_rules", "rules"):
+    for shared in ("chunks", "links", "children", "parent_rules", "rules"):
         assert len({id(getattr(state, shared)) for state in states}) == 1, shared
+    assert len({id(state.key.mode) for state in states}) == 1
+    once = [state.key for state in states if state.key.mtime_ns == state.key.ctime_ns]
+    assert all(key.mtime_ns is key.ctime_ns for key in once)
 
 
 @pytest.mark.requirement("PF-2")

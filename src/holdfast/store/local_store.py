@@ -200,6 +200,13 @@ class LocalStore(StorePlace):
         self.objects.index.fold_log()
         self.stat_cache.fold_log()
 
+    def forget_pages(self) -> None:
+        """For somebody who keeps the store open and does nothing with it; while nobody else uses
+        it."""
+        self.catalog.forget_pages()
+        self.objects.index.forget_pages()
+        self.stat_cache.forget_pages()
+
     def _opened_story(self, keys: StoreKeys | None) -> Story:
         from holdfast.store.story.opening import open_story  # a save without a story needs none
 

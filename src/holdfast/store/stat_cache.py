@@ -112,6 +112,10 @@ class SqliteStatCache:
     def fold_log(self) -> None:
         fold_log(self._db, self._path, at_bytes=1)
 
+    def forget_pages(self) -> None:
+        """Keep nothing in memory that is quickly read again."""
+        self._db.release_memory()
+
     def close(self) -> None:
         self._db.close()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import apsw
 import pytest
 
 from holdfast.interfaces.daemon import server
 from holdfast.interfaces.daemon.client import ask
+from holdfast.watching import WatchedWorkspace
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here
 
@@ -38,6 +40,33 @@ def test_memory_is_given_back_once_when_requests_have_ended(
             happened.clear()
             assert given[-1] == daemon.requests == number
             assert daemon._next_look_s() > 60
+
+
+def test_a_store_that_nobody_uses_keeps_no_pages_in_memory(
+    runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(workspace, end_of_day="")
+    used, happened = list[int](), threading.Event()
+    rest = WatchedWorkspace.rest
+
+    def resting(self: WatchedWorkspace) -> None:
+        used.append(apsw.memory_used())
+        rest(self)
+        used.append(apsw.memory_used())
+
+    for number in range(500):
+        (workspace / f"a file with a name {number}").write_text(f"{number}")
+    monkeypatch.setattr(WatchedWorkspace, "rest", resting)
+    monkeypatch.setattr(server, "give_memory_back", happened.set)
+    monkeypatch.setattr(server, "_QUIET_S", 0.01)
+    with daemon_here(idle_s=1800):
+        for _ in (1, 2):
+            _save(workspace)
+            assert happened.wait(60)
+            happened.clear()
+    first_before, first_after = used[:2]
+    assert first_before - first_after > 100_000
+    assert len(used) == 4
 
 
 def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

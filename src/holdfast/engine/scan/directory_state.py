@@ -60,7 +60,12 @@ class DirectoryKey(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> DirectoryKey:
         mtime_ns, ctime_ns = storable_ns(status.st_mtime_ns), storable_ns(status.st_ctime_ns)
-        return cls(status.st_ino, mtime_ns, ctime_ns, status.st_mode)
+        return cls.kept(status.st_ino, mtime_ns, ctime_ns, status.st_mode)
+
+    @classmethod
+    def kept(cls, inode: int, mtime_ns: int, ctime_ns: int, mode: int) -> DirectoryKey:
+        """Of numbers that are the same, one is kept: there are many directories."""
+        return cls(inode, mtime_ns, mtime_ns if ctime_ns == mtime_ns else ctime_ns, _shared(mode))
 
 
 class FileRow(NamedTuple):
@@ -92,6 +97,9 @@ class LinkRow(NamedTuple):
 
 NOTHING: Mapping[bytes, Any] = MappingProxyType({})
 """Shared by all directories that have no such thing: most have none, and there are many."""
+
+CHILDLESS: Any = NOTHING
+"""For `children`, which only those that have some can be given others in place of."""
 
 _KEPT_BY_A_COPY = (
     "by_rules",
@@ -149,7 +157,7 @@ class DirectoryState:
         self.links: Mapping[bytes, bytes] = NOTHING
         self.symlinks: tuple[LinkRow, ...] = ()
         self.skipped: tuple[Skipped, ...] = ()
-        self.children: dict[bytes, DirectoryState | KnownChild] = {}
+        self.children: dict[bytes, DirectoryState | KnownChild] = CHILDLESS
         self.digest: Digest | None = None
         self.base: Digest | None = None
         self.files = 0
@@ -163,7 +171,7 @@ class DirectoryState:
             setattr(twin, slot, getattr(self, slot))
         twin.chunks, twin.links = self.chunks, self.links
         twin.symlinks, twin.skipped = self.symlinks, self.skipped
-        twin.children = dict(self.children)
+        twin.children = dict(self.children) or CHILDLESS
         twin.base = self.digest or self.base
         return twin
 
@@ -234,9 +242,9 @@ def _known(child: DirectoryState | KnownChild) -> KnownChild:
 
 
 @lru_cache(maxsize=1024)
-def _shared(fingerprint: bytes) -> bytes:
-    """The same object for all who have it: few rules hold in many directories."""
-    return fingerprint
+def _shared(value: Any) -> Any:
+    """The same object for all who have it: few rules and modes hold in many directories."""
+    return value
 
 
 def decode_state(data: bytes) -> DirectoryState:
@@ -248,7 +256,7 @@ def decode_state(data: bytes) -> DirectoryState:
     if header[0] != _MAGIC:
         raise ValueError("another layout")
     flags, parent_rules, rules, digest, files, size = header[5:11]
-    state = DirectoryState(DirectoryKey(*header[1:5]), _shared(parent_rules), _shared(rules))
+    state = DirectoryState(DirectoryKey.kept(*header[1:5]), _shared(parent_rules), _shared(rules))
     state.settled = bool(flags & _DIRECTORY_SETTLED)
     state.has_ignore_files = bool(flags & _HAS_IGNORE_FILES)
     state.has_git = bool(flags & _HAS_GIT)
@@ -263,8 +271,11 @@ def decode_state(data: bytes) -> DirectoryState:
     names = data[rows_end:children_end].split(b"\0") if header[13] else []
     known_end = children_end + len(names) * _CHILD_ROW.size
     known = _CHILD_ROW.iter_unpack(data[children_end:known_end])
-    for name, (mode, child_digest) in zip(names, known, strict=True):
-        state.children[name] = KnownChild(mode, Digest(child_digest))
+    if names:
+        state.children = {
+            name: KnownChild(mode, Digest(digest))
+            for name, (mode, digest) in zip(names, known, strict=True)
+        }
     if len(data) > known_end:
         _take_rare_parts(state, json.loads(data[known_end:]))
     return state

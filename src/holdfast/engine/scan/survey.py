@@ -15,6 +15,7 @@ from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, database_o
 from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,
+    CHILDLESS,
     MANY_NAMES,
     NOTHING,
     SPARSE,
@@ -170,7 +171,7 @@ class Survey:
         state.chunks = {n: d for n, d in self._chunks.items() if n in self._files} or NOTHING
         state.symlinks = tuple(self._symlinks)
         state.skipped = tuple(self._skipped)
-        state.children = self._children
+        state.children = self._children or CHILDLESS
         state.noted = _is_noted(state.skipped, self._files) or any(
             isinstance(child, DirectoryState) and child.noted for child in self._children.values()
         )

@@ -140,9 +140,19 @@ class Daemon:
     def _give_memory_back(self) -> None:
         """What it took to look at whole workspaces: a daemon is idle most of its life."""
         quiet = not self.connections and time.monotonic() - self._last_used >= _QUIET_S
-        if quiet and self._given_back_for != self.requests:
-            self._given_back_for = self.requests
-            give_memory_back()
+        done = self.requests
+        if not quiet or self._given_back_for == done:
+            return
+        for workspace in self.workspaces.all():
+            with self.workspaces.if_free(workspace) as free:
+                if not free:
+                    return  # the timer is at work: the next look is soon enough
+                try:
+                    workspace.rest()
+                except Exception:  # a store that is damaged or gone is the next request's to tell
+                    log(traceback.format_exc())
+        self._given_back_for = done
+        give_memory_back()
 
     def _is_idle(self) -> bool:
         if not self.idle_s or self.connections:

@@ -306,6 +306,11 @@ class SqliteCatalog:
         with self._lock:
             fold_log(self._db, self._path, self._suspicion, at_bytes=1)
 
+    def forget_pages(self) -> None:
+        """Keep nothing in memory that is quickly read again."""
+        with self._lock:
+            self._db.release_memory()
+
     def erase_traces(self) -> None:
         try:
             with self._lock:

@@ -253,6 +253,10 @@ class PackIndex:
         """However short it is; with the store's lock held."""
         fold_log(self._db, self._path, self._suspicion, at_bytes=1)
 
+    def forget_pages(self) -> None:
+        """Keep nothing in memory that is quickly read again."""
+        self._db.release_memory()
+
     def close(self) -> None:
         self._db.close()
 

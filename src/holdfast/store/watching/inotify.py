@@ -51,7 +51,9 @@ class InotifyWatcher:
         self.dead: str | None = None
         self._pause_s = pause_s
         self._watches: list[InotifyWatch] = []
-        self._nodes: dict[int, list[Node]] = {}
+        # One inode can be several directories: of workspaces inside each other, of bind mounts,
+        # and of one that has moved while that is not yet known. Nearly always it is one.
+        self._nodes: dict[int, Node | tuple[Node, ...]] = {}
         self._owners: dict[object, InotifyWatch] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -89,9 +91,8 @@ class InotifyWatcher:
         if node.watch == number:
             return
         self.drop(node)
-        # One inode can be several directories: of workspaces inside each other, of bind mounts,
-        # and of one that has moved while that is not yet known.
-        self._nodes.setdefault(number, []).append(node)
+        others = self._watched_by(number)
+        self._nodes[number] = (*others, node) if others else node
         node.watch = number
         node.owner.count += 1
 
@@ -101,11 +102,16 @@ class InotifyWatcher:
         if number is None:
             return
         node.owner.count -= 1
-        sharing = self._nodes.get(number, [])
-        if node in sharing:
-            sharing.remove(node)
-        if not sharing and self._nodes.pop(number, None) is not None:
+        others = tuple(other for other in self._watched_by(number) if other is not node)
+        if others:
+            self._nodes[number] = others
+        elif self._nodes.pop(number, None) is not None:
             self.calls.remove(number)
+
+    def _watched_by(self, number: int) -> tuple[Node, ...]:
+        """The directories that a watch is for."""
+        found = self._nodes.get(number, ())
+        return found if isinstance(found, tuple) else (found,)
 
     def drop_all(self, watch: InotifyWatch) -> None:
         for done, node in enumerate(watch.directories.root.below(), 1):
@@ -179,13 +185,14 @@ class InotifyWatcher:
                 for watch in self._watches:
                     watch.overflowed(OVERFLOWED)
             else:
-                for node in tuple(self._nodes.get(number, ())):
+                for node in self._watched_by(number):
                     if (owner := self._owners.get(node.owner)) is not None:
                         owner.take(node, mask, name)
                 if mask & calls.IGNORED:
-                    for node in self._nodes.pop(number, ()):
+                    for node in self._watched_by(number):
                         node.watch = None
                         node.owner.count -= 1
+                    self._nodes.pop(number, None)
         return proven
 
     def _run(self) -> None:

@@ -151,8 +151,8 @@ class InotifyWatch:
                     self._watcher.drop(lost)
         else:
             self.directories.change(node, name)
-            if mask & calls.IS_DIRECTORY and name in node.children:
-                self.directories.change(node.children[name])
+            if mask & calls.IS_DIRECTORY and (child := node.child(name)) is not None:
+                self.directories.change(child)
 
     def mounts_changed(self) -> None:
         """Somewhere on the system: no directory tells of what covers it."""

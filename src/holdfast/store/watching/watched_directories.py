@@ -3,6 +3,9 @@
 A tree of nodes, so that a directory that moves takes everything below it out at once. Times are
 numbers that only grow: a change is forgotten when a scan that began after it has been kept.
 
+There can be many thousands of directories, and they are kept as long as the workspace is watched:
+most have no directory below them or only one, and neither takes a table.
+
 Not guaranteed: anything about directories that were never entered here; events do not reach them.
 """
 
@@ -21,15 +24,42 @@ class Node:
     """One directory; `watch` is the number of its watch, or None; `scan` the scan that last saw
     it."""
 
-    __slots__ = ("children", "name", "owner", "parent", "scan", "watch")
+    __slots__ = ("_inside", "name", "owner", "parent", "scan", "watch")
 
     def __init__(self, owner: WatchedDirectories, parent: Node | None, name: bytes) -> None:
         self.owner = owner
         self.parent = parent
         self.name = name
-        self.children: dict[bytes, Node] = {}
+        self._inside: Node | dict[bytes, Node] | None = None
         self.watch: int | None = None
         self.scan = 0
+
+    def child(self, name: bytes) -> Node | None:
+        inside = self._inside
+        if isinstance(inside, dict):
+            return inside.get(name)
+        return inside if inside is not None and inside.name == name else None
+
+    def children(self) -> tuple[Node, ...]:
+        inside = self._inside
+        if isinstance(inside, dict):
+            return tuple(inside.values())
+        return () if inside is None else (inside,)
+
+    def take_in(self, child: Node) -> None:
+        """One more, of a name that is not there yet."""
+        inside = self._inside
+        if isinstance(inside, dict):
+            inside[child.name] = child
+        else:
+            self._inside = child if inside is None else {inside.name: inside, child.name: child}
+
+    def take_out(self, child: Node) -> None:
+        """One that is there."""
+        if isinstance(self._inside, dict):
+            del self._inside[child.name]
+        else:
+            self._inside = None
 
     @property
     def path(self) -> bytes:
@@ -46,7 +76,7 @@ class Node:
         while waiting:
             node = waiting.pop()
             yield node
-            waiting.extend(node.children.values())
+            waiting.extend(node.children())
 
 
 class WatchedDirectories:
@@ -64,9 +94,10 @@ class WatchedDirectories:
         """The node of a directory, made if there is none."""
         node = self.root
         for name in path.split(b"/") if path else ():
-            child = node.children.get(name)
+            child = node.child(name)
             if child is None:
-                child = node.children[name] = Node(self, node, name)
+                child = Node(self, node, name)
+                node.take_in(child)
             node = child
         return node
 
@@ -82,8 +113,9 @@ class WatchedDirectories:
         it had, taken out of the tree."""
         self.change(node, name)
         self._unknown[join(node.path, name)] = self.now
-        gone = node.children.pop(name, None)
+        gone = node.child(name)
         if gone is not None:
+            node.take_out(gone)
             for lost in gone.below():
                 self._changed.pop(lost, None)
         return gone
@@ -98,8 +130,8 @@ class WatchedDirectories:
         gone = [node for node in self.root.below() if node.parent is not None and node.scan < scan]
         for node in gone:
             self._changed.pop(node, None)
-            if node.parent is not None and node.parent.children.get(node.name) is node:
-                del node.parent.children[node.name]
+            if node.parent is not None and node.parent.child(node.name) is node:
+                node.parent.take_out(node)
         return gone
 
     def forget(self, mark: int) -> None:
