@@ -139,6 +139,49 @@ def test_a_file_inside_is_not_an_external_one(project: Path, cli: CommandLine) -
     assert "external" not in names
 
 
+@pytest.mark.usefixtures("behind")
+@pytest.mark.requirement("RB-10")
+def test_a_workspace_that_the_agent_came_to_by_a_link_is_not_outside_itself(
+    project: Path, outside: Path, cli: CommandLine
+) -> None:
+    link = project.parent / "way"
+    link.symlink_to(project)
+    _send(link, _edit(link, "t1", link / "src" / "app.py"))
+    assert cli.json("log", *SESSION)[0]["reasoning"] == "Before Write: src/app.py"
+    command = f"rm -rf {link}/src {link}/$X/y {link}/*.md > {link}/new; rm {outside}/rc"
+    _send(link, tool_call(link, "t2", command))
+    shown = cli.json("show", "HEAD", *SESSION)
+    assert shown["tool_calls"][0]["outside"] == [str(outside / "rc")]
+    assert "not_captured" not in shown["tool_calls"][0]
+    assert _external(cli, "HEAD")["paths"] == [str(outside / "rc")]
+    shutil.rmtree(project / "src")
+    cli.json("restore", "HEAD", "--yes", *SESSION)
+    answer = call_hook("claude-code", tool_call(link, "t3", "make"), link)
+    told = answer.json["hookSpecificOutput"]["additionalContext"]
+    assert f"your tools named {outside}/rc: that is as it is now" in told
+    assert str(link) not in told.partition("Outside the workspace")[2]
+
+
+def test_a_file_that_a_link_inside_leads_to_is_an_external_one(
+    project: Path, outside: Path, cli: CommandLine
+) -> None:
+    (project / "linked").symlink_to(outside)
+    _send(project, _edit(project, "t1", project / "linked" / "rc"))
+    (outside / "rc").write_text("wrecked\n")
+    assert _external(cli, "HEAD")["paths"] == [str(outside / "rc")]
+    cli.json("restore", "HEAD", "--external", "--yes", *SESSION)
+    assert (outside / "rc").read_text() == "alias ll='ls -l'\n"
+
+
+@pytest.mark.parametrize("path", ["a\0b", "/a\0b", "\ud800", "~nobody/x", "$X/y", "x" * 5_000])
+def test_a_name_that_leads_nowhere_does_not_hinder_the_checkpoint(
+    project: Path, cli: CommandLine, path: str
+) -> None:
+    _send(project, _edit(project, "t1", path))
+    assert cli.json("log", *SESSION)[0]["kind"] == "tool"
+    assert cli.json("status", *SESSION)["unprotected"] == []
+
+
 def test_nothing_is_kept_when_that_is_turned_off(
     project: Path, outside: Path, cli: CommandLine
 ) -> None:

@@ -194,8 +194,11 @@ def _tool_call(event: AgentEvent, risk: Assessment | None, outside: Outside) -> 
 
 
 def _shown(opened: OpenWorkspace, path: str) -> str:
-    """A path of the workspace as people know it."""
-    return path.removeprefix(f"{opened.engine.vault.workspace}/")
+    """A path of the workspace as people know it, whichever way the agent came there."""
+    directory, _, name = path.rpartition("/")
+    real = f"{os.path.realpath(directory)}/{name}" if directory.startswith("/") else path
+    shown = real.removeprefix(f"{opened.engine.vault.workspace}/")
+    return path if shown == real else shown
 
 
 def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:

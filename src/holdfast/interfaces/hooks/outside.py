@@ -2,6 +2,7 @@
 
 A name leads to a real file in the end: the links in its directories are resolved now, and a path
 that is a link itself is named together with what it leads to, because a tool may change either.
+So a name is outside when what it leads to is, whichever way the agent came to the workspace.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ class Outside:
         base = event.cwd or self._workspace
         named = {} if risk is None else dict(zip(risk.outside, risk.places, strict=True))
         for path in event.paths:
-            place = join(base, path)
-            if not self._is_inside(place):
-                named.setdefault(path, place)
-        self.named: dict[str, str] = named
+            named.setdefault(path, join(base, path))
+        self._found: dict[bytes, None] = {}
         self.not_captured: dict[str, str] = {}
+        self.named = {n: place for n, place in named.items() if self._leads_outside(n, place)}
 
     def remember(self) -> None:
         """Let this checkpoint, and those that follow, hold them; called with the lock held."""
@@ -45,29 +45,48 @@ class Outside:
         from holdfast.domain.errors import HoldfastError
         from holdfast.store.external_paths import StoredExternalPaths
 
-        found = [path for named in self.named.items() for path in self._real(*named)]
         try:
-            if found:
-                StoredExternalPaths(self._opened.store).add(list(dict.fromkeys(found)))
+            if self._found:
+                StoredExternalPaths(self._opened.store).add(list(self._found))
         except HoldfastError as error:  # the files of the workspace are saved all the same
             self.not_captured |= dict.fromkeys(self.named, error.message)
 
-    def _real(self, name: str, place: str) -> list[bytes]:
-        from holdfast.domain.external_paths import NotFollowed, followed, require_kept
+    def _leads_outside(self, name: str, place: str) -> bool:
+        """Whether it does; what it leads to is noted."""
+        from holdfast.domain.external_paths import NotFollowed
 
         try:
-            path = followed(place, os.environ.get("HOME"))
-            directory, _, last = path.rpartition("/")
-            real = os.path.join(os.path.realpath(directory or "/"), last)
-            places = [real]
-            if os.path.islink(real):
-                places.append(os.path.realpath(real))
-            for one in places:
-                require_kept(one)
+            found = [one for one in _real_places(place) if not self._is_inside(one)]
         except (NotFollowed, OSError, ValueError) as error:
+            if self._is_inside(place) or self._is_inside(_by_links(place)):
+                return False
             self.not_captured[name] = str(error)
-            return []
-        return [os.fsencode(one) for one in places if not self._is_inside(one)]
+            return True
+        self._found |= dict.fromkeys(os.fsencode(one) for one in found)
+        return bool(found)
 
     def _is_inside(self, place: str) -> bool:
         return f"{place}/".startswith(self._workspace.rstrip("/") + "/")
+
+
+def _by_links(place: str) -> str:
+    """With its links resolved, and what a shell would have to expand left as it is."""
+    return os.path.realpath(place) if place.startswith("/") and "\0" not in place else place
+
+
+def _real_places(place: str) -> list[str]:
+    """Where a path leads; `NotFollowed` when nobody can tell, or when it is the system's."""
+    from holdfast.domain.external_paths import followed, require_kept
+
+    path = followed(place, os.environ.get("HOME"))
+    directory, _, last = path.rpartition("/")
+    real = os.path.join(os.path.realpath(directory or "/"), last)
+    if not os.path.islink(real):
+        places = [real]
+    elif place.rstrip("/").endswith(f"/{last}"):
+        places = [real, os.path.realpath(real)]
+    else:
+        places = [os.path.realpath(real)]  # a pattern stands below it: the link itself stays
+    for one in places:
+        require_kept(one)
+    return places
