@@ -336,10 +336,11 @@ def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
 
 
 def gather_settings(
-    stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
+    stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Effective values and where each comes from: the store wins over the project file, which
     wins over the user's file."""
+    environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     user_file = user_settings_file(environment)

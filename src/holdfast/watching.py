@@ -16,15 +16,16 @@ from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
-from holdfast.bootstrap import OpenWorkspace, gather_settings, open_workspace
+from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.component_makers import with_parts
+from holdfast.current_settings import has_current_settings
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
-from holdfast.domain.settings import Settings, make_settings
+from holdfast.domain.settings import Settings
 from holdfast.domain.triggers import (
     SECOND_NS,
     Situation,
@@ -117,9 +118,7 @@ class WatchedWorkspace:
         """Whether opening it again would give the same workspace, store and settings."""
         if _identity(self.workspace) != self._identity:
             return False
-        vault = self.opened.engine.vault
-        values, _ = gather_settings(vault.catalog.settings(), self.workspace, self._environment)
-        return make_settings(values) == vault.settings
+        return has_current_settings(self.opened, self._environment)
 
     def save(
         self,

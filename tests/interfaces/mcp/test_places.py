@@ -21,6 +21,7 @@ from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.store.system import SystemClock
+from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, stdio_client
 
@@ -159,6 +160,30 @@ def test_changed_settings_hold_from_the_next_call_on(sessions: ServedSessions) -
     preview = call(sessions, "checkpoint_cleanup").structured_content
     assert preview is not None
     assert preview["total_dropped"] > 0
+
+
+@pytest.mark.requirement("MC-1", "CP-12")
+def test_settings_that_somebody_else_changed_hold_from_the_next_call_on(
+    sessions: ServedSessions, workspace: Path
+) -> None:
+    fill(workspace / ".gitignore", b".env\n")
+    fill(workspace / ".env", b"KEY=1\n")
+
+    def saved() -> list[str]:
+        assert not call(sessions, "checkpoint_create", reasoning="r").is_error
+        shown = call(sessions, "checkpoint_show", ref="HEAD", files=True).structured_content
+        assert shown is not None
+        return list(shown["paths"])
+
+    assert ".env" not in saved()
+    configure(workspace, include=[".env"])
+    assert ".env" in saved()
+    fill(workspace / ".holdfast" / "config.toml", b"include = 3\n")
+    told = call(sessions, "checkpoint_create", reasoning="r")
+    assert told.is_error
+    assert "config.toml: include" in text_of(told)
+    (workspace / ".holdfast" / "config.toml").unlink()
+    assert ".env" in saved()
 
 
 @pytest.mark.requirement("MC-2")

@@ -2,7 +2,8 @@
 
 A server serves the workspaces it was started with and no others, whatever a client asks for: a path
 in a request chooses among them. Sessions are opened when first used and kept, with their open
-previews, up to a bound; the one unused for longest is closed.
+previews, up to a bound; the one unused for longest is closed, and so are those whose settings have
+changed.
 """
 
 from __future__ import annotations
@@ -68,13 +69,6 @@ class ServedSessions:
         finally:
             self._give_back(used)
 
-    def forget(self, workspace: object) -> None:
-        """Open the sessions of a workspace anew the next time: its settings have changed."""
-        directory = self._workspace(workspace)
-        with self._lock:
-            for key in [key for key in self._open if key[0] == directory]:
-                self._drop(key)
-
     def close(self) -> None:
         with self._lock:
             for key in list(self._open):
@@ -117,7 +111,11 @@ class ServedSessions:
         with self._lock:
             known = self._open.get(key)
             if known is not None:
-                return self._used(key, known)
+                self._used(key, known)
+        if known is not None:
+            if _is_current(known):
+                return known
+            self._replace(key, known)
         # Late: a server that is asked what it offers needs no engine for the answer.
         from holdfast import SessionCheckpointer
         from holdfast.tools import ToolHandlers
@@ -130,6 +128,13 @@ class ServedSessions:
         if known is not opened:
             opened.handlers.session.close()
         return known
+
+    def _replace(self, key: tuple[Path, str], outdated: _Open) -> None:
+        """It is for nobody who comes from here on."""
+        with self._lock:
+            if self._open.get(key) is outdated:
+                self._drop(key)
+        self._give_back(outdated)
 
     def _used(self, key: tuple[Path, str], known: _Open) -> _Open:
         self._open.move_to_end(key)
@@ -150,6 +155,16 @@ class ServedSessions:
         dropped.stale = True
         if dropped.users == 0:
             dropped.handlers.session.close()
+
+
+def _is_current(known: _Open) -> bool:
+    """Whether it has the settings that hold now, whoever changed them."""
+    from holdfast.current_settings import has_current_settings
+
+    try:
+        return has_current_settings(known.handlers.session.opened)
+    except Exception:  # opening it again tells what is wrong
+        return False
 
 
 def _require_known(session: SessionCheckpointer) -> None:

@@ -158,10 +158,7 @@ class ServedTools:
         def work(handlers: "ToolHandlers") -> ToolResult:
             return handlers.call(name, given)
 
-        answer = await self.run(name, work, workspace, session_id)
-        if isinstance(answer.data, results.AutomaticSettings) and answer.data.changed:
-            self._sessions.forget(workspace)
-        return answer
+        return await self.run(name, work, workspace, session_id)
 
     async def run(
         self,
