@@ -51,6 +51,23 @@ def test_the_first_event_is_saved_at_once_and_begins_the_daemon_that_answers_the
     assert ask("status")["workspaces"][0]["session_id"] == "s1"
 
 
+@pytest.mark.requirement("AU-4")
+def test_the_end_of_one_session_leaves_the_automatic_checkpoints_of_another(project: Path) -> None:
+    def watched() -> str | None:
+        found: str | None = ask("status")["workspaces"][0]["session_id"]
+        return found
+
+    with daemon_here() as daemon:
+        for session in ("s1", "s2"):
+            send(project, tool_call(project, f"of {session}") | {"session_id": session})
+        for session, left in (("s1", "s2"), ("s2", None)):
+            ended = {"hook_event_name": "SessionEnd", "session_id": session, "cwd": str(project)}
+            send(project, ended)
+            with daemon._nobody:  # what nobody waits for is done
+                assert daemon._nobody.wait_for(lambda: daemon.connections == 0, timeout=60)
+            assert watched() == left
+
+
 def test_a_hook_that_the_daemon_answers_loads_the_thin_client_and_nothing_else(
     project: Path, cli: CommandLine
 ) -> None:

@@ -235,8 +235,8 @@ class _Event:
         session = find_session(workspace.opened, self._event)
         if session is not None and kind in BEGINS:
             workspace.session = session.id
-        elif session is not None and kind is EventKind.SESSION_END:
-            workspace.session = None
+        elif kind is EventKind.SESSION_END and session and session.id == workspace.session:
+            workspace.session = None  # else another agent is still at work here
 
 
 def require_allowed(workspace: WatchedWorkspace) -> None:
