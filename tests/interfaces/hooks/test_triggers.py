@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,39 @@ def test_the_project_is_protected_wherever_in_it_the_agent_stands(
     )
     assert answer.json == {}
     assert not (project / "src" / ".holdfast").exists()
+
+
+@pytest.mark.requirement("AU-1", "CP-13")
+def test_the_project_is_protected_while_the_agent_stands_in_a_directory_that_is_none(
+    project: Path, cli: CommandLine
+) -> None:
+    elsewhere = project.parent / "scratch"
+    elsewhere.mkdir()
+    (elsewhere / "notes").write_text("mine\n")
+    command = f"rm -rf {project}/src notes"
+    call_hook(
+        "claude-code",
+        _tool(elsewhere, "Bash", "t1", command=command),
+        elsewhere,
+        environment={"CLAUDE_PROJECT_DIR": str(project)},
+    )
+    newest = cli.json("log")[0]
+    assert (newest["kind"], newest["files"] >= 5) == ("risky", True)
+    (call,) = cli.json("show", newest["id"])["tool_calls"]
+    assert call["outside"] == ["notes"]
+    assert os.listdir(elsewhere) == ["notes"]
+
+
+@pytest.mark.requirement("AU-1")
+def test_a_project_that_the_agent_went_to_is_protected_instead(project: Path) -> None:
+    other = project.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / "deep").mkdir()
+    call_hook(
+        "claude-code",
+        _tool(other / "deep", "Bash", "t1", command="rm -rf ."),
+        other / "deep",
+        environment={"CLAUDE_PROJECT_DIR": str(project)},
+    )
+    assert (other / ".holdfast").exists()
+    assert not (project / ".holdfast").exists()

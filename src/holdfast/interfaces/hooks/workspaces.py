@@ -12,7 +12,8 @@ from holdfast.interfaces.hooks.events import AgentEvent
 def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
     """The workspace to save: one that has a store already, else the root of the project.
 
-    An agent may stand in a directory below; what it was opened on is what has to be protected.
+    An agent may stand in a directory below; what it was opened on is what has to be protected. It
+    is so, too, while the agent stands in a directory that is nobody's project, such as /tmp.
     `standing_in` is the directory of the hook's process, which relative paths begin at.
     """
     from holdfast.bootstrap import nearest_workspace
@@ -28,7 +29,10 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
             f"the directory {event.cwd or event.project} does not exist",
             hint="start the agent in an existing directory",
         )
-    return nearest_workspace(standing) or _repository_of(standing) or standing
+    found = nearest_workspace(standing) or _repository_of(standing)
+    if found is None and project is not None:
+        return nearest_workspace(project) or project
+    return found or standing
 
 
 def _directory(path: str | None, base: str) -> Path | None:
