@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -343,6 +344,28 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
     (other / "mine").write_text("x")
     assert cli("install", "codex", "--plugin", str(other)).status == 5
     assert cli("install", "goose", "--plugin", str(tmp_path / "x")).status == 2
+
+
+@pytest.mark.requirement("HK-4")
+@pytest.mark.parametrize("spoil", ["a file on the way", "a directory for a file", "no such place"])
+def test_a_plugin_that_cannot_be_written_is_refused_with_a_way_out(
+    cli: CommandLine, tmp_path: Path, spoil: str
+) -> None:
+    target = tmp_path / "plugin"
+    if spoil == "no such place":
+        target = Path("/proc/nowhere/plugin")
+    else:
+        cli.json("install", "claude-code", "--plugin", str(target))
+        shutil.rmtree(target / "skills")
+        place = target / "skills" if spoil == "a file on the way" else target / ".mcp.json"
+        if place.exists():
+            place.unlink()
+            place.mkdir()
+        else:
+            place.write_text("mine\n")
+    answer = cli("--json", "install", "claude-code", "--plugin", str(target))
+    assert answer.status == 5
+    assert f"cannot be written to {target}" in answer.error["message"]
 
 
 def _read(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from holdfast.domain.errors import Refused
@@ -13,6 +14,18 @@ _MANIFEST = ".claude-plugin/plugin.json"
 def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
     """The paths that are written. A directory that holds something else is refused, and so is one
     in which a file is not as this version writes it: somebody may have edited it."""
+    try:
+        return _written(target, dry_run=dry_run)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Refused(
+            f"the plug-in cannot be written to {target}: {error.strerror} ({error.filename})",
+            hint="name a new directory in one that you may write to",
+        ) from None
+
+
+def _written(target: Path, *, dry_run: bool) -> list[Path]:
     manifest = target / _MANIFEST
     if target.exists() and not target.is_dir():
         raise Refused(f"{target} is not a directory", hint="name one that is new or empty")
