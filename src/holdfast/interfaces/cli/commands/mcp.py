@@ -73,6 +73,7 @@ def run(invocation: Invocation) -> int:
     sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
     outlet = Outlet() if place is None else None
     server = make_server(sessions, Admission(clock), outlet)
+    gc.freeze()  # what is there by now stays: no need to look through it again
     gc.enable()
     try:
         if outlet is not None:
