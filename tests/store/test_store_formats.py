@@ -6,10 +6,12 @@ made now has to pass the same test, so that what is committed and what is writte
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import NewerStore
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.store.catalog.migrations import MIGRATIONS, Migration, migrate
 from holdfast.store.layout import FORMAT
 from holdfast.store.sqlite_connection import connect
@@ -146,3 +151,25 @@ def test_a_store_that_a_later_version_migrated_is_refused_untouched(
     }
     # The index of the log belongs to whoever reads it; it says nothing of its own.
     assert all(name.endswith("-shm") for name in changed), changed
+
+
+def test_a_store_that_a_later_version_migrates_takes_nothing_more_of_who_has_it_open(
+    workspace: Path,
+) -> None:
+    """As when Holdfast is upgraded while a daemon or a server of the version before runs."""
+    with open_workspace(workspace, create=False) as opened:
+        save = partial(opened.engine.save, SessionId(SESSION), make_intent("why"))
+        save(kind=Kind.MANUAL)
+        store, unlocked = opened.store.directory, opened.store.unlocked
+        cipher = unlocked.keys.cipher("catalog") if unlocked else None
+        with contextlib.closing(
+            connect(store / "catalog.db", synchronous="FULL", cipher=cipher)
+        ) as later:
+            rows = "SELECT count(*) FROM checkpoints"
+            before = later.execute(rows).fetchall()
+            # A step may change nothing but rows.
+            migrate(later, (*MIGRATIONS, Migration("9999-later", "DELETE FROM facts WHERE 0")))
+            for _ in range(2):
+                with pytest.raises(NewerStore, match="9999-later"):
+                    save(kind=Kind.MANUAL)
+            assert later.execute(rows).fetchall() == before

@@ -127,6 +127,7 @@ class LocalStore(StorePlace):
                 "the store was repaired while this process had it open",
                 hint="open it again: run the command, or restart the program",
             )
+        self.catalog.require_known_format()
         if self.objects.index_was_replaced():
             self._ready = False
 

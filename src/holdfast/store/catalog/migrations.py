@@ -252,7 +252,7 @@ def require_known(
     if unknown:
         raise NewerStore(
             f"this store was written by a later version of Holdfast (it has {unknown[-1]!r})",
-            hint="upgrade Holdfast; the store was not touched",
+            hint="upgrade Holdfast, and start again what still runs; the store was not touched",
         )
 
 

@@ -70,6 +70,7 @@ _RESTORES_SINCE = (
     f" ifnull((SELECT min(sequence) FROM operations WHERE session_id=?1), {_LARGEST_INTEGER}))"
     " ORDER BY +sequence LIMIT ?3"
 )
+_STEPS = "SELECT count(*) FROM migrations"
 _CHANGES = "SELECT changes FROM seals WHERE name='settings'"
 
 T = TypeVar("T")
@@ -91,14 +92,25 @@ class SqliteCatalog:
             self._db = connect(path, synchronous="FULL", cipher=cipher)
         except DATABASE_TROUBLE as error:
             raise translate(error, path) from error
+        self._steps = 0
         try:
-            require_known(applied_migrations(self._db))
-        except DATABASE_TROUBLE as error:
-            self._db.close()
-            raise translate(error, path) from error
+            self.require_known_format()
         except BaseException:
             self._db.close()
             raise
+
+    def require_known_format(self) -> None:
+        """`NewerStore` when it is of a later version of Holdfast, also when another process has
+        migrated it since it was opened: what is written in an earlier format would be damage."""
+        try:
+            with self._lock:
+                if self._steps and self._db.execute(_STEPS).fetchall() == [(self._steps,)]:
+                    return
+                applied = applied_migrations(self._db)
+                require_known(applied)
+                self._steps = len(applied)
+        except DATABASE_TROUBLE as error:
+            raise translate(error, self._path) from error
 
     def is_migrated(self) -> bool:
         try:
