@@ -14,13 +14,16 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.domain.errors import Busy, StoreDamaged, StoreSuspect
+from holdfast.domain.errors import Busy, NewerStore, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.ports.story import NewMessage, Story
+from holdfast.store.catalog.migrations import Migration, migrate
 from holdfast.store.layout import StoreLayout
 from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.sqlite_connection import connect
 from holdfast.store.store_lock import StoreLock
+from holdfast.store.story.migrations import STORY_MIGRATIONS
 from holdfast.store.story.opening import open_story
 from holdfast.store.story.repairing import LOST, StoryMender
 from holdfast.store.story.sqlite import SqliteStory
@@ -56,6 +59,20 @@ def test_asking_makes_no_file_and_the_first_message_makes_a_private_one(tmp_path
         modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
         assert "story.db" in modes
         assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.requirement("SE-2", "ST-8")
+def test_one_that_a_later_version_migrates_takes_nothing_more_of_who_has_it_open(
+    tmp_path: Path,
+) -> None:
+    with contextlib.closing(opened(tmp_path)) as story:
+        say(story, "before")
+        with contextlib.closing(connect(tmp_path / "story.db", synchronous="FULL")) as later:
+            step = Migration("9999-later", "CREATE TABLE later (x)")
+            migrate(later, (*STORY_MIGRATIONS, step))
+            with pytest.raises(NewerStore, match="9999-later"):
+                say(story, "after")
+            assert later.execute("SELECT count(*) FROM messages").fetchall() == [(1,)]
 
 
 @pytest.mark.requirement("SE-2", "RL-3")

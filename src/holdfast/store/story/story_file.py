@@ -168,7 +168,8 @@ class StoryFile:
             with store_trouble("making its story"):
                 sync_directory(self._fs, os.fsencode(self.path.parent))
         try:
-            if not self._migrated and not is_migrated(db):
+            # Each time: a later version may have migrated it since it was opened.
+            if not is_migrated(db):
                 migrate_story(db)
             self._migrated = True
         except DATABASE_TROUBLE as error:
