@@ -300,6 +300,13 @@ def test_mounts_are_told_apart_by_path() -> None:
         parse_mounts(b"nonsense\n")
 
 
+def test_a_mount_may_have_any_name() -> None:
+    table = b"1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:2 / /w/\r\xff\\012x rw - tmpfs none rw\n"
+    below = parse_mounts(table)[1]
+    assert below == (b"2", b"/w/\r\xff\nx", b"tmpfs")
+    assert parse_mounts(b"") == ()  # as in a root of its own
+
+
 def test_names_come_as_the_bytes_they_are() -> None:
     padded = b"\x80\xff\n\0\0\0\0\0"
     data = b"\x05\0\0\0\x02\0\0\0\0\0\0\0" + len(padded).to_bytes(4, "little") + padded

@@ -33,7 +33,8 @@ class Mount(NamedTuple):
 
 def parse_mounts(table: bytes) -> tuple[Mount, ...]:
     mounts = []
-    for line in table.splitlines():
+    # The kernel escapes a line break in a path, and no carriage return.
+    for line in filter(None, table.split(b"\n")):
         fields, _, rest = line.partition(b" - ")
         columns = fields.split(b" ")
         if len(columns) < 6 or not rest:
