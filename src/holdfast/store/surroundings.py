@@ -36,6 +36,7 @@ _LONG_HELD_NS = 600 * 1_000_000_000
 _SLACK_NS = 120 * 1_000_000_000
 _YEAR_2020_NS = 1_577_836_800 * 1_000_000_000
 _SOUND_SQLITE = (3, 51, 3)
+_MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _FLEETING = ("tmpfs", "ramfs")
 _LAYERED = ("overlay", "aufs", "fuse.unionfs")
@@ -370,12 +371,12 @@ def is_on_a_network(path: Path) -> bool:
 def _file_system_of(path: Path) -> str | None:
     """The type of the file system with the longest mount point above the path."""
     try:
-        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
+        table = _MOUNTS.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
         return None
     real = os.path.realpath(path)
     best, kind = "", None
-    for line in lines:
+    for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
         _, point, found, *_ = line.split(" ")
         point = point.replace("\\040", " ")
         inside = real == point or real.startswith(point.rstrip("/") + "/")

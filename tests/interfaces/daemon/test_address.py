@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
@@ -157,6 +158,22 @@ def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) ->
 
     assert not surroundings.is_on_a_network(tmp_path / "not/there/yet")
     assert not surroundings.is_on_a_network(Path("/proc"))
+
+
+@pytest.mark.parametrize("name", ["a\rb", "a\u2028b", "a\x85b", "a\x0bb", "a\udcffb"])
+def test_a_mount_of_any_name_does_not_keep_a_daemon_from_starting(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from holdfast.store import surroundings
+
+    table = tmp_path / "mounts"
+    (tmp_path / name).mkdir()
+    lines = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/{name} nfs4 rw 0 0\n"
+    table.write_bytes(os.fsencode(lines))
+    monkeypatch.setattr(surroundings, "_MOUNTS", table)
+    with contextlib.closing(listen(os.environ)) as listener:
+        assert listener.path.startswith(str(runtime))
+    assert surroundings.is_on_a_network(tmp_path / name / "stores")
 
 
 def test_a_listener_that_is_closed_twice_closes_nothing_else(runtime: Path) -> None:
