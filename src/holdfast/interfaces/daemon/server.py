@@ -321,8 +321,19 @@ def _refuse(connection: socket.socket, reason: str) -> None:
         frames.send(connection, {"refused": reason}, 1.0)
 
 
+_log_limits: list[int] = []
+
+
+def bound_log(most_bytes: int = 1 << 20) -> None:
+    """Standard error is a log of our own from here on: a full one begins anew, since a daemon may
+    live for months."""
+    _log_limits[:] = [most_bytes]
+
+
 def log(text: str) -> None:
     """A line for whoever looks into why something was not done; never file content."""
     with contextlib.suppress(OSError, ValueError):
+        if _log_limits and os.fstat(2).st_size > _log_limits[0]:
+            os.ftruncate(2, 0)  # it is opened to append
         moment = datetime.now().astimezone().isoformat(timespec="seconds")
         print(f"{moment} {text.rstrip()}", file=sys.stderr, flush=True)

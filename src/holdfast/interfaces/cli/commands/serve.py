@@ -35,7 +35,7 @@ def run(invocation: Invocation) -> int:
     invocation.at_most(0)
     from holdfast.interfaces.daemon.address import NoPlace
     from holdfast.interfaces.daemon.listening import AlreadyRunning, listen
-    from holdfast.interfaces.daemon.server import Daemon
+    from holdfast.interfaces.daemon.server import Daemon, bound_log
     from holdfast.watching import open_watcher
 
     options = invocation.options
@@ -58,6 +58,7 @@ def run(invocation: Invocation) -> int:
         ) from None
     daemon = Daemon(listener, open_watcher(), os.environ, idle_s=idle_s)
     if ready is not None:
+        bound_log()
         _detach(int(ready))
     elif invocation.json:
         invocation.emit({"socket": listener.path, "pid": os.getpid()})
