@@ -3,8 +3,6 @@
 Names are loaded when first used, so that `import holdfast` costs nothing.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False  # the module that has it costs more than all of this
 if TYPE_CHECKING:
     from holdfast.domain.errors import HoldfastError

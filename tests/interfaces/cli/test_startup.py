@@ -115,20 +115,76 @@ def _modules_after(calls: str) -> set[str]:
     return set(child.stderr.split())
 
 
-@pytest.mark.requirement("CL-3")
-def test_ctrl_c_while_the_command_line_is_still_loading_ends_without_a_stack_trace() -> None:
+FIRST_OF_A_COMMAND = "holdfast.interfaces.cli.arguments"
+"""What is loaded first when Ctrl-C can be unwound."""
+
+
+def _version_with(beforehand: str) -> subprocess.CompletedProcess[str]:
+    """`holdfast --version` in a process of its own, where `beforehand` has run; `loading(name)`
+    of it is called for each module that is about to be read."""
     program = (
         "import os, signal, sys\n"
-        "class Loading:\n"
+        "sys.argv = ['holdfast', '--version']\n"
+        "def interrupt(*_):\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "def loading(name): pass\n"
+        "class Finder:\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'holdfast.interfaces.cli.main':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Loading())\n"
+        "        loading(name)\n"
+        f"{beforehand}\n"
         "from holdfast.__main__ import run\n"
+        "sys.meta_path.insert(0, Finder())\n"
         "sys.exit(run())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.requirement("CL-3")
+def test_ctrl_c_while_any_module_of_the_command_line_is_loading_ends_without_a_word() -> None:
+    named = _version_with("def loading(name): sys.stderr.write(name + ' ')").stderr.split()
+    before = named[: named.index(FIRST_OF_A_COMMAND)]
+    assert "holdfast.interfaces.cli.main" in before
+    for place in before:
+        done = _version_with(f"def loading(name): name == {place!r} and interrupt()")
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", ""), place
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    "there",
+    ["type('Dropping', (), {'__del__': interrupt})()", "type('M', (), {'part': Named()})"],
+    ids=["dropped by Python", "wrapped by Python"],
+)
+def test_ctrl_c_while_loading_is_heard_where_python_hides_exceptions(there: str) -> None:
+    done = _version_with(
+        "Named = type('Named', (), {'__set_name__': interrupt})\n"
+        f"def loading(name): name == 'holdfast.interfaces.cli.terminal' and {there}"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_background_job_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    done = _version_with(
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\ndef loading(name): interrupt()"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"holdfast {__version__}\n", "")
+
+
+@pytest.mark.requirement("CL-3")
+def test_nothing_is_loaded_before_ctrl_c_is_taken_but_the_two_modules_of_the_entry() -> None:
+    program = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "from holdfast.__main__ import run\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["holdfast", "holdfast.__main__"]
 
 
 @pytest.mark.requirement("PF-7")
@@ -224,18 +280,14 @@ def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: 
 
 
 @pytest.mark.requirement("CL-3")
-def test_ctrl_c_when_everything_is_done_and_told_changes_nothing_about_it() -> None:
-    program = (
-        "import os, signal, sys\n"
-        "class Leaving:\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'holdfast.interfaces.cli.leaving':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Leaving())\n"
-        "from holdfast.__main__ import run\n"
-        "sys.argv = ['holdfast', '--version']\n"
-        "sys.exit(run())\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == f"holdfast {__version__}\n".encode()
+@pytest.mark.parametrize(
+    "beforehand",
+    [
+        "def loading(name): name == 'holdfast.interfaces.cli.leaving' and interrupt()",
+        "import atexit; atexit.register(interrupt)",
+    ],
+    ids=["at once", "while Python ends"],
+)
+def test_ctrl_c_when_everything_is_done_and_told_changes_nothing_about_it(beforehand: str) -> None:
+    done = _version_with(beforehand)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"holdfast {__version__}\n", "")

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -29,7 +29,8 @@ from holdfast.interfaces.cli.verbs import overview
 _GARBAGE_THRESHOLD = 50_000
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
+    """`ready` is called as soon as a Ctrl-C may come as an exception."""
     if argv is None:
         _settle_in()
     tokens = list(sys.argv[1:] if argv is None else argv)
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     terminal = Terminal()
     try:
         with _ending_like_ctrl_c():
+            if ready is not None:
+                ready()
             status = _dispatch(tokens, terminal)
             terminal.flush()
             return status
