@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged, StoreReadOnly
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
+from tests.support.read_only import seen_read_only
+from tests.support.real_mounts import can_mount
 
 pytestmark = pytest.mark.requirement("CP-8")
 
@@ -269,3 +271,71 @@ def test_a_lock_that_is_a_second_name_of_another_file_leaves_that_file_alone(
     ):
         raise AssertionError
     assert (tmp_path / "precious").read_bytes() == b"precious"
+
+
+@pytest.fixture(params=[True, False] if can_mount() else [False], ids=lambda m: f"mounting={m}")
+def view(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """The directory of a lock as somebody sees it who cannot write there; others can."""
+    place = tmp_path / "place"
+    place.mkdir()
+    with seen_read_only(place, tmp_path / "view", mounting=request.param):
+        yield tmp_path / "view"
+
+
+@pytest.mark.requirement("RL-6")
+def test_where_nothing_can_be_written_those_who_look_share_it(view: Path, tmp_path: Path) -> None:
+    written = tmp_path / "place" / "lock"
+    with make_lock(written).hold(0):
+        pass
+    before = written.read_bytes()
+    lock, other = make_lock(view / "lock"), make_lock(view / "lock")
+    with lock.hold(0, looking=True), other.hold(0, looking=True), lock.hold(0, looking=True):
+        assert (lock.is_shared, other.is_shared, lock.takes_writes()) == (True, True, False)
+    assert not lock.is_shared
+    assert written.read_bytes() == before
+
+
+@pytest.mark.requirement("RL-6")
+def test_where_nothing_can_be_written_nobody_is_let_in_to_write(view: Path, tmp_path: Path) -> None:
+    with make_lock(tmp_path / "place" / "lock").hold(0):
+        pass
+    lock = make_lock(view / "lock")
+    with pytest.raises(StoreReadOnly), lock.hold(0):
+        raise AssertionError
+    with lock.hold(0, looking=True), pytest.raises(StoreReadOnly), lock.hold(0):
+        raise AssertionError
+    with make_lock(tmp_path / "place" / "lock").hold(0):
+        pass
+
+
+@pytest.mark.requirement("RL-6")
+def test_those_who_look_and_those_who_write_elsewhere_keep_each_other_out(
+    view: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "place" / "lock"
+    with (
+        held_by_another_process(written) as child,
+        pytest.raises(Busy, match=f"process {child.pid} "),
+        make_lock(view / "lock").hold(0, looking=True),
+    ):
+        raise AssertionError
+    with (
+        make_lock(view / "lock").hold(LONG_ENOUGH_S, looking=True),
+        pytest.raises(Busy),
+        make_lock(written).hold(0),
+    ):
+        raise AssertionError
+
+
+@pytest.mark.requirement("RL-6")
+def test_a_lock_that_was_never_made_cannot_be_shared(view: Path) -> None:
+    with pytest.raises(StoreReadOnly), make_lock(view / "lock").hold(0, looking=True):
+        raise AssertionError
+
+
+def test_who_looks_where_it_can_be_written_is_alone_like_anybody(tmp_path: Path) -> None:
+    lock = make_lock(tmp_path / "lock")
+    with lock.hold(0, looking=True):
+        assert (lock.is_shared, lock.takes_writes()) == (False, True)
+        with lock.hold(0), pytest.raises(Busy), make_lock(tmp_path / "lock").hold(0, looking=True):
+            raise AssertionError

@@ -15,6 +15,7 @@
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
     │   ├── StoreUnwritable       exit 5   no permission to write the store
+    │   │   └── StoreReadOnly     exit 5   its file system takes no writes, from nobody here
     │   ├── KeyNeeded             exit 5   the store is encrypted and no key was given
     │   ├── WrongKey              exit 5   the given key does not open the store
     │   ├── EncryptionUnavailable exit 5   the optional package is not installed
@@ -123,6 +124,10 @@ class WorkspaceTrouble(Refused):
 
 class StoreUnwritable(Refused):
     code = "store_unwritable"
+
+
+class StoreReadOnly(StoreUnwritable):
+    """The same to a script; told apart, because whoever only looks can do without writing."""
 
 
 class KeyNeeded(Refused):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
-from holdfast.domain.errors import Busy
+from holdfast.domain.errors import Busy, StoreReadOnly
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -61,17 +61,27 @@ class Engine:
         self._scanner = Scanner(vault.fs, vault.objects, cache)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self, *, looking: bool = False) -> Iterator[None]:
         """The store's lock, with what a crash left put right first."""
-        with self.vault.access.exclusive():
+        with self.vault.access.exclusive(looking=looking):
             try:
                 if needs_recovery(self.vault):
-                    from holdfast.engine.restore.recovery import recover
-
-                    recover(self.vault, self._scanner, self._file_filter)
+                    self._put_right()
                 yield
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
+
+    def _put_right(self) -> None:
+        from holdfast.engine.restore.recovery import recover
+
+        try:
+            with self.vault.access.exclusive():  # who only looks may be where nobody can write
+                recover(self.vault, self._scanner, self._file_filter)
+        except StoreReadOnly as error:
+            raise StoreReadOnly(
+                f"a restore was interrupted and cannot be put right: {error.message}",
+                hint=error.hint,
+            ) from error
 
     def use_watch(self, watch: WorkspaceWatch) -> None:
         """Let saves look only where this watch saw something; restores still look everywhere."""
@@ -89,13 +99,14 @@ class Engine:
             return
 
     def recover_if_free(self) -> bool:
-        """The same on opening, unless somebody is at work: then what there is, is theirs."""
+        """The same on opening, unless somebody is at work: then what there is, is theirs; or the
+        store is read-only: then it waits, and whoever looks at the workspace is told."""
         try:
             if not needs_recovery(self.vault):
                 return False
         except OSError as error:
             raise workspace_trouble(self.vault.workspace, error) from error
-        with suppress(Busy), self.vault.access.exclusive(wait=False):
+        with suppress(Busy, StoreReadOnly), self.vault.access.exclusive(wait=False):
             self.recover()
             return True
         return False
@@ -192,7 +203,7 @@ class Engine:
         from holdfast.engine.restore.previewing import preview
         from holdfast.engine.restore.records import wanted_trees
 
-        with self.exclusive():
+        with self.exclusive(looking=True):
             scan = self._look(wanted_trees(self.vault, request))
             head = standing_on(self.vault, request.session_id)
             return preview(self.vault, scan, request, head)
@@ -229,7 +240,7 @@ class Engine:
 
     def look(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """The workspace as a scan sees it now, without storing anything."""
-        with self.exclusive():
+        with self.exclusive(looking=True):
             return self._look(wanted)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
@@ -269,7 +280,7 @@ class Engine:
         """What a removal would do now; nothing is changed."""
         from holdfast.engine.purge.planning import plan_purge
 
-        with self.exclusive():
+        with self.exclusive(looking=True):
             return plan_purge(self.vault, request)
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
@@ -292,7 +303,7 @@ class Engine:
         """What `cleanup` would do now; nothing is changed."""
         from holdfast.engine.prune import plan_cleanup
 
-        with self.exclusive():
+        with self.exclusive(looking=True):
             return plan_cleanup(self.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:

@@ -21,11 +21,13 @@ class StoreAccess(Protocol):
         store that another user keeps of the same workspace. It can be part of a file name."""
         ...
 
-    def exclusive(self, *, wait: bool = ...) -> AbstractContextManager[None]:
+    def exclusive(self, *, wait: bool = ..., looking: bool = ...) -> AbstractContextManager[None]:
         """Be the only writer of the store; `Busy`, naming the holder, after the configured wait
         (or at once without `wait`).
 
         Re-entrant. What another process left unfinished in the store is put right on entry.
+        `StoreReadOnly` where nothing can be written; who is just `looking`, and writes nothing, is
+        let in there too, and keeps writers out who come from elsewhere.
         """
         ...
 

@@ -12,6 +12,7 @@ from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,
     StoreDamaged,
+    StoreReadOnly,
     StoreSuspect,
     StoreUnwritable,
 )
@@ -20,7 +21,7 @@ from holdfast.store.atomic_write import SyncFailed
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
-    "copy; log, show, export and a diff of two checkpoints need no writing"
+    "copy; commands that only look, previews with --dry-run and export need no writing"
 )
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -54,7 +55,7 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
             hint="check its owner and permissions, or set HOLDFAST_HOME to another directory",
         )
     if error.errno == errno.EROFS:
-        return StoreUnwritable(
+        return StoreReadOnly(
             f"the store cannot be written while {doing}: its file system is read-only",
             hint=READ_ONLY_HINT,
         )

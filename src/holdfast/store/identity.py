@@ -124,8 +124,8 @@ class WorkspaceIdentity:
         return bool(self.layout(marked).read_description()["encrypted"])
 
     def tie(self, workspace: Path, layout: StoreLayout) -> None:
-        """Make marker, path record and store agree."""
-        if self._is_tied(workspace, layout):
+        """Make marker, path record and store agree, where the store can be written."""
+        if self._is_tied(workspace, layout) or not self._lock.takes_writes():
             return
         identifier = WorkspaceId(layout.directory.name)
         with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import (
+    Busy,
     KeyNeeded,
     Refused,
     StoreDamaged,
+    StoreReadOnly,
     StoreSuspect,
     StoreUnwritable,
 )
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.cipher import StoreKeys
     from holdfast.store.encryption.key_slots import KeySlot, KeySlots, Secret
     from holdfast.store.encryption.unlocking import Unlocked
+    from holdfast.store.own_index import OwnIndex
 
 
 class LocalStore(StorePlace):
@@ -79,6 +82,7 @@ class LocalStore(StorePlace):
         )
         self._clock = clock
         self._ready = False
+        self._own_index: OwnIndex | None = None
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
             self._require_catalog()
             self.catalog = SqliteCatalog(
@@ -94,12 +98,21 @@ class LocalStore(StorePlace):
         self.catalog.on_commit = self._note
 
     @contextmanager
-    def exclusive(self, *, wait: bool = True) -> Iterator[None]:
-        with self._lock.hold(self.lock_timeout_s if wait else 0.0):
+    def exclusive(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+        with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
             if not self._lock.is_nested:
                 self._require_same_files()
-                if self._suspicion.is_noted():
-                    self._read_back()
+            if self._lock.is_shared:
+                self._require_acknowledged()
+                yield  # nothing can be put right, and whoever looks need not care
+                return
+            if self._own_index is not None:
+                raise Refused(
+                    "the store was read-only when this process opened it",
+                    hint="open it again: run the command, or restart the program",
+                )
+            if not self._lock.is_nested and self._suspicion.is_noted():
+                self._read_back()
             if not self._ready:
                 if self.unlocked is not None:
                     from holdfast.store.encryption.unlocking import mend_key_slots
@@ -138,9 +151,23 @@ class LocalStore(StorePlace):
             with self.exclusive():
                 return
         if self.objects.is_behind():
-            # A store that takes nothing for now can still be read.
-            with contextlib.suppress(StoreSuspect, StoreUnwritable), self.exclusive():
-                return
+            try:
+                with self.exclusive():
+                    return
+            except StoreReadOnly:
+                self._catch_up_elsewhere()
+            except (StoreSuspect, StoreUnwritable):
+                return  # a store that takes nothing for now can still be read
+
+    def _catch_up_elsewhere(self) -> None:
+        from holdfast.store.own_index import OwnIndex  # hardly ever needed
+
+        with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
+            with self._lock.hold(self.lock_timeout_s, looking=True):
+                keys = None if self.unlocked is None else self.unlocked.keys
+                self._own_index = OwnIndex(self._fs, self._layout.objects, keys)
+            self.objects.close()
+            self.objects = self._own_index.objects
 
     def _sync_way_to_store(self) -> None:
         """Before the first row: who made these directories may have been killed before its sync."""
@@ -255,6 +282,8 @@ class LocalStore(StorePlace):
         self.close_search()
         self.stat_cache.close()
         self.objects.close()
+        if self._own_index is not None:
+            self._own_index.close()
         self.catalog.close()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreUnwritable
+from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreReadOnly
 from holdfast.store.atomic_write import FILE_MODE
 from holdfast.store.faults import READ_ONLY_HINT, is_read_only, store_trouble
 from holdfast.store.suspicion import Suspicion, is_sync_failure, suspect
@@ -171,10 +171,10 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return _busy(path)
     if isinstance(error, apsw.ReadOnlyError) and is_read_only(path):
-        return StoreUnwritable(f"the store's {path.name} is read-only", hint=READ_ONLY_HINT)
+        return StoreReadOnly(f"the store's {path.name} is read-only", hint=READ_ONLY_HINT)
     if isinstance(error, apsw.CantOpenError) and is_read_only(path):
         # Without the files of its log beside it, SQLite would have to make them first.
-        return StoreUnwritable(
+        return StoreReadOnly(
             f"the file system of the store is read-only, and the log of {path.name} is not there",
             hint="mount it writable, or copy the store to another disk (cp -a) and set "
             "HOLDFAST_HOME to the copy",

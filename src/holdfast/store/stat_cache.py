@@ -1,6 +1,7 @@
 """The stat cache in a SQLite file of its own, which may be lost at any time.
 
-Each row carries a checksum, because a wrong row could make a changed file look unchanged.
+Each row carries a checksum, because a wrong row could make a changed file look unchanged. Where the
+file system takes no writes, a file that cannot be used is done without.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import StoreDamaged, StoreReadOnly
 from holdfast.store.derived_files import discard, unlink
 from holdfast.store.faults import store_trouble
 from holdfast.store.sqlite_connection import connect, fold_log, translate
@@ -40,9 +41,8 @@ class SqliteStatCache:
             self._db = self._open()
         except (apsw.BusyError, apsw.LockedError) as error:
             raise translate(error, path) from error  # in use, and no less sound for that
-        except (apsw.Error, StoreDamaged):
-            with store_trouble("being opened"):
-                self._begin_anew()
+        except (apsw.Error, StoreDamaged, StoreReadOnly):
+            self._begin_anew()
 
     def load(self, generation: str) -> dict[bytes, bytes]:
         try:
@@ -66,7 +66,7 @@ class SqliteStatCache:
     def update(self, generation: str, changed: Iterable[tuple[bytes, bytes | None]]) -> None:
         try:
             self._write(generation, changed)
-        except (apsw.FullError, apsw.IOError, apsw.BusyError):
+        except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.ReadOnlyError):
             return  # what is not remembered is read again: no reason to fail a finished save
         except (apsw.Error, UnicodeDecodeError):
             self._db.close()
@@ -95,9 +95,13 @@ class SqliteStatCache:
         return db
 
     def _begin_anew(self) -> None:
-        discard(self._path, "stat-cache", our_mark=_OUR_TABLE)
         try:
+            with store_trouble("making its stat cache anew"):
+                discard(self._path, "stat-cache", our_mark=_OUR_TABLE)
             self._db = self._open()
+        except StoreReadOnly:
+            self._db = apsw.Connection(":memory:")
+            self._db.execute(_SCHEMA)
         except apsw.Error as error:
             raise translate(error, self._path) from error
 

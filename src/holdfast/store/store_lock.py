@@ -3,11 +3,16 @@
 The lock is an advisory lock on a file, so it ends with its process whatever happens. The file
 also tells who holds it, for the message that others get when waiting takes too long, and keeps
 short notes of the holder for those who come later.
+
+On a file system that takes no writes, as its answer to opening the file says, whoever only looks
+shares the lock. It is a lock all the same: the file system may be writable for somebody else,
+through another mount of it or from another machine, and such a writer is kept out as anywhere.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -20,9 +25,12 @@ from pathlib import Path
 from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
 from holdfast.store.atomic_write import FILE_MODE
-from holdfast.store.faults import store_trouble
+from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.own_files import read_own_file
 
+_DOING = "being locked"
+_TO_WRITE = os.O_RDWR | os.O_CREAT
+_TO_LOOK = os.O_RDONLY | os.O_NONBLOCK
 _FIRST_WAIT_S = 0.001
 _LONGEST_WAIT_S = 0.05
 _DESCRIPTION_BYTES = 256
@@ -41,10 +49,12 @@ class StoreLock:
         self._pause = threading.Event()
         self._depth = 0
         self._fd = -1
+        self._is_shared = False
 
     @contextmanager
-    def hold(self, timeout_s: float) -> Iterator[None]:
-        """`Busy`, naming the holder, when the store is not free within `timeout_s`."""
+    def hold(self, timeout_s: float, *, looking: bool = False) -> Iterator[None]:
+        """`Busy`, naming the holder, when the store is not free within `timeout_s`; `StoreReadOnly`
+        where nothing can be written, unless the holder is just `looking`."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
         if not self._thread_lock.acquire(timeout=max(timeout_s, 0.001)):
             raise Busy(
@@ -52,7 +62,9 @@ class StoreLock:
             )
         try:
             if self._depth == 0:
-                self._acquire_file(deadline_ns, timeout_s)
+                self._acquire_file(deadline_ns, timeout_s, looking=looking)
+            elif self._is_shared and not looking:
+                raise translate_os_error(_read_only(self._path), _DOING)
             self._depth += 1
             try:
                 yield
@@ -72,6 +84,11 @@ class StoreLock:
         """Whether the holder held it already when it last took it."""
         return self._depth > 1
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is held by somebody who looks where nothing can be written."""
+        return self._is_shared
+
     def note(self, place: int, data: bytes) -> None:
         """Leave a note for later holders; only while held. On a full disk there is none."""
         with contextlib.suppress(OSError):
@@ -89,31 +106,54 @@ class StoreLock:
         except OSError:
             return b""
 
-    def _acquire_file(self, deadline_ns: int, timeout_s: float) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        with store_trouble("being locked"):
-            fd = os.open(self._path, flags, FILE_MODE)
+    def takes_writes(self) -> bool:
+        """Whether it can be held by somebody who writes."""
+        try:
+            os.close(self._open(_TO_WRITE))
+        except OSError as error:
+            return error.errno != errno.EROFS
+        return True
+
+    def _open(self, flags: int) -> int:
+        return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+
+    def _open_to_lock(self, *, looking: bool) -> tuple[int, bool]:
+        """The file, and whether the lock on it is to be a shared one."""
+        try:
+            return self._open(_TO_WRITE), False
+        except OSError as error:
+            if error.errno != errno.EROFS or not looking:
+                raise
+            # Shared: an exclusive one cannot be had everywhere for a file that is only read.
+            with contextlib.suppress(FileNotFoundError):
+                return self._open(_TO_LOOK), True
+            raise
+
+    def _acquire_file(self, deadline_ns: int, timeout_s: float, *, looking: bool) -> None:
+        with store_trouble(_DOING):
+            fd, shared = self._open_to_lock(looking=looking)
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         wait_s = _FIRST_WAIT_S
         try:
             while True:
                 try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(fd, how | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if self._clock.monotonic_ns() >= deadline_ns:
                         raise self._busy(fd, timeout_s) from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-            if _is_ours_alone(fd):
+            if not shared and _is_ours_alone(fd):
                 with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
                     os.pwrite(fd, self._description(), 0)
         except BaseException:
             os.close(fd)
             raise
-        self._fd = fd
+        self._fd, self._is_shared = fd, shared
 
     def _release_file(self) -> None:
-        fd, self._fd = self._fd, -1
+        fd, self._fd, self._is_shared = self._fd, -1, False
         # Unlocked by name, not only by closing: a process forked meanwhile has the file open too.
         fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
@@ -137,6 +177,10 @@ class StoreLock:
                 who = f"process {number} ({holder['purpose']})"
                 hint = f"wait for it, or end it if it hangs: kill {number}"
         return Busy(f"{who} has held the store for longer than {timeout_s:g} s", hint=hint)
+
+
+def _read_only(path: Path) -> OSError:
+    return OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
 
 
 def _is_ours_alone(fd: int) -> bool:

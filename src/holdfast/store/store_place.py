@@ -57,8 +57,8 @@ class StorePlace:
         self.lock_timeout_s = 30.0
 
     @contextmanager
-    def exclusive(self, *, wait: bool = True) -> Iterator[None]:
-        with self._lock.hold(self.lock_timeout_s if wait else 0.0):
+    def exclusive(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+        with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
             yield
 
     @property

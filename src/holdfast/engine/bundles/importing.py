@@ -81,7 +81,7 @@ def import_bundle(
         most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
         progress=progress,
     ) as bundle:
-        with vault.access.exclusive():
+        with vault.access.exclusive(looking=request.dry_run):
             plan = place(vault, bundle, request.as_session)
             if bundle.told_bytes:
                 require_room(vault, bundle.told_bytes)

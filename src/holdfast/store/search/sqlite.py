@@ -123,13 +123,16 @@ class SqliteSearchIndex:
         self._file = identity_of(self._path)
         self._db = connect(self._path, synchronous="NORMAL", cipher=self._cipher)
         self._file = identity_of(self._path)
-        self._db.register_fts5_function("worth", self._scorer)
-        if not self._db.execute(_HAS_TABLES).fetchall():
-            self._make_tables(self._db)
-        known = self._db.execute("SELECT value FROM facts WHERE key='format'").fetchall()
+        return self._readied(self._db)
+
+    def _readied(self, db: apsw.Connection) -> apsw.Connection:
+        db.register_fts5_function("worth", self._scorer)
+        if not db.execute(_HAS_TABLES).fetchall():
+            self._make_tables(db)
+        known = db.execute("SELECT value FROM facts WHERE key='format'").fetchall()
         if known != [(FORMAT,)]:
             raise ValueError(f"the search index has format {known}")
-        return self._db
+        return db
 
     @staticmethod
     def _make_tables(db: apsw.Connection) -> None:
@@ -151,6 +154,10 @@ class SqliteSearchIndex:
 
 
 def open_search_index(layout: StoreLayout, cipher: Cipher | None) -> SqliteSearchIndex:
-    """Nothing is opened yet, and no file made."""
+    """The index is not opened yet, nor made."""
     lock = StoreLock(layout.search_lock, SystemClock(), purpose="search")
-    return SqliteSearchIndex(layout.search, lock, cipher)
+    if lock.takes_writes():
+        return SqliteSearchIndex(layout.search, lock, cipher)
+    from holdfast.store.search.unwritable import UnwritableSearchIndex  # hardly ever needed
+
+    return UnwritableSearchIndex(layout.search, lock, cipher)
