@@ -66,22 +66,12 @@ class Engine:
         with self.vault.access.exclusive(looking=looking):
             try:
                 if needs_recovery(self.vault):
-                    self._put_right()
+                    from holdfast.engine.restore.recovery import put_right
+
+                    put_right(self.vault, self._scanner, self._file_filter)
                 yield
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
-
-    def _put_right(self) -> None:
-        from holdfast.engine.restore.recovery import recover
-
-        try:
-            with self.vault.access.exclusive():  # who only looks may be where nobody can write
-                recover(self.vault, self._scanner, self._file_filter)
-        except StoreReadOnly as error:
-            raise StoreReadOnly(
-                f"a restore was interrupted and cannot be put right: {error.message}",
-                hint=error.hint,
-            ) from error
 
     def use_watch(self, watch: WorkspaceWatch) -> None:
         """Let saves look only where this watch saw something; restores still look everywhere."""

@@ -19,7 +19,7 @@ from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.entries import DirectoryEntry, FileEntry
-from holdfast.domain.errors import HoldfastError, StoreDamaged
+from holdfast.domain.errors import HoldfastError, StoreDamaged, StoreReadOnly
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
@@ -61,6 +61,17 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     put_back_noted(vault, _restored_modes(vault, journal))
     vault.access.remove_journal()
     return True
+
+
+def put_right(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> None:
+    """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written."""
+    try:
+        with vault.access.exclusive():
+            recover(vault, scanner, file_filter)
+    except StoreReadOnly as error:
+        raise StoreReadOnly(
+            f"a restore was interrupted and cannot be put right: {error.message}", hint=error.hint
+        ) from error
 
 
 def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | None]:
