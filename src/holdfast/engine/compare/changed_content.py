@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from holdfast.domain.changes import Change
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.domain.paths import basename, parent
+from holdfast.domain.errors import ObjectDamaged, ObjectMissing
+from holdfast.domain.paths import basename, parent, to_text
 from holdfast.engine.compare.content_diff import (
     BytesContent,
     Content,
@@ -32,17 +33,23 @@ _PIECE_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """A file of a checkpoint."""
+    """A file of a checkpoint, and the path that damage of it is told by."""
 
     objects: ObjectStore
     entry: FileEntry
+    path: bytes
 
     @property
     def size_bytes(self) -> int:
         return self.entry.size
 
     def chunks(self) -> Iterator[bytes]:
-        return read_content(self.objects, self.entry)
+        try:
+            yield from read_content(self.objects, self.entry)
+        except (ObjectDamaged, ObjectMissing) as error:
+            raise type(error)(
+                f"{to_text(self.path)} cannot be read: {error.message}", hint=error.hint
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +92,13 @@ def contents_of(
     vault: Vault, change: Change, *, new_in_workspace: bool
 ) -> tuple[Content | None, Content | None]:
     """What a path held and what it holds; None where it had nothing to hold it in."""
-    new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change.new)
-    return _stored(vault, change.old), new
+    new = _in_workspace(vault, change) if new_in_workspace else _stored(vault, change, change.new)
+    return _stored(vault, change, change.old), new
 
 
-def _stored(vault: Vault, entry: Entry | None) -> Content | None:
+def _stored(vault: Vault, change: Change, entry: Entry | None) -> Content | None:
     if isinstance(entry, FileEntry):
-        return StoredContent(vault.objects, entry)
+        return StoredContent(vault.objects, entry, change.path)
     return BytesContent(entry.target) if isinstance(entry, SymlinkEntry) else None
 
 

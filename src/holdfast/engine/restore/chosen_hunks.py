@@ -99,10 +99,10 @@ def store_and_plan_hunks(
 ) -> tuple[RestoreRequest, RestorePlan]:
     """The request with the tree to reach, durable, and the plan that leads to it. What the scan
     saw has to be in the store."""
-    _, _, new = _request_sides(vault, scan, request)
+    path, _, new = _request_sides(vault, scan, request)
     writer = vault.objects.writer()
     try:
-        present = StoredContent(vault.objects, new)
+        present = StoredContent(vault.objects, new, path)
         request, encoded = _with_goal(vault, scan, request, writer, present)
         for digest, data in encoded.items():
             writer.add(digest, data)
@@ -214,7 +214,7 @@ def _left_out(scan: Scan, path: bytes) -> str | None:
 def _text_diff(
     vault: Vault, target: Checkpoint, path: bytes, old: FileEntry, new: Content, context: int
 ) -> ContentDiff:
-    diff = compare_content(path, StoredContent(vault.objects, old), new, context=context)
+    diff = compare_content(path, StoredContent(vault.objects, old, path), new, context=context)
     if diff.kind == "binary":
         raise _whole_only(target, path, "is binary")
     if diff.kind == "too_large":

@@ -1,8 +1,8 @@
 """The entry of the command line: find the verb, run it, turn errors into exit statuses.
 
-Guarantees: an error leaves standard output empty and says on standard error what, why and the way
-out; Ctrl-C, SIGTERM and SIGHUP unwind the running operation, which takes back what it had not
-finished; a closed pipe ends quietly.
+Guarantees: an error leaves standard output empty, but for lines that people were shown meanwhile,
+and says on standard error what, why and the way out; Ctrl-C, SIGTERM and SIGHUP unwind the running
+operation, which takes back what it had not finished; a closed pipe ends quietly.
 """
 
 from __future__ import annotations

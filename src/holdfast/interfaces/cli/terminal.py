@@ -207,7 +207,7 @@ class Terminal:
 
 def _standard(stream: TextIO | None) -> TextIO:
     """The stream, or one that leads nowhere: a process can be started without."""
-    return io.StringIO() if stream is None else stream
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8") if stream is None else stream
 
 
 def _painted(text: str, codes: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""A difference as JSON, written while it is made, so that large ones do not fill the memory."""
+"""A difference as JSON: one document, whole or not there, that does not fill the memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.whole_output import whole_output
 
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -23,12 +24,13 @@ def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> No
         changes = [_described(difference, change) for change in difference.changes]
         terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))
         return
-    terminal.write(dumps(ends)[:-1] + ', "changes": [')
-    for number, change in enumerate(difference.changes):
-        terminal.write(", " if number else "")
-        for piece in _change_pieces(difference, change):
-            terminal.write(piece)
-    terminal.line("]}")
+    with whole_output(terminal) as write:
+        write(dumps(ends)[:-1].encode() + b', "changes": [')
+        for number, change in enumerate(difference.changes):
+            write(b", " if number else b"")
+            for piece in _change_pieces(difference, change):
+                write(piece.encode())
+        write(b"]}\n")
 
 
 def change_as_json(difference: Difference, change: Change) -> dict[str, Any]:

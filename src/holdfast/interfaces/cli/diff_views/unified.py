@@ -1,7 +1,8 @@
 """A difference line by line, in git's form.
 
 For people, notebooks are told by cell and nothing reaches the terminal that it would obey. `exact`,
-into a pipe, writes the very bytes, binary contents included, so that `git apply` can take them.
+into a pipe, writes the very bytes, binary contents included, so that `git apply` can take them: all
+of them, or none.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible_line,
 )
+from holdfast.interfaces.cli.whole_output import whole_output
 
 LineStyle = Literal["heading", "note", "hunk", " ", "+", "-"]
 
@@ -55,9 +57,9 @@ class Line(NamedTuple):
 
 def show_unified(terminal: Terminal, difference: Difference, *, exact: bool) -> None:
     if exact and not terminal.for_people:
-        terminal.flush()
-        for line in patch_lines(difference, binaries=True):
-            terminal.write_bytes(line.data + b"\n")
+        with whole_output(terminal) as write:
+            for line in patch_lines(difference, binaries=True):
+                write(line.data + b"\n")
         return
     lines = (
         patch_lines(difference, binaries=False) if exact else reading_lines(terminal, difference)

@@ -17,6 +17,7 @@ from holdfast.interfaces.cli.diff_views.difference import Difference, notes
 from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import BOLD, DIM, RED, Terminal, visible
+from holdfast.interfaces.cli.whole_output import whole_output
 from holdfast.interfaces.cli.wording import iso
 
 
@@ -66,20 +67,21 @@ def _show_changes(terminal: Terminal, vault: Vault, replay: Replay, *, patch: bo
 def write_json(
     terminal: Terminal, vault: Vault, replay: Replay, *, patch: bool, head: str | None
 ) -> bool:
-    """The same as one JSON value, written step by step; whether all of them could be read."""
+    """The same as one JSON value; whether all of the steps could be read."""
     start, whole = replay.position, True
     begin = {"session_id": replay.session_id, "position": start}
-    terminal.write(dumps(begin)[:-1] + ', "steps": [')
-    for index in range(len(replay.steps)):
-        told: dict[str, Any]
-        try:
-            replay.go_to(index)
-            told = _step(vault, replay, patch=patch, head=head)
-        except HoldfastError as error:
-            told = {"index": index, "damage": error.to_dict()}
-        whole = whole and told["damage"] is None
-        terminal.write((", " if index else "") + dumps(told))
-    terminal.line("]}")
+    with whole_output(terminal) as write:
+        write(dumps(begin)[:-1].encode() + b', "steps": [')
+        for index in range(len(replay.steps)):
+            told: dict[str, Any]
+            try:
+                replay.go_to(index)
+                told = _step(vault, replay, patch=patch, head=head)
+            except HoldfastError as error:
+                told = {"index": index, "damage": error.to_dict()}
+            whole = whole and told["damage"] is None
+            write(((", " if index else "") + dumps(told)).encode())
+        write(b"]}\n")
     return whole
 
 
