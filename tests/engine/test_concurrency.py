@@ -15,7 +15,7 @@ from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import Busy, NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
 from tests.support.composition import configure
-from tests.support.crash_server import ROOT
+from tests.support.forking_server import ROOT
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris
 

@@ -13,25 +13,15 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
-from holdfast.domain.errors import KeyNeeded, StoreDamaged, UnknownReference
+from holdfast.domain.errors import KeyNeeded, UnknownReference
 from holdfast.domain.paths import STAGING_PREFIX
-from holdfast.engine.check import run_checks
-from holdfast.ports.progress import NoProgress
 from holdfast.store.encryption.sealed_database import FRAME_BYTES, PAGE_BYTES
 from holdfast.upkeep import repair_workspace
 from tests.store.tree_pictures import picture
-from tests.support.encrypted_stores import files_with, make_encrypted
+from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("ST-6")
-
-HIDDEN = (
-    b"the-launch-code",
-    b"confidential-name",
-    b"a-telling-reason",
-    b"secret-session",
-    b"my-tag",
-)
 
 
 @pytest.fixture
@@ -48,15 +38,6 @@ def workspace(tmp_path: Path, key: Path) -> Path:
     workspace.mkdir()
     make_encrypted(workspace, key)
     return workspace
-
-
-def problems(workspace: Path) -> list[str]:
-    try:
-        with open_workspace(workspace, create=False) as opened:
-            found = run_checks(opened.engine.vault, data=True, progress=NoProgress())
-            return [problem.problem for problem in found]
-    except StoreDamaged as error:
-        return [error.message]
 
 
 @pytest.mark.requirement("RL-3")

@@ -14,28 +14,18 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import key_file_secret, open_workspace
-from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, StoreDamaged, WrongKey
-from holdfast.engine.check import run_checks
-from holdfast.ports.progress import NoProgress
+from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, WrongKey
 from holdfast.store.encryption.key_slots import Secret
 from holdfast.store.layout import StoreLayout
 from tests.store.tree_pictures import picture
 from tests.support.crash_server import CrashServer
-from tests.support.encrypted_stores import files_with, make_encrypted
+from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe, differences
 from tests.support.tree_model import State
 from tests.support.wrecked_workspace import Story
 
 pytestmark = pytest.mark.requirement("ST-6")
-
-HIDDEN = (
-    b"the-launch-code",
-    b"confidential-name",
-    b"a-telling-reason",
-    b"secret-session",
-    b"my-tag",
-)
 
 
 @pytest.fixture
@@ -52,15 +42,6 @@ def workspace(tmp_path: Path, key: Path) -> Path:
     workspace.mkdir()
     make_encrypted(workspace, key)
     return workspace
-
-
-def problems(workspace: Path) -> list[str]:
-    try:
-        with open_workspace(workspace, create=False) as opened:
-            found = run_checks(opened.engine.vault, data=True, progress=NoProgress())
-            return [problem.problem for problem in found]
-    except StoreDamaged as error:
-        return [error.message]
 
 
 def test_nothing_that_was_saved_can_be_read_in_any_file(

@@ -2,29 +2,24 @@
 
     python -m tests.support.crash_server     a JSON request per line in, a JSON answer per line out
 
-The server is single-threaded and forks for each request, so a thousand crashes cost seconds. Death
-is SIGKILL at the n-th call of the file system port, or SIGALRM with its default action after a
-time, which can hit anywhere, SQLite's own calls included. Nothing of the dying process runs after
+Death is SIGKILL at the n-th call of the file system port, or SIGALRM with its default action after
+a time, which can hit anywhere, SQLite's own calls included. Nothing of the dying process runs after
 it. Before it dies, somebody else may write a file of the workspace at another call.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from holdfast.engine.bundles.importing import ImportRequest
 from holdfast.engine.purge.planning import PurgeRequest
 from tests.support.composition import composed
+from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 
-ROOT = Path(__file__).resolve().parents[2]
 BY_SOMEBODY_ELSE = b"by somebody else, while the restore ran"
 
 
@@ -51,81 +46,23 @@ class Answer:
     else's file was written."""
 
     died: bool
-    made: str | None
-    error: str | None
-    calls: int
+    made: str | None = None
+    error: str | None = None
+    calls: int = 0
     wrote: bool = False
 
 
-class CrashServer:
-    """The test's side: ask, get an answer."""
-
+class CrashServer(ForkingServer[Answer]):
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.crash_server"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__("tests.support.crash_server", Answer)
 
     def ask(self, request: Request) -> Answer:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(asdict(request)), file=self._process.stdin, flush=True)
-        return Answer(**json.loads(self._process.stdout.readline()))
-
-    def __enter__(self) -> CrashServer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+        return self.asked(asdict(request))
 
 
-def _serve() -> None:
-    for line in sys.stdin:
-        fields = json.loads(line)
-        fields["paths"] = tuple(fields["paths"])
-        fields["hunks"] = tuple(fields["hunks"])
-        print(json.dumps(asdict(_fork(Request(**fields)))), flush=True)
-
-
-def _fork(request: Request) -> Answer:
-    read_fd, write_fd = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_fd)
-        status = 1
-        try:
-            _run(request, write_fd)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write_fd)
-    with os.fdopen(read_fd, "rb") as pipe:
-        said = dict(json.loads(line) for line in pipe.read().splitlines())
-    _, status = os.waitpid(child, 0)
-    return Answer(
-        died=os.WIFSIGNALED(status),
-        made=said.get("made"),
-        error=said.get("error"),
-        calls=said.get("calls", 0),
-        wrote=said.get("wrote", False),
-    )
-
-
-def _run(request: Request, pipe: int) -> None:
-    def say(key: str, value: object) -> None:
-        os.write(pipe, json.dumps([key, value]).encode() + b"\n")
+def _run(fields: Said, say: Say) -> None:
+    lists = {name: tuple(fields[name]) for name in ("paths", "hunks")}
+    request = Request(**(fields | lists))
 
     def kill(call: Call) -> None:
         file = Path(request.workspace) / request.write
@@ -164,4 +101,4 @@ def _run(request: Request, pipe: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    serve(_run)

@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.bootstrap import key_file_secret, open_workspace
+from holdfast.domain.errors import StoreDamaged
+from holdfast.engine.check import run_checks
+from holdfast.ports.progress import NoProgress
 from holdfast.store.encryption.key_slots import Secret
+
+HIDDEN = (
+    b"the-launch-code",
+    b"confidential-name",
+    b"a-telling-reason",
+    b"secret-session",
+    b"my-tag",
+)
+"""What tests put into stores, to look for it in their files."""
 
 
 def make_encrypted(workspace: Path, key: Path) -> None:
@@ -31,3 +43,13 @@ def files_with(home: Path, *needles: bytes) -> Iterator[tuple[str, bytes]]:
         for needle in needles:
             if needle in inside or needle in os.fsencode(path.relative_to(home)):
                 yield str(path.relative_to(home)), needle
+
+
+def problems(workspace: Path) -> list[str]:
+    """What `check --data` finds, or why the store does not even open."""
+    try:
+        with open_workspace(workspace, create=False) as opened:
+            found = run_checks(opened.engine.vault, data=True, progress=NoProgress())
+            return [problem.problem for problem in found]
+    except StoreDamaged as error:
+        return [error.message]

@@ -2,27 +2,22 @@
 
     python -m tests.torture.kill_server      a JSON request per line in, a JSON answer per line out
 
-The server has one thread and forks for each request, so a thousand deaths cost seconds. A process
-dies before a call, after it, or after half of a write; calls are those of the file system port and
-of SQLite, numbered together. Or a timer kills it, which can hit anywhere. Nothing of the dying
-process runs after its death, and what it had acknowledged by then is in the answer.
+A process dies before a call, after it, or after half of a write; calls are those of the file system
+port and of SQLite, numbered together. Or a timer kills it, which can hit anywhere. Nothing of the
+dying process runs after its death, and what it had acknowledged by then is in the answer.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from holdfast.bootstrap import OpenWorkspace
-from tests.torture.campaign import ROOT
+from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import SESSION, opened, restore, save
 from tests.torture.searching import look_up
@@ -53,82 +48,26 @@ class Answer:
     how many steps of a story were."""
 
     died: bool
-    made: str | None
-    error: str | None
-    calls: int
+    made: str | None = None
+    error: str | None = None
+    calls: int = 0
     told: int = 0
 
 
-class KillServer:
-    """The test's side: ask, get an answer."""
-
+class KillServer(ForkingServer[Answer]):
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.kill_server"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__("tests.torture.kill_server", Answer)
 
     def ask(self, order: Order) -> Answer:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(asdict(order)), file=self._process.stdin, flush=True)
-        return Answer(**json.loads(self._process.stdout.readline()))
-
-    def __enter__(self) -> KillServer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
-
-
-def _serve() -> None:
-    for line in sys.stdin:
-        print(json.dumps(asdict(_fork(Order(**json.loads(line))))), flush=True)
-
-
-def _fork(order: Order) -> Answer:
-    read_fd, write_fd = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read_fd)
-        status = 1
-        try:
-            _run(order, write_fd)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write_fd)
-    with os.fdopen(read_fd, "rb") as pipe:
-        said = dict(json.loads(line) for line in pipe.read().splitlines())
-    _, status = os.waitpid(child, 0)
-    return Answer(
-        os.WIFSIGNALED(status),
-        said.get("made"),
-        said.get("error"),
-        said.get("calls", 0),
-        said.get("told", 0),
-    )
+        return self.asked(asdict(order))
 
 
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _run(order: Order, pipe: int) -> None:
-    def say(key: str, value: object) -> None:
-        os.write(pipe, json.dumps([key, value]).encode() + b"\n")
+def _run(fields: Said, say: Say) -> None:
+    order = Order(**fields)
 
     def kill(call: DiskCall, run: Callable[[int], T]) -> T:
         if call.number != order.at:
@@ -153,7 +92,7 @@ def _run(order: Order, pipe: int) -> None:
         say("calls", len(turnstile.calls))
 
 
-def _act(work: OpenWorkspace, order: Order, say: Callable[[str, object], None]) -> None:
+def _act(work: OpenWorkspace, order: Order, say: Say) -> None:
     if order.action == "save":
         say("made", save(work).id)
     elif order.action == "restore":
@@ -175,4 +114,4 @@ def _act(work: OpenWorkspace, order: Order, say: Callable[[str, object], None]) 
 
 
 if __name__ == "__main__":
-    _serve()
+    serve(_run)

@@ -1,11 +1,24 @@
-"""What accepted work looks like in a repository, read with plain git."""
+"""Work to be accepted, and what it looks like in a repository afterwards, read with plain git."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast import SessionCheckpointer
 from tests.components.git.repositories import git, write
 from tests.support.tree_hash import describe
+
+
+@contextmanager
+def work_to_accept(place: Path, reason: str) -> Iterator[SessionCheckpointer]:
+    """A session with two checkpoints: how it began, and the code at "three" for this reason."""
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("how it began")
+        write(place / "code.txt", "three\n")
+        session.checkpoint(reason)
+        yield session
 
 
 def files(place: Path) -> dict[bytes, object]:

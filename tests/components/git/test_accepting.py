@@ -13,7 +13,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.commits import LeftOut
 from holdfast.domain.errors import Refused
-from tests.components.git.accepted_work import committed, files
+from tests.components.git.accepted_work import committed, files, work_to_accept
 from tests.components.git.repositories import (
     SCENES,
     commit,
@@ -24,11 +24,6 @@ from tests.components.git.repositories import (
     with_history,
     write,
 )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return with_history(tmp_path / "project")
 
 
 @pytest.mark.requirement("GT-3")
@@ -105,10 +100,7 @@ def test_without_a_range_it_begins_at_the_last_approval(place: Path) -> None:
 
 @pytest.mark.requirement("GT-3")
 def test_an_approved_round_is_accepted_as_a_whole(place: Path) -> None:
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         session.approve("three is good")
         assert session.accept().warnings == ()
         assert committed(place) == {"code.txt": "M"}
@@ -116,10 +108,7 @@ def test_an_approved_round_is_accepted_as_a_whole(place: Path) -> None:
 
 @pytest.mark.requirement("GT-3")
 def test_what_is_staged_stays_staged_and_is_not_committed(place: Path) -> None:
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         write(place / "docs/guide.txt", "staged by hand\n")
         write(place / "mine.txt", "staged by hand\n")
         git(place, "add", "docs/guide.txt", "mine.txt")

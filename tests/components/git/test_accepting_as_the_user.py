@@ -12,7 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.commits import LeftOut
 from holdfast.domain.errors import Refused
-from tests.components.git.accepted_work import committed, hook
+from tests.components.git.accepted_work import committed, hook, work_to_accept
 from tests.components.git.repositories import (
     autocrlf,
     clean,
@@ -23,11 +23,6 @@ from tests.components.git.repositories import (
     with_history,
     write,
 )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return with_history(tmp_path / "project")
 
 
 @pytest.mark.requirement("GT-3", "GT-6")
@@ -50,10 +45,7 @@ def test_filters_and_line_ends_are_those_of_git_add(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("GT-3")
 def test_hooks_run_and_may_refuse_and_may_change_the_message(place: Path) -> None:
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         before = picture(place)
         hook(place, "pre-commit", "git diff --cached --name-only > ran.txt; echo too bad; exit 1")
         with pytest.raises(Refused, match="too bad"):
@@ -71,10 +63,7 @@ def test_hooks_run_and_may_refuse_and_may_change_the_message(place: Path) -> Non
 
 @pytest.mark.requirement("GT-3")
 def test_a_hook_that_stages_more_is_respected(place: Path) -> None:
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         write(place / "stamp.txt", "staged differently\n")
         git(place, "add", "stamp.txt")
         hook(place, "pre-commit", "echo made > made.txt; git add made.txt")
@@ -92,10 +81,7 @@ def test_a_configured_signature_is_made_and_a_failing_one_stops_the_commit(
     signer.chmod(0o755)
     git(place, "config", "commit.gpgsign", "true")
     git(place, "config", "gpg.program", str(signer))
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         head = git(place, "rev-parse", "HEAD")
         write(signer, "#!/bin/sh\nexit 1\n")
         with pytest.raises(Refused, match="gpg failed to sign"):
@@ -116,10 +102,7 @@ def test_an_edited_message_loses_nothing_to_comments(
     write(editor, f'#!/bin/sh\necho "added by hand" >> "$1"\ncp "$1" "{tmp_path}/seen"\n')
     editor.chmod(0o755)
     monkeypatch.setenv("GIT_EDITOR", str(editor))
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("why")
+    with work_to_accept(place, "why") as session:
         message = "Subject\n\n# a heading\n; another\nplain"
         done = session.accept(message=message, edit=True)
     for line in ("# a heading", "; another", "plain", "added by hand"):
@@ -131,10 +114,7 @@ def test_an_edited_message_loses_nothing_to_comments(
 @pytest.mark.requirement("GT-3")
 def test_an_emptied_message_makes_no_commit(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_EDITOR", "truncate -s 0")
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("why")
+    with work_to_accept(place, "why") as session:
         before = picture(place)
         with pytest.raises(Refused, match="git made no commit"):
             session.accept(edit=True)
@@ -216,10 +196,7 @@ def test_a_preview_writes_nothing_anywhere(place: Path) -> None:
 
 @pytest.mark.requirement("GT-3", "GT-6")
 def test_a_lock_of_another_git_stops_it_and_is_left_alone(place: Path) -> None:
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         lock = place / ".git/index.lock"
         lock.touch()
         with pytest.raises(Refused, match=r"index\.lock") as refused:
@@ -252,10 +229,7 @@ def test_a_workspace_below_the_top_commits_its_own_paths_by_the_rules_above(plac
 def test_a_linked_worktree_commits_to_its_own_branch(place: Path, tmp_path: Path) -> None:
     there = tmp_path / "linked"
     git(place, "worktree", "add", "-q", str(there), "side")
-    with SessionCheckpointer(there, "s") as session:
-        session.checkpoint("how it began")
-        write(there / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(there, "three") as session:
         main = git(place, "rev-parse", "main")
         done = session.accept()
     assert git(place, "rev-parse", "side").strip() == done.commit
@@ -292,10 +266,7 @@ def test_an_unknown_author_is_asked_for(place: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(f"GIT_{role}_NAME")
         monkeypatch.delenv(f"GIT_{role}_EMAIL")
     git(place, "config", "user.useConfigOnly", "true")
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         with pytest.raises(Refused, match="git made no commit") as refused:
             session.accept()
         assert "git config user.name" in (refused.value.hint or "")
@@ -316,10 +287,7 @@ def test_an_environment_that_leads_elsewhere_is_not_followed(
     monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
     monkeypatch.setenv("GIT_INDEX_FILE", str(elsewhere / ".git/index"))
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         session.accept()
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.delenv(name)
@@ -330,10 +298,7 @@ def test_an_environment_that_leads_elsewhere_is_not_followed(
 @pytest.mark.requirement("GT-3")
 def test_another_git_cannot_commit_or_stage_while_it_runs(place: Path, tmp_path: Path) -> None:
     """The hook is another git at work at the worst moment; its lock is the user's own index."""
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         said = tmp_path / "said"
         attempt = f"unset GIT_INDEX_FILE; git commit -qam sneaked > {said} 2>&1; exit 0"
         hook(place, "pre-commit", attempt)
@@ -359,10 +324,7 @@ def test_every_shape_of_an_index_survives(tmp_path: Path, shape: str) -> None:
     clean(place)
     write(place / "unknown.txt", "not known yet\n")
     git(place, *SHAPES[shape])
-    with SessionCheckpointer(place, "s") as session:
-        session.checkpoint("how it began")
-        write(place / "code.txt", "three\n")
-        session.checkpoint("three")
+    with work_to_accept(place, "three") as session:
         before = git(place, "ls-files", "-v")
         session.accept()
     assert committed(place) == {"code.txt": "M"}

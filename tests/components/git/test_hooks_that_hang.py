@@ -12,16 +12,11 @@ from holdfast import SessionCheckpointer
 from holdfast.components.git import user_commit
 from holdfast.domain.errors import Refused
 from tests.components.git.accepted_work import hook
-from tests.components.git.repositories import git, picture, with_history, write
+from tests.components.git.repositories import git, picture, write
 from tests.support.composition import configure
 
 HANG = "(while :; do sleep 1; done) & echo $$ $! > {fifo}; wait"
 """A hook that starts something else, tells who both are, and waits for it for ever."""
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return with_history(tmp_path / "project")
 
 
 @pytest.fixture

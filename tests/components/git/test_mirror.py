@@ -16,15 +16,9 @@ from tests.components.git.repositories import (
     git,
     new_repository,
     picture,
-    with_history,
     write,
 )
 from tests.support.composition import configure
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return with_history(tmp_path / "project")
 
 
 @pytest.mark.requirement("GT-4")

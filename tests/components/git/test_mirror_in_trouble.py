@@ -17,15 +17,9 @@ from tests.components.git.repositories import (
     commit,
     git,
     picture,
-    with_history,
     write,
 )
 from tests.support.composition import configure
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return with_history(tmp_path / "project")
 
 
 @pytest.mark.requirement("GT-4", "GT-6")
