@@ -80,7 +80,7 @@ class Engine:
 
     def finish_watching(self) -> None:
         """Leave to others what scans under watch have kept to themselves."""
-        with suppress(Busy), self.vault.access.exclusive(wait=False):
+        with suppress(Busy, StoreReadOnly), self.vault.access.exclusive(wait=False):
             self._scanner.flush()
 
     def recover(self) -> None:

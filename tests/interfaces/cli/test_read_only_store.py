@@ -291,6 +291,7 @@ def test_what_it_holds_can_be_looked_at_and_carried_away(
         ("purge", "added.txt", "--yes", "--force"),
         ("attempt", "try it", "--", "touch", "made-by-it"),
         ("repair",),
+        ("watch",),
     ],
     ids=lambda words: words[0],
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, StoreReadOnly
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
 from holdfast.ports.watcher import ChangedPlaces, Watcher
@@ -23,6 +23,7 @@ from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from holdfast.watching import WatchedWorkspace, open_watcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
+from tests.support.read_only import told_read_only
 from tests.support.real_mounts import can_mount, mounted
 
 pytestmark = pytest.mark.requirement("AU-4")
@@ -180,6 +181,18 @@ def test_without_a_session_nothing_is_made(workspace: Path) -> None:
         fill(workspace / "part0/one")
         assert watched.wait_ns(NOON) is None
         assert watched.consider(NOON) is None
+
+
+@pytest.mark.requirement("CL-3")
+def test_where_nothing_could_be_saved_watching_does_not_begin(
+    workspace: Path, holdfast_home: Path
+) -> None:
+    with watching(workspace, AT_ONCE) as (watched, _):
+        watched.begin(SESSION)
+    with told_read_only(holdfast_home), watching(workspace, AT_ONCE) as (watched, _):
+        with pytest.raises(StoreReadOnly):
+            watched.begin(SESSION)
+        assert watched.opened.engine.look().files > 0
 
 
 def test_where_nothing_can_be_watched_it_is_looked_at_now_and_then(workspace: Path) -> None:
