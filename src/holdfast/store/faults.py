@@ -21,7 +21,7 @@ from holdfast.store.atomic_write import SyncFailed
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
-    "copy; commands that only look, previews with --dry-run and export need no writing"
+    "copy; what only looks, previews included, and export need no writing"
 )
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

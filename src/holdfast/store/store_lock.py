@@ -62,7 +62,7 @@ class StoreLock:
             )
         try:
             if self._depth == 0:
-                self._acquire_file(deadline_ns, timeout_s, looking=looking)
+                self._acquire_file(deadline_ns, timeout_s, looking)
             elif self._is_shared and not looking:
                 raise translate_os_error(_read_only(self._path), _DOING)
             self._depth += 1
@@ -129,7 +129,7 @@ class StoreLock:
                 return self._open(_TO_LOOK), True
             raise
 
-    def _acquire_file(self, deadline_ns: int, timeout_s: float, *, looking: bool) -> None:
+    def _acquire_file(self, deadline_ns: int, timeout_s: float, looking: bool) -> None:
         with store_trouble(_DOING):
             fd, shared = self._open_to_lock(looking=looking)
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
