@@ -63,6 +63,32 @@ def test_what_is_left_out_is_listed_with_its_reason(workspace: Path) -> None:
     assert "2000" in said[b"large"]
 
 
+@pytest.mark.requirement("CP-12")
+def test_ignored_directories_keep_their_reason_when_something_in_them_might_be_included(
+    workspace: Path,
+) -> None:
+    fill(workspace / ".gitignore", b"notes/\n")
+    fill(workspace / "notes/today")
+    fill(workspace / "node_modules/m/index.js")
+    fill(workspace / "target/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55\n")
+    fill(workspace / "target/debug/app")
+    fill(workspace / "kept/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55\n")
+    fill(workspace / "kept/.env", b"SECRET=1")
+    configure(workspace, include=["**/.env"])
+    with SessionCheckpointer(workspace, "s") as session:
+        first, second = session.save_checkpoint("with includes"), session.save_checkpoint("again")
+        with session.replay("HEAD") as replay:
+            captured = {path for path, _ in replay.entries()}
+    said = {skip.path: skip.describe() for skip in first.skipped}
+    again = {skip.path: skip.describe() for skip in second.skipped}
+    assert said == again
+    assert said[b"notes"] == "ignored (.gitignore:1: notes/)"
+    assert said[b"node_modules"] == "ignored (default: node_modules/)"
+    assert said[b"target"] == "ignored (default: holds CACHEDIR.TAG)"
+    assert said[b"kept/CACHEDIR.TAG"] == "ignored (in an ignored directory)"
+    assert captured == {b".gitignore", b"kept", b"kept/.env"}
+
+
 def test_a_file_that_was_ignored_then_stays_when_the_agent_unignores_it(workspace: Path) -> None:
     fill(workspace / ".gitignore", b".env\ndata/\n")
     fill(workspace / ".env", b"secret")

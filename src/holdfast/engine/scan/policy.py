@@ -31,6 +31,7 @@ GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"
 IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
 FINGERPRINT_BYTES = 16
+BELOW_IGNORED = "in an ignored directory"
 
 
 class Mode(IntEnum):
@@ -42,7 +43,8 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`."""
+    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`. An ignored
+    directory that is entered for the sake of what is included below has `detail` as well."""
 
     mode: Mode = Mode.NORMAL
     reason: SkipReason | None = None
@@ -53,7 +55,7 @@ _CAPTURE = Verdict()
 _CAPTURE_ALL = Verdict(Mode.EVERYTHING)
 ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
 _ENTER_EXPLICIT = Verdict(Mode.ONLY_EXPLICIT)
-_NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
+_NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail=BELOW_IGNORED)
 
 
 class CapturePolicy:
@@ -97,7 +99,7 @@ class CapturePolicy:
             return _CAPTURE
         by_default = rule.source == "default"
         exception = self._exception(path, is_dir, by_default=by_default)
-        return exception or Verdict(reason=SkipReason.IGNORED, detail=rule.describe())
+        return _ignored(rule.describe(), exception)
 
     def judge_cache(
         self,
@@ -120,9 +122,7 @@ class CapturePolicy:
         if rule is not None and rule.negated:
             return verdict
         exception = self._exception(path, True, by_default=True)
-        if exception is not None:
-            return exception
-        return Verdict(reason=SkipReason.IGNORED, detail=f"default: holds {to_text(marker)}")
+        return _ignored(f"default: holds {to_text(marker)}", exception)
 
     def _exception(self, path: bytes, is_dir: bool, *, by_default: bool) -> Verdict | None:
         if self._includes.matches(path, is_dir):
@@ -135,6 +135,13 @@ class CapturePolicy:
         return self._file_filter is not None and not self._file_filter(
             self._workspace / to_text(path)
         )
+
+
+def _ignored(why: str, exception: Verdict | None) -> Verdict:
+    """What an ignore rule, `why`, comes to where includes may make an exception."""
+    if exception is None:
+        return Verdict(reason=SkipReason.IGNORED, detail=why)
+    return exception if exception is _CAPTURE_ALL else Verdict(exception.mode, detail=why)
 
 
 class DirectoryRules:

@@ -29,6 +29,7 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.engine.scan.file_capture import is_sparse
 from holdfast.engine.scan.policy import (
+    BELOW_IGNORED,
     ENTER_ONLY,
     IGNORE_FILES,
     DirectoryRules,
@@ -138,7 +139,10 @@ class Survey:
             and self._walker.is_settled(key.ctime_ns)
             and all(n in self._files for n in IGNORE_FILES if n in names)
         )
-        return self._finish(state)
+        state = self._finish(state)
+        if verdict.detail and state.is_bare() and not (self._wanted and self._wanted.trees):
+            return Skipped(self._path, SkipReason.IGNORED, verdict.detail)
+        return state
 
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
         """The previous state with these files read anew; None when one is no longer a file."""
@@ -216,7 +220,7 @@ class Survey:
             return self._skip(name, verdict.reason, verdict.detail)
         if is_dir:
             below = DirectoryRules(rules.fingerprint, verdict.mode, load=lambda: rules.stack)
-            return self._enter(name, below)
+            return self._enter(name, below, verdict.detail)
         if stat.S_ISREG(status.st_mode):
             return self._take_file(name, path, status)
         if stat.S_ISLNK(status.st_mode):
@@ -224,7 +228,7 @@ class Survey:
         kind = _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), "unknown kind")
         return self._skip(name, SkipReason.SPECIAL, kind)
 
-    def _enter(self, name: bytes, rules: DirectoryRules) -> None:
+    def _enter(self, name: bytes, rules: DirectoryRules, ignored_by: str) -> None:
         known = self._previous.children.get(name) if self._previous is not None else None
         loaded = known if isinstance(known, DirectoryState) else None
         try:
@@ -241,7 +245,7 @@ class Survey:
             self._skipped.append(child)
             self._cannot_settle = True
         elif rules.mode in _EXCEPTIONS and child.is_bare() and not self._is_wanted(name):
-            self._skip(name, SkipReason.IGNORED, "in an ignored directory")
+            self._skip(name, SkipReason.IGNORED, ignored_by or BELOW_IGNORED)
         else:
             self._children[name] = child
         return None
