@@ -31,7 +31,7 @@ GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"
 IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
 FINGERPRINT_BYTES = 16
-BELOW_IGNORED = "in an ignored directory"
+_BELOW_IGNORED = "in an ignored directory"
 
 
 class Mode(IntEnum):
@@ -43,8 +43,8 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`. An ignored
-    directory that is entered for the sake of what is included below has `detail` as well."""
+    """Capture it (and enter it in `mode` if it is a directory), or skip it for `reason`.
+    One that is ignored, and entered only for what is included below, has its `detail` as well."""
 
     mode: Mode = Mode.NORMAL
     reason: SkipReason | None = None
@@ -53,9 +53,9 @@ class Verdict:
 
 _CAPTURE = Verdict()
 _CAPTURE_ALL = Verdict(Mode.EVERYTHING)
-ENTER_ONLY = Verdict(Mode.ONLY_LISTED)
-_ENTER_EXPLICIT = Verdict(Mode.ONLY_EXPLICIT)
-_NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail=BELOW_IGNORED)
+ENTER_ONLY = Verdict(Mode.ONLY_LISTED, detail=_BELOW_IGNORED)
+_ENTER_EXPLICIT = Verdict(Mode.ONLY_EXPLICIT, detail=_BELOW_IGNORED)
+_NOT_LISTED = Verdict(reason=SkipReason.IGNORED, detail=_BELOW_IGNORED)
 
 
 class CapturePolicy:

@@ -29,7 +29,6 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.engine.scan.file_capture import is_sparse
 from holdfast.engine.scan.policy import (
-    BELOW_IGNORED,
     ENTER_ONLY,
     IGNORE_FILES,
     DirectoryRules,
@@ -52,8 +51,6 @@ VOLATILE = (
     SkipReason.TRANSACTION,
 )
 """Reasons that can pass without the directory's own times changing."""
-
-_EXCEPTIONS = (Mode.ONLY_LISTED, Mode.ONLY_EXPLICIT)
 
 _SPECIAL_KINDS = {
     stat.S_IFIFO: "named pipe",
@@ -244,8 +241,8 @@ class Survey:
         if isinstance(child, Skipped):
             self._skipped.append(child)
             self._cannot_settle = True
-        elif rules.mode in _EXCEPTIONS and child.is_bare() and not self._is_wanted(name):
-            self._skip(name, SkipReason.IGNORED, ignored_by or BELOW_IGNORED)
+        elif ignored_by and child.is_bare() and not self._is_wanted(name):
+            self._skip(name, SkipReason.IGNORED, ignored_by)
         else:
             self._children[name] = child
         return None
