@@ -60,6 +60,16 @@ def test_people_see_the_preview_and_the_way_back(worked: CommandLine) -> None:
 
 
 @pytest.mark.requirement("GT-3")
+def test_the_preview_counts_no_records_of_restores(worked: CommandLine) -> None:
+    assert worked("restore", "began").status == 0
+    (worked.workspace / "README.md").write_text("once more\n")
+    worked.save("Say it once more")
+    shown = worked("accept", "--dry-run").out
+    assert shown.startswith("1 checkpoint would become one commit on main:")
+    assert len(worked.json("accept", "--dry-run")["checkpoints"]) == 2
+
+
+@pytest.mark.requirement("GT-3")
 def test_unsaved_changes_are_told(worked: CommandLine) -> None:
     (worked.workspace / "README.md").write_text("not saved\n")
     told = worked.json("accept")

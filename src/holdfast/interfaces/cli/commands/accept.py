@@ -141,7 +141,8 @@ def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) 
 
     plan = outcome.plan
     branch = visible_bytes((plan.branch or b"HEAD").removeprefix(b"refs/heads/"))
-    what = count(len(chosen.checkpoints), "checkpoint")
+    made = [one for one in chosen.checkpoints if not one.kind.is_record] or chosen.checkpoints
+    what = count(len(made), "checkpoint")
     terminal.line(f"{what} would become one commit on {branch}:")
     for path in plan.paths[:_SHOWN]:
         terminal.line(f"  {path.status}  {visible_bytes(path.path)}")
