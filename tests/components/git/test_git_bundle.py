@@ -115,3 +115,15 @@ def test_the_command_writes_a_bundle(tmp_path: Path) -> None:
     assert cli("export", "--git-bundle", str(bundle), "--json").status == 5
     assert cli("export", "--git-bundle", "-", "--json").status == 2
     assert cli("export", "--git-bundle", str(bundle), "HEAD", "--json").status == 2
+
+
+@pytest.mark.requirement("GT-5", "CL-3")
+def test_an_import_of_one_names_what_reads_it(tmp_path: Path) -> None:
+    cli = CommandLine(with_history(tmp_path / "project"))
+    cli.save("How it began")
+    bundle = tmp_path / "work.bundle"
+    cli.json("export", "--git-bundle", str(bundle))
+    answer = cli("import", str(bundle), "--json")
+    assert (answer.status, answer.error["code"]) == (5, "bundle_refused")
+    assert "it is one of git" in answer.error["message"]
+    assert "git clone" in answer.error["hint"]

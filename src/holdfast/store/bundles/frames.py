@@ -47,6 +47,8 @@ _LARGEST = {
     DONE: 32,
 }
 _HEADER = struct.Struct("<8sHH")
+_GIT_BUNDLES = (b"# v2 git bun", b"# v3 git bun")
+"""The first bytes, as many as a header has, of what git writes and calls a bundle too."""
 _FRAME = struct.Struct("<4sI")
 _BUFFER_BYTES = 1 << 20
 
@@ -162,6 +164,11 @@ class FrameReader:
         if self.size_bytes == 0:
             raise refused("it is empty")
         data = self.read(0, min(_HEADER.size, self.size_bytes))
+        if data.startswith(_GIT_BUNDLES):
+            raise BundleRefused(
+                "the bundle cannot be used: it is one of git, as export --git-bundle writes it",
+                hint="read it with git: git clone FILE; or make one: holdfast export FILE",
+            )
         if data[: len(MAGIC)] != MAGIC:
             raise refused("it does not begin as a bundle does")
         if len(data) < _HEADER.size:
