@@ -59,6 +59,29 @@ def test_a_restore_chooses_components_and_ways(workspace: Path) -> None:
                 session.restore_checkpoint(first, components=wrong)
 
 
+@pytest.mark.requirement("DB-3", "BX-7")
+def test_a_restore_says_what_its_checkpoint_could_not_save(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = Box.capture
+
+    def locked(box: Box, request: CaptureRequest, sink: ContentSink) -> Captured | None:
+        if box.name == "box":
+            raise ComponentProblem("the box is locked; unlock it")
+        return capture(box, request, sink)
+
+    with SessionCheckpointer(workspace, "s") as session:
+        with monkeypatch.context() as meanwhile:
+            misbehave(meanwhile, "capture", locked)
+            first = session.checkpoint("while the box was locked")
+        Box.content, Later.content = b"second", b"second"
+        said = "box: left as it is; that checkpoint could not save it: the box is locked; unlock it"
+        assert said in session.plan_restore(first).warnings
+        done = session.restore_checkpoint(first)
+        assert said in done.warnings
+        assert (Box.content, Later.content) == (b"second", b"later")
+
+
 @pytest.mark.requirement("DB-3")
 def test_an_undo_leaves_alone_what_the_restore_left_alone(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:

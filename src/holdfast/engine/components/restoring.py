@@ -33,6 +33,7 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
 
 _SHOWN = 5
+_NOTHING = "that checkpoint has nothing of it; holdfast show REF tells what one has"
 
 
 class ComponentsFailed(Exception):
@@ -68,7 +69,7 @@ def plan_components(
         if component is None:
             step = ComponentStep(name, mode, blocked=("it is not installed, or turned off",))
         elif wanted is None:
-            step = ComponentStep(name, mode, blocked=("that checkpoint has nothing of it",))
+            step = ComponentStep(name, mode, blocked=(_NOTHING,))
         elif wanted.state.failure is not None:
             why = f"it was not captured then: {wanted.state.failure}"
             step = ComponentStep(name, mode, blocked=(why,))
@@ -169,7 +170,7 @@ class ComponentRestore:
             name = component.name
             state = state_of(self._vault.objects, self._target, name)
             if state is None or state.failure is not None:
-                self._failed(name, mode, "that checkpoint has nothing of it")
+                self._failed(name, mode, _NOTHING)
                 continue
             try:
                 self._restore(component, state, mode)
@@ -228,14 +229,22 @@ class ComponentRestore:
 def left_alone(
     vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """What that checkpoint has, and the restore is not asked to bring back although it is not as it
-    was (BX-7): of components whose parts are chosen one by one."""
+    """What a restore would usually bring back and that checkpoint could not save; and what it has,
+    and the restore is not asked to bring back although it is not as it was, of components whose
+    parts are chosen one by one (BX-7)."""
     if target.components is None:
         return ()
-    names = {state.name for state in read_states(vault.objects, target)} - dict(chosen).keys()
+    states = {s.name: s for s in read_states(vault.objects, target) if s.name not in dict(chosen)}
     warnings = []
-    for component in vault.components.all() if names else ():
-        if component.name in names and SOME in component.modes:
+    for component in vault.components.all() if states else ():
+        if component.name not in states:
+            continue
+        failure = states[component.name].failure
+        if failure is not None and component.restored_by_default:
+            warnings.append(
+                f"{component.name}: left as it is; that checkpoint could not save it: {failure}"
+            )
+        elif SOME in component.modes:
             (step,) = plan_components(vault, target, ((component.name, EXACT),))
             differing = [line for _, line in step.choices] + list(step.blocked)
             if differing:
