@@ -1,6 +1,8 @@
-"""For each setting, values that it takes, as one would type them."""
+"""For each setting, values that it takes, as one would type them; and what a wrong name may be."""
 
 from __future__ import annotations
+
+from difflib import get_close_matches
 
 EXAMPLES = {
     "include": '[".env", "*.db"]',
@@ -42,3 +44,11 @@ EXAMPLES = {
     "worktree_files": '"on" or "off"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
+
+
+def known_settings(key: str) -> str:
+    """What may have been meant by the name of a setting that does not exist."""
+    close = get_close_matches(key, EXAMPLES, 3)
+    if close:
+        return f"did you mean: {', '.join(close)}; all of them: holdfast config list"
+    return f"settings are: {', '.join(EXAMPLES)}"

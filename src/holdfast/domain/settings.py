@@ -340,12 +340,16 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+def unknown_setting(key: str) -> InvalidSetting:
+    from holdfast.domain.setting_examples import known_settings
+
+    return InvalidSetting(f"there is no setting {key!r}", hint=known_settings(key))
+
+
 def check_setting(key: str, value: Any) -> Any:
     """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
     if key not in _CHECKS:
-        raise InvalidSetting(
-            f"there is no setting {key!r}", hint=f"settings are: {', '.join(KEYS)}"
-        )
+        raise unknown_setting(key)
     try:
         return _CHECKS[key](value)
     except ValueError as error:

@@ -113,3 +113,10 @@ def test_the_list_says_where_the_files_are_and_whether_there_is_one(
     file.write_text('ignore = ["*.tmp"]\n')
     assert cli("config").out.splitlines()[-1] == f"user's file    {file}"
     assert cli.json("config", "get", "ignore")["origin"] == str(file)
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_setting_that_is_misspelt_is_guessed(cli: CommandLine) -> None:
+    for call in (("set", "includ", "[]"), ("get", "includ")):
+        assert "did you mean: include" in cli("config", *call, "--json").error["hint"]
+    assert "settings are: include, " in cli("config", "get", "zzz", "--json").error["hint"]

@@ -52,6 +52,10 @@ def test_nothing_found_is_no_error(cli: CommandLine) -> None:
     cli.save("something")
     answer = cli("search", "nowhere")
     assert (answer.status, answer.out, answer.err) == (0, "", "nothing was found\n")
+    cli.save("nowhere else", "--session", "other")
+    answer = cli("search", "nowhere")
+    assert "nothing was found in this session; search all of them" in answer.err
+    assert "nowhere else" in cli("search", "nowhere", "--all-sessions").out
     for odd in ('"', "foo:bar", "(((", "AND", "-- -x"):
         assert cli("search", *odd.split()).status == 0
 

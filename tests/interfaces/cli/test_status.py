@@ -9,6 +9,16 @@ import pytest
 from tests.interfaces.cli.command_line import CommandLine
 
 
+@pytest.mark.requirement("CL-1", "CP-8")
+def test_status_names_the_newest_of_the_other_sessions(cli: CommandLine) -> None:
+    cli.save("mine")
+    for name in ("one", "two", "three", "four"):
+        cli.save("theirs", "--session", name)
+    assert "(4 other sessions: four, three, two, …)\n" in cli("status").out
+    assert "(4 other sessions: " in cli("status", "--session", "two").out
+    assert "two" not in cli("status", "--session", "two").out.partition("(4 other")[2].split(")")[0]
+
+
 @pytest.mark.requirement("CL-1")
 def test_status_tells_where_the_work_stands(cli: CommandLine, holdfast_home: Path) -> None:
     identifier = cli.save("the good state", "--name", "good")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
+_NAMED = 3
 _NEARLY_FULL = 0.8
 _COLOURS = {
     ChangeType.ADDED: GREEN,
@@ -221,8 +222,10 @@ def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:
 
 
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
-    others = len([name for name in status.sessions if name != status.session])
-    more = terminal.paint(f"  ({count(others, 'other session')})", DIM) if others else ""
+    others = [visible(name) for name in status.sessions if name != status.session][::-1]
+    names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
+    words = f"  ({count(len(others), 'other session')}: {names})" if others else ""
+    more = terminal.paint(words, DIM) if others else ""
     if status.session is None:
         _fact(terminal, "session", f"none of the command line yet{more}")
         return

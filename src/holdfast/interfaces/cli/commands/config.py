@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import size
 
 _ACTIONS = {"list": 0, "get": 1, "set": 2, "unset": 1}
-_SIZES = ("budget", "max_file_size")
+_SIZES = ("budget", "max_file_size", "component_max_size")
 # What people type without the quotes that TOML wants around a text.
 _BARE_TEXT = re.compile(r"[\w.][\w .+-]*\Z", re.ASCII)
 
@@ -121,13 +121,11 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
 
 
 def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> int:
-    from holdfast.domain.settings import KEYS
+    from holdfast.domain.settings import KEYS, unknown_setting
 
     key = key.partition(".")[0]
     if key not in KEYS:
-        raise InvalidSetting(
-            f"there is no setting {key!r}", hint=f"settings are: {', '.join(KEYS)}"
-        )
+        raise unknown_setting(key)
     values, origins = _effective(invocation)
     if invocation.json:
         value = _plain(key, values[key])

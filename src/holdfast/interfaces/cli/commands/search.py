@@ -47,11 +47,13 @@ def run(invocation: Invocation) -> int:
         wanted = None if everywhere else invocation.session(opened)
         with invocation.busy("searching", opened):
             result = opened.engine.search(query, session_id=wanted, limit=limit, patience_s=None)
+        alone = everywhere or len(opened.engine.vault.catalog.sessions()) == 1
     if invocation.json:
         invocation.emit({"query": query} | result_as_json(result, invocation.elapsed_ms))
         return 0
     if not result.hits:
-        invocation.terminal.note("nothing was found")
+        where = "" if alone else " in this session; search all of them with --all-sessions"
+        invocation.terminal.note(f"nothing was found{where}")
     show_hits(invocation.terminal, result.hits, invocation.now, with_session=everywhere)
     for warning in result.warnings:
         invocation.terminal.warn(warning)
