@@ -92,6 +92,28 @@ def test_an_edit_that_was_cut_off_is_put_back_by_the_line_that_status_prints(
         assert cli.json("status", "--session", session)["cut_off"] == []
 
 
+def test_an_edit_that_was_cut_off_in_another_session_is_named_without_asking_for_that(
+    cli: CommandLine, shell: Shell
+) -> None:
+    (cli.workspace / "a.py").write_text("whole")
+    cli.save("theirs", "--session", "an other one")
+    command = [sys.executable, "-c", KILLED, str(cli.workspace), "an other one", "a.py"]
+    for has_session in (False, True):
+        subprocess.run(command, check=False)
+        told = shell.run("holdfast status").stdout
+        assert "a big change (session an other one)" in told
+        (found,) = cli.json("status")["cut_off"]
+        assert (found["session_id"], found["paths"]) == ("an other one", ["a.py"])
+        lines = [line for line in suggested(told) if "restore" in line or "--keep" in line]
+        shell.require(lines[:1])
+        assert (cli.workspace / "a.py").read_text() == "whole"
+        shell.require(lines[1:])
+        assert cli.json("status")["cut_off"] == []
+        if not has_session:
+            cli.save("mine")
+            assert cli.json("status")["session_id"] != "an other one"
+
+
 def test_the_way_back_that_is_printed_goes_back(cli: CommandLine, shell: Shell) -> None:
     for name in ("a.py", "b.py"):
         (cli.workspace / name).write_text("whole")

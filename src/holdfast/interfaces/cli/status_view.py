@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.changes import Change, ChangeType
@@ -107,6 +108,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "cut_off": [
             {
                 "number": one.number,
+                "session_id": one.session_id,
                 "kind": one.kind.value,
                 "reason": one.reason,
                 "checkpoint": one.checkpoint,
@@ -183,19 +185,22 @@ def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
-    """What a process that is gone was in the middle of, and the two ways to go on."""
-    for one in status.cut_off:
-        what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
-        _fact(terminal, "cut off", terminal.paint(what, YELLOW))
-        left = status.to_put_back.get(one.number, one.paths)
-        if one.paths and not left:
-            terminal.line("  none of its files was there before, and none is there now")
-            continue
-        paths = "".join(f" {terminal.typed(path)}" for path in left)
-        way = f"{short(one.checkpoint)}{paths}{status.chosen}{terminal.sure}"
-        terminal.line(f"  put it back: holdfast restore {way}")
-    if status.cut_off:
-        terminal.line(f"  or leave it as it is: holdfast attempt --keep{status.chosen}")
+    """What processes that are gone were in the middle of, by session, and the two ways to go on."""
+    for session in dict.fromkeys(one.session_id for one in status.cut_off):
+        others = session != status.session
+        chosen = f" --session {quote(visible(session))}" if others else status.chosen
+        for one in (one for one in status.cut_off if one.session_id == session):
+            what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
+            said = what + (f" (session {visible(session)})" if others else "")
+            _fact(terminal, "cut off", terminal.paint(said, YELLOW))
+            left = status.to_put_back.get(one.number, one.paths)
+            if one.paths and not left:
+                terminal.line("  none of its files was there before, and none is there now")
+                continue
+            paths = "".join(f" {terminal.typed(path)}" for path in left)
+            way = f"{short(one.checkpoint)}{paths}{chosen}{terminal.sure}"
+            terminal.line(f"  put it back: holdfast restore {way}")
+        terminal.line(f"  or leave it as it is: holdfast attempt --keep{chosen}")
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:

@@ -59,7 +59,7 @@ def _run(invocation: Invocation) -> int:
             scan = engine.look()
             head = _head(opened, session)
             changes = engine.changes_in(scan, head) if head is not None else []
-        left = cut_off(engine.vault, session) if session else ()
+        left = cut_off(engine.vault, None if invocation.options.session is None else session)
         status = Status(
             workspace=engine.vault.workspace,
             store=opened.store.directory,
