@@ -137,3 +137,11 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
     assert (done["resumed"], done["proof"]["traces"]) == (True, [])
     assert places_of(store, [SECRET.encode()]) == []
     assert "interrupted" not in cli("log").err
+
+
+@pytest.mark.requirement("CL-3")
+def test_what_is_missing_and_what_is_too_much_are_told_apart(cli: CommandLine) -> None:
+    cli.save("why", "--name", "good")
+    assert cli("purge", "--json").error["message"] == "the path or the checkpoint is missing"
+    both = cli("purge", "good", "README.md", "--json")
+    assert (both.status, "not both at once" in both.error["message"]) == (2, True)

@@ -100,9 +100,13 @@ def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
                 f"{word!r} is neither a checkpoint nor a path that any checkpoint has",
                 hint="see what there is: holdfast log, holdfast show REF --files",
             )
-    if bool(paths) == bool(checkpoints):
+    if not paths and not checkpoints:
         raise UsageError(
-            "name paths or checkpoints, and not both at once", hint="see: holdfast purge --help"
+            "the path or the checkpoint is missing", hint="for example: holdfast purge .env"
+        )
+    if paths and checkpoints:
+        raise UsageError(
+            "name paths or checkpoints, and not both at once", hint="purge one after the other"
         )
     return PurgeRequest(
         tuple(paths),
