@@ -61,10 +61,11 @@ def by_hand(agent: str, program: str) -> tuple[str, str]:
     words = [*shlex.split(program), "mcp"]
     entry = {"type": "stdio", "name": NAME, "cmd": words[0], "args": words[1:], "enabled": True}
     line = f"  {NAME}: {json.dumps({**entry, 'timeout': 300}, ensure_ascii=False)}"
-    return (
-        f"the settings of {agent} are YAML, which is not edited",
-        f"add this line under `extensions:` in ~/.config/goose/config.yaml: {line}",
+    way = (
+        f"install the hooks without --mcp: holdfast install {agent}; for the server, add this line "
+        f"under `extensions:` in ~/.config/goose/config.yaml: {line}"
     )
+    return f"the settings of {agent} are YAML, which is not edited", way
 
 
 def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
