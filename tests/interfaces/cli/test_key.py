@@ -57,6 +57,20 @@ def test_init_makes_the_key_and_says_what_its_loss_means(cli: CommandLine, key: 
     assert "nobody can bring it back" in answer.out
     assert key.stat().st_mode & 0o777 == 0o600
     assert key.read_text().strip() not in answer.out + answer.err
+    assert f"  Later commands have to be told of it: export HOLDFAST_KEY_FILE={key}\n" in answer.out
+
+
+def test_a_changed_key_comes_with_the_way_to_find_it(
+    encrypted: CommandLine, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = tmp_path / "a new.key"
+    told = encrypted("key", "change", "--key-file", str(new)).out
+    assert f"  Later commands have to be told of it: export HOLDFAST_KEY_FILE='{new}'\n" in told
+    assert encrypted("log", "--json").error["code"] == "wrong_key"
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(new))
+    assert "told of it" not in encrypted("key", "change", "--key-file", str(new)).out
+    told = encrypted("key", "change", "--passphrase-file", str(words)).out
+    assert f"export HOLDFAST_PASSPHRASE_FILE={words}\n" in told
 
 
 def test_init_tells_whether_the_store_is_encrypted(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import KeyNeeded, Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:
     from holdfast.store.encryption.key_slots import Secret
@@ -60,6 +62,20 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
         return secret
 
     return get
+
+
+def way_to_new_key(invocation: Invocation) -> str | None:
+    """What to do so that later commands find a new key that a file holds, if they do not yet."""
+    options = invocation.options
+    variable, named = "HOLDFAST_KEY_FILE", options.key_file
+    if named is None:
+        variable, named = "HOLDFAST_PASSPHRASE_FILE", options.passphrase_file
+    if named is None:
+        return None
+    place, known = Path(named).expanduser().absolute(), os.environ.get(variable)
+    if known and Path(known).expanduser().absolute() == place:
+        return None
+    return f"Later commands have to be told of it: export {variable}={quote(visible(str(place)))}"
 
 
 def ask(invocation: Invocation, question: str) -> str:

@@ -7,7 +7,12 @@ from pathlib import Path
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.passphrases import add_new_key_options, new_secret, wants_new_key
+from holdfast.interfaces.cli.passphrases import (
+    add_new_key_options,
+    new_secret,
+    wants_new_key,
+    way_to_new_key,
+)
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
 _IF_LOST = """\
@@ -71,6 +76,8 @@ def run(invocation: Invocation) -> int:
     terminal.line(f"  The store is {visible(str(store))}")
     if created and encrypted:
         terminal.line(_IF_LOST)
+        if (way := way_to_new_key(invocation)) is not None:
+            terminal.line(f"  {way}")
     if created and known is not None:
         terminal.line(_inside(known))
     terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
-from holdfast.interfaces.cli.passphrases import add_new_key_options, new_secret, wants_new_key
+from holdfast.interfaces.cli.passphrases import (
+    add_new_key_options,
+    new_secret,
+    wants_new_key,
+    way_to_new_key,
+)
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
 _ACTIONS = {"list": 0, "add": 0, "change": 0, "remove": 1}
@@ -65,6 +70,8 @@ def run(invocation: Invocation) -> int:
     if action != "list":
         done = {"add": "Added a key", "change": "Changed the key", "remove": "Removed a key"}
         terminal.line(f"{terminal.paint('✓', GREEN)} {done[action]}")
+    if action == "change" and (way := way_to_new_key(invocation)) is not None:
+        terminal.line(f"  {way}")
     for slot in slots:
         note = terminal.paint("  (the one used now)", DIM) if slot.id == used else ""
         terminal.line(f"{visible(slot.id)}  {slot.kind}{note}")
