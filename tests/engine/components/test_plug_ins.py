@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.components import installed
 from holdfast.domain.errors import RestoreConflict, RestoreFailed, UsageError
 from holdfast.ports.component import (
     Captured,
@@ -80,6 +81,28 @@ def test_a_restore_says_what_its_checkpoint_could_not_save(
         done = session.restore_checkpoint(first)
         assert said in done.warnings
         assert (Box.content, Later.content) == (b"second", b"later")
+
+
+@pytest.mark.requirement("DB-3", "BX-7")
+def test_a_restore_names_what_needs_a_plug_in_that_is_gone(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("with the box")
+    Box.content, Later.content = b"second", b"second"
+    plugged_in = installed._plugged_in
+
+    def without_the_box(name: str) -> Any:
+        if name == "box":
+            raise LookupError("no installed package offers it")
+        return plugged_in(name)
+
+    monkeypatch.setattr(installed, "_plugged_in", without_the_box)
+    with SessionCheckpointer(workspace, "s") as session:
+        (said,) = (one for one in session.plan_restore(first).warnings if one.startswith("box: "))
+        assert said.startswith("box: left as it is; it cannot be loaded (LookupError: no installed")
+        assert said in session.restore_checkpoint(first).warnings
+    assert (Box.content, Later.content) == (b"second", b"later")
 
 
 @pytest.mark.requirement("DB-3")

@@ -235,7 +235,8 @@ def left_alone(
     if target.components is None:
         return ()
     states = {s.name: s for s in read_states(vault.objects, target) if s.name not in dict(chosen)}
-    warnings = []
+    lost = [text.partition(": ") for text in vault.components.missing()] if states else []
+    warnings = [f"{name}: left as it is; {why}" for name, _, why in lost if name in states]
     for component in vault.components.all() if states else ():
         if component.name not in states:
             continue
