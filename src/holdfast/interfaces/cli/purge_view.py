@@ -34,6 +34,7 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
                 "still_in_workspace": [],
                 "proof": None,
                 "resumed": False,
+                "warnings": [],
                 "dry_run": True,
                 "elapsed_ms": invocation.elapsed_ms,
             }
