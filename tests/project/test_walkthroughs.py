@@ -1,0 +1,169 @@
+"""What the documents tell a reader to type does what they say, typed as it is printed.
+
+Each document is followed from its top in an empty directory, in one shell, by somebody with an
+empty home. A command that ends with another status than 0 stops the walk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.repository import ROOT
+
+_BLOCK = re.compile(r"^```(console|python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+WORK = "echo wrecked > app.py"
+"""What happens where a document says that an agent works."""
+
+REPOSITORY = """\
+git init -q --initial-branch=main shop && cd shop
+git config user.name Ada && git config user.email ada@example.org
+echo 'print(1)' > app.py && git add -A && git commit -qm begin
+"""
+ROUNDS = """\
+mkdir my-project && cd my-project && mkdir src
+echo 1 > src/app.py
+echo 2 > src/cart.py
+holdfast checkpoint 'a first login'
+"""
+AGENT = f"""\
+{REPOSITORY}
+holdfast checkpoint 'how it began' --name before-rebase
+echo 'print(2)' > app.py
+holdfast checkpoint 'Add a login page' --name before-the-accident
+"""
+SECRET = """\
+mkdir shop && cd shop && echo 'KEY=0123456789' > .env && echo 1 > app.py
+holdfast checkpoint 'with a secret'
+echo 2 > app.py && holdfast checkpoint 'a first try' --name failed-attempt
+"""
+MOVED = """\
+mkdir shop && cd shop && echo 1 > app.py
+holdfast checkpoint 'how it began' --name before-refactor --session refactor
+holdfast checkpoint 'of the command line' --name before-refactor
+echo 2 > app.py && holdfast checkpoint 'more'
+"""
+LINES = """\
+mkdir -p shop/src && cd shop && seq 60 > src/auth.py
+holdfast checkpoint 'how it began'
+"""
+
+BESIDE = """\
+mkdir my-project && echo 1 > my-project/app.py
+holdfast -C my-project checkpoint 'how it began'
+echo 2 > my-project/app.py && holdfast -C my-project checkpoint 'more'
+"""
+
+# The document; what has to be there before; what of it cannot be typed here, and why that is so.
+WALKS = {
+    "README.md": (BESIDE, ("pip install holdfast",)),  # it is what is tested
+    "docs/tutorial.md": ("", ()),
+    "docs/guides/agents.md": (BESIDE, ("holdfast restore HEAD~1 --external",)),  # no tool named any
+    "docs/guides/what-is-captured.md": (ROUNDS, ()),
+    "docs/guides/searching.md": (ROUNDS, ()),
+    "docs/guides/rounds.md": (ROUNDS, ()),
+    "docs/guides/replay.md": (ROUNDS, ("holdfast replay --json | jq",)),  # jq may not be there
+    "docs/guides/why.md": (LINES, ()),
+    "docs/guides/databases.md": (ROUNDS, ("export HOLDFAST_POSTGRES_URL",)),  # no server there
+    "docs/guides/agent-state.md": (ROUNDS, ()),
+    "docs/guides/git.md": (
+        AGENT,
+        # a yes is needed; only in the other repository are there two rounds
+        ("holdfast restore before-the-accident --with worktrees", "git diff", "git -C elsewhere"),
+    ),
+    "docs/guides/removing-secrets.md": (SECRET, ("holdfast purge ~/.netrc",)),  # no tool named it
+    "docs/guides/moving-checkpoints.md": (
+        MOVED,
+        # the same workspace: nothing is foreign, and the yes of the last one is missing
+        ("holdfast restore HEAD --session refactor",),
+    ),
+}
+SNIPPETS = {
+    "README.md": "mkdir -p my-project/src && echo 1 > my-project/src/auth.py",
+    "docs/tutorial.md": "",
+    "docs/guides/searching.md": "mkdir my-project",
+    "docs/guides/rounds.md": "mkdir my-project",
+    "docs/guides/replay.md": "",
+    "docs/guides/why.md": "echo 'a note' > notes.md",
+    "docs/guides/moving-checkpoints.md": "mkdir shop shop-on-the-laptop && python -c "
+    "'from pathlib import Path; from holdfast import SessionCheckpointer as S; "
+    'S(Path("shop"), "refactor").checkpoint("a state")\'',
+    "docs/guides/removing-secrets.md": "mkdir shop && echo KEY=0123456789 > shop/.env && python -c "
+    "'from pathlib import Path; from holdfast import SessionCheckpointer as S; "
+    'S(Path("shop"), "refactor").checkpoint("a state")\'',
+}
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text("utf-8")
+    return [body for found, body in _BLOCK.findall(text) if found == language]
+
+
+def typed(document: str, left_out: tuple[str, ...]) -> list[str]:
+    lines = [line for block in blocks(document, "console") for line in block.splitlines()]
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    for one in left_out:
+        assert any(command.startswith(one) for command in commands), f"{one} is not there any more"
+    kept = [command for command in commands if not command.startswith(left_out or "\0")]
+    return [WORK if command.startswith("# …") else command for command in kept]
+
+
+class Reader:
+    """A shell in an empty directory whose `holdfast` and `python` are those under test."""
+
+    def __init__(self, place: Path) -> None:
+        (place / "bin").mkdir()
+        (place / "here").mkdir()
+        (place / "home").mkdir()
+        for name, words in (("holdfast", "-m holdfast"), ("python", "")):
+            program = place / "bin" / name
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+            program.chmod(0o755)
+        self.directory = place / "here"
+        self._environment = {
+            **os.environ,
+            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+            "HOME": str(place / "home"),
+            "HOLDFAST_HOME": str(place / "home" / "data"),
+            "HOLDFAST_DAEMON": "off",
+            "PYTHONPATH": str(ROOT / "src"),
+        }
+
+    def follow(self, script: str) -> None:
+        done = subprocess.run(
+            ["bash", "-e", "-x", "-c", script],
+            cwd=self.directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.requirement("CL-1")
+@pytest.mark.parametrize("document", WALKS)
+def test_the_commands_of_a_document_can_be_typed_as_they_are_printed(
+    document: str, tmp_path: Path
+) -> None:
+    before, left_out = WALKS[document]
+    Reader(tmp_path).follow("\n".join([before, *typed(document, left_out)]))
+
+
+@pytest.mark.parametrize("document", SNIPPETS)
+def test_the_python_of_a_document_runs(document: str, tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    reader.follow(SNIPPETS[document])
+    whole = [block for block in blocks(document, "python") if "from holdfast import" in block]
+    assert whole
+    for number, block in enumerate(whole):
+        (tmp_path / f"snippet-{number}.py").write_text(block, "utf-8")
+        reader.follow(f"python {tmp_path}/snippet-{number}.py")
