@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,12 @@ def test_every_step_of_a_repair_is_named_in_the_reference() -> None:
 @pytest.mark.parametrize("key", settings.KEYS)
 def test_every_setting_is_described_in_the_reference(key: str) -> None:
     assert f"`{key}`" in SETTINGS_REFERENCE.read_text("utf-8")
+
+
+def test_the_defaults_in_the_reference_are_those_of_the_settings() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", SETTINGS_REFERENCE.read_text("utf-8"), re.M)
+    told = {key: settings.check_setting(key, tomllib.loads(f"x = {v}")["x"]) for key, v in rows}
+    assert told == {key: getattr(settings.Settings(), key) for key in settings.KEYS}
 
 
 @pytest.mark.parametrize(

@@ -50,5 +50,5 @@ def known_settings(key: str) -> str:
     """What may have been meant by the name of a setting that does not exist."""
     close = get_close_matches(key, EXAMPLES, 3)
     if close:
-        return f"did you mean: {', '.join(close)}; all of them: holdfast config list"
+        return f"did you mean: {', '.join(close)}"
     return f"settings are: {', '.join(EXAMPLES)}"
