@@ -55,6 +55,8 @@ def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ra
     monkeypatch.chdir(project / "src")
     run("hook", "claude-code", stdin="{ not JSON")
     assert "the event is not JSON" in cli("status").out
+    run("hook", "", stdin="{}")
+    assert "\n  holdfast hook: there is no agent ''" in cli("status").out
 
 
 @pytest.mark.parametrize("agent", ["", "nobody", "claude-code --json", "--version=1"])

@@ -277,7 +277,7 @@ def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) 
     words = f"{events} of agents in the last day, the last one {iso(last.at)}"
     _fact(terminal, label, terminal.paint(words, YELLOW if last.saved else RED))
     what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
-    terminal.line(f"  {visible(what)}: {visible(last.message)}")
+    terminal.line(f"  {visible(what or 'holdfast hook')}: {visible(last.message)}")
     logs = ", ".join(visible(str(log)) for log in log_files())
     terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
 

@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
         if ready is not None:
             return 0  # somebody else was quicker, which is just as well
         raise Refused(
-            f"a daemon is already running: {error}", hint="use that one, or end it first"
+            f"a daemon is already running: {error}", hint="use that one, or end it first, with kill"
         ) from None
     except NoPlace as error:
         raise Refused(
@@ -89,7 +89,10 @@ def _number(option: str, text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 100_000:
-        raise UsageError(f"{option} takes a number, not {text!r}")
+        raise UsageError(
+            f"{option} takes a number of minutes from 0 to 100,000, not {text!r}",
+            hint="0 lets it run until it is ended",
+        )
     return number
 
 

@@ -119,7 +119,10 @@ def _number(option: str, text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1_000_000:
-        raise UsageError(f"{option} takes a number, not {text!r}")
+        raise UsageError(
+            f"{option} takes a number from 0 to 1,000,000, not {text!r}",
+            hint="0 switches that trigger off",
+        )
     return number
 
 
