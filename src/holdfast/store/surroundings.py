@@ -25,6 +25,7 @@ from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.sizes import size_words
 from holdfast.store.faults import READ_ONLY_HINT, is_read_only
 from holdfast.store.layout import StoreLayout
+from holdfast.store.places import NETWORK, existing, file_system_of
 from holdfast.store.processes import is_ours, is_stopped
 from holdfast.store.setting_aside import SET_ASIDE
 
@@ -36,8 +37,6 @@ _LONG_HELD_NS = 600 * 1_000_000_000
 _SLACK_NS = 120 * 1_000_000_000
 _YEAR_2020_NS = 1_577_836_800 * 1_000_000_000
 _SOUND_SQLITE = (3, 51, 3)
-_MOUNTS = Path("/proc/self/mounts")
-_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _FLEETING = ("tmpfs", "ramfs")
 _LAYERED = ("overlay", "aufs", "fuse.unionfs")
 _INOTIFY = Path("/proc/sys/fs/inotify")
@@ -123,7 +122,7 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
 
 
 def _future_home(home: Path) -> Symptom:
-    place = _existing(home)
+    place = existing(home)
     if _may(place, os.W_OK | os.X_OK):
         return Symptom("home", Gravity.FINE, f"{home} is made with the first checkpoint")
     cure = "set HOLDFAST_HOME to a directory of your own"
@@ -163,7 +162,7 @@ def _may(path: Path, mode: int) -> bool:
 
 
 def free_disk(around: Surroundings) -> Iterator[Symptom]:
-    place = _existing(around.home)
+    place = existing(around.home)
     free = os.statvfs(place)
     free_bytes = free.f_bavail * free.f_frsize
     finding = f"{free_bytes // 1_000_000:,} MB free on the disk of {place}"
@@ -193,18 +192,18 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
 
 def file_systems(around: Surroundings) -> Iterator[Symptom]:
     for subject, path in (("store", around.home), ("workspace", around.workspace)):
-        kind = _file_system_of(_existing(path))
+        kind = file_system_of(existing(path))
         if kind is None:
             continue
         finding = f"the {subject} is on {kind}"
-        if subject == "store" and is_read_only(_existing(path)):
+        if subject == "store" and is_read_only(existing(path)):
             yield Symptom(
                 "file system", Gravity.PROBLEM, finding + ", which is read-only", READ_ONLY_HINT
             )
-        elif subject == "store" and kind in _NETWORK:
+        elif subject == "store" and kind in NETWORK:
             cure = "set HOLDFAST_HOME to a local disk: locks and syncs may not hold there"
             yield Symptom("file system", Gravity.WARNING, finding, cure)
-        elif kind in _NETWORK:
+        elif kind in NETWORK:
             cure = "edits within one tick of the server's clock may be missed"
             yield Symptom("file system", Gravity.WARNING, finding, cure)
         elif subject == "store" and kind in _FLEETING:
@@ -355,34 +354,6 @@ def clock(around: Surroundings) -> Iterator[Symptom]:
         yield Symptom("clock", Gravity.WARNING, finding, cure)
     else:
         yield Symptom("clock", Gravity.FINE, "the clock agrees with the checkpoints")
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists():
-        path = path.parent
-    return path
-
-
-def is_on_a_network(path: Path) -> bool:
-    """Whether other machines see what lies, or will lie, there."""
-    return _file_system_of(_existing(path)) in _NETWORK
-
-
-def _file_system_of(path: Path) -> str | None:
-    """The type of the file system with the longest mount point above the path."""
-    try:
-        table = _MOUNTS.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError:
-        return None
-    real = os.path.realpath(path)
-    best, kind = "", None
-    for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
-        _, point, found, *_ = line.split(" ")
-        point = point.replace("\\040", " ")
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, kind = point, found
-    return kind
 
 
 BEFORE_OPENING: tuple[Examination, ...] = (permissions,)

@@ -141,9 +141,7 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
         "holdfast.interfaces.daemon.listening.candidates", lambda environment: iter(paths)
     )
     shared = [str(runtime / "holdfast")]
-    monkeypatch.setattr(
-        "holdfast.store.surroundings.is_on_a_network", lambda path: str(path) in shared
-    )
+    monkeypatch.setattr("holdfast.store.places.is_on_a_network", lambda path: str(path) in shared)
     listener = listen(os.environ)
     assert listener.path == paths[1]
     listener.close()
@@ -154,26 +152,26 @@ def test_a_place_that_other_machines_see_is_the_last_resort(
 
 
 def test_the_type_of_a_file_system_is_told_by_the_mount_table(tmp_path: Path) -> None:
-    from holdfast.store import surroundings
+    from holdfast.store import places
 
-    assert not surroundings.is_on_a_network(tmp_path / "not/there/yet")
-    assert not surroundings.is_on_a_network(Path("/proc"))
+    assert not places.is_on_a_network(tmp_path / "not/there/yet")
+    assert not places.is_on_a_network(Path("/proc"))
 
 
 @pytest.mark.parametrize("name", ["a\rb", "a\u2028b", "a\x85b", "a\x0bb", "a\udcffb"])
 def test_a_mount_of_any_name_does_not_keep_a_daemon_from_starting(
     runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from holdfast.store import surroundings
+    from holdfast.store import places
 
     table = tmp_path / "mounts"
     (tmp_path / name).mkdir()
     lines = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/{name} nfs4 rw 0 0\n"
     table.write_bytes(os.fsencode(lines))
-    monkeypatch.setattr(surroundings, "_MOUNTS", table)
+    monkeypatch.setattr(places, "_MOUNTS", table)
     with contextlib.closing(listen(os.environ)) as listener:
         assert listener.path.startswith(str(runtime))
-    assert surroundings.is_on_a_network(tmp_path / name / "stores")
+    assert places.is_on_a_network(tmp_path / name / "stores")
 
 
 def test_a_listener_that_is_closed_twice_closes_nothing_else(runtime: Path) -> None:

@@ -43,11 +43,11 @@ class BackwardSurvey(Survey):
         depth: int,
     ) -> None:
         super().__init__(walker, fd, path, previous, wanted, depth)
-        self._below: list[tuple[bytes, DirectoryRules]] = []
+        self._below: list[tuple[bytes, DirectoryRules, str]] = []
         self._own: list[tuple[bytes, bytes, os.stat_result]] = []
 
-    def _enter(self, name: bytes, rules: DirectoryRules) -> None:
-        self._below.append((name, rules))
+    def _enter(self, name: bytes, rules: DirectoryRules, ignored_by: str) -> None:
+        self._below.append((name, rules, ignored_by))
 
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
         if status.st_size > CHUNK_ABOVE_BYTES or self._is_of_database(name):
@@ -57,8 +57,8 @@ class BackwardSurvey(Survey):
 
     def _take_waiting(self) -> None:
         try:
-            for name, rules in reversed(self._below):
-                super()._enter(name, rules)
+            for directory in reversed(self._below):
+                super()._enter(*directory)
             for waiting in self._own if self._path else ():
                 super()._take_file(*waiting)
         except Swapped:

@@ -290,8 +290,7 @@ class Survey:
 
     def _is_companion(self, name: bytes) -> bool:
         """Whether a file is part of a database that is captured: rules cannot take it apart."""
-        base = database_of(name)
-        return base in self._files and is_database(self._fs, self._fd, base)
+        return (base := database_of(name)) in self._files and is_database(self._fs, self._fd, base)
 
     def _read_of_database(self, name: bytes, status: os.stat_result) -> None:
         base = database_of(name)
@@ -377,10 +376,9 @@ class Survey:
             flags,
             read.content.digest,
         )
+        self._chunks.pop(name, None)
         if read.content.chunks is not None:
             self._chunks[name] = read.content.chunks
-        else:
-            self._chunks.pop(name, None)
         return read.stable
 
     def _take_symlink(self, name: bytes, status: os.stat_result) -> None:

@@ -1,0 +1,38 @@
+"""What kind of file system a place lies on, by the table of mounts; unknown where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
+_MOUNTS = Path("/proc/self/mounts")
+
+
+def existing(path: Path) -> Path:
+    """The place itself, or the nearest one above it that is there."""
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def is_on_a_network(path: Path) -> bool:
+    """Whether other machines see what lies, or will lie, there."""
+    return file_system_of(existing(path)) in NETWORK
+
+
+def file_system_of(path: Path) -> str | None:
+    """The type of the file system with the longest mount point above the path."""
+    try:
+        table = _MOUNTS.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return None
+    real = os.path.realpath(path)
+    best, kind = "", None
+    for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
+        _, point, found, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, found
+    return kind
