@@ -18,7 +18,6 @@ from pathlib import Path
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.component_makers import with_parts
-from holdfast.current_settings import has_current_settings
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
 from holdfast.domain.ids import SessionId
@@ -38,6 +37,7 @@ from holdfast.domain.triggers import (
 )
 from holdfast.engine.running import unhindered
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
+from holdfast.still_current import is_still_current
 from holdfast.store.system import SystemClock
 from holdfast.store.watching.unwatched import NoWatch, NoWatcher
 
@@ -118,7 +118,7 @@ class WatchedWorkspace:
         """Whether opening it again would give the same workspace, store and settings."""
         if _identity(self.workspace) != self._identity:
             return False
-        return has_current_settings(self.opened, self._environment)
+        return is_still_current(self.opened, self._environment)
 
     def save(
         self,

@@ -144,6 +144,10 @@ class LocalStore(StorePlace):
         if self.objects.index_was_replaced():
             self._ready = False
 
+    def was_replaced(self) -> bool:
+        """Whether another process has exchanged its catalog, as a repair does, or removed it."""
+        return identity_of(self._layout.catalog) != self._catalog_file
+
     def make_ready(self) -> None:
         """Readers need no lock, unless the store is new, of an older format, or was cut off."""
         if not self.catalog.is_migrated():

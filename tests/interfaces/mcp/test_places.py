@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult
 
 from holdfast import SessionCheckpointer
+from holdfast.bootstrap import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
@@ -184,6 +186,25 @@ def test_settings_that_somebody_else_changed_hold_from_the_next_call_on(
     assert "config.toml: include" in text_of(told)
     (workspace / ".holdfast" / "config.toml").unlink()
     assert ".env" in saved()
+
+
+@pytest.mark.requirement("MC-1", "ST-4")
+def test_a_store_that_was_repaired_meanwhile_is_used_as_it_is_now(
+    sessions: ServedSessions, workspace: Path, tmp_path: Path
+) -> None:
+    call(sessions, "checkpoint_create", reasoning="one")
+    with open_workspace(workspace, create=False) as opened:
+        with opened.store.exclusive():
+            opened.store.fold_logs()
+        catalog = opened.store.directory / "catalog.db"
+    for suffix in ("-wal", "-shm"):
+        catalog.with_name(f"catalog.db{suffix}").unlink()
+    shutil.copy2(catalog, tmp_path / "rebuilt")
+    (tmp_path / "rebuilt").replace(catalog)  # as a repair does
+    assert not call(sessions, "checkpoint_create", reasoning="two").is_error
+    listed = call(sessions, "checkpoint_list").structured_content
+    assert listed is not None
+    assert [each["reasoning"] for each in listed["checkpoints"]] == ["two", "one"]
 
 
 @pytest.mark.requirement("MC-2")

@@ -3,7 +3,7 @@
 A server serves the workspaces it was started with and no others, whatever a client asks for: a path
 in a request chooses among them. Sessions are opened when first used and kept, with their open
 previews, up to a bound; the one unused for longest is closed, and so are those whose settings have
-changed.
+changed or whose store was repaired.
 """
 
 from __future__ import annotations
@@ -158,11 +158,11 @@ class ServedSessions:
 
 
 def _is_current(known: _Open) -> bool:
-    """Whether it has the settings that hold now, whoever changed them."""
-    from holdfast.current_settings import has_current_settings
+    """Whether it has the store and the settings that hold now, whoever changed them."""
+    from holdfast.still_current import is_still_current
 
     try:
-        return has_current_settings(known.handlers.session.opened)
+        return is_still_current(known.handlers.session.opened)
     except Exception:  # opening it again tells what is wrong
         return False
 

@@ -1,7 +1,7 @@
-"""Whether what was opened some time ago still has the settings that hold now.
+"""Whether what was opened some time ago is still what opening it now would give.
 
-Who keeps a workspace open for long looks here before each use, so that a setting counts from the
-next operation on, as it does for somebody who opens it then.
+Who keeps a workspace open for long looks here before each use, so that a changed setting counts
+from the next operation on, and a store that was repaired is used as it is now.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from holdfast.bootstrap import OpenWorkspace, gather_settings
 from holdfast.domain.settings import make_settings
 
 
-def has_current_settings(
-    opened: OpenWorkspace, environment: Mapping[str, str] | None = None
-) -> bool:
+def is_still_current(opened: OpenWorkspace, environment: Mapping[str, str] | None = None) -> bool:
     """`InvalidSetting`, or what opening it would raise, when what holds now cannot be told."""
+    if opened.store.was_replaced():
+        return False
     vault = opened.engine.vault
     values, _ = gather_settings(vault.catalog.settings(), vault.workspace, environment)
     return make_settings(values) == vault.settings
