@@ -200,13 +200,10 @@ class Engine:
 
     def restore(self, request: RestoreRequest) -> RestoreOutcome:
         from holdfast.engine.restore.restore import restore
+        from holdfast.engine.restore.still_meant import still_meant
 
         with self.exclusive():
-            if request.kind is OperationKind.RESET:
-                from holdfast.engine.approval import require_same_base
-
-                require_same_base(self.vault, request)
-            outcome = restore(self.vault, self._scanner, request)
+            outcome = restore(self.vault, self._scanner, still_meant(self.vault, request))
         return self._mirrored(outcome)
 
     def changes(

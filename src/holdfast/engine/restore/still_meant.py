@@ -1,0 +1,48 @@
+"""Whether a restore is still what was meant when it was asked for.
+
+Between the two a plan may have been looked at for minutes, while others went on: the checkpoint may
+be deleted since, and what an undo was to take back may be taken back already. Such a restore is
+refused before it begins, so that nothing is done twice, or to a state that nobody keeps any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.domain.errors import Refused, UnknownReference
+from holdfast.domain.ids import short
+from holdfast.domain.operations import OperationKind, undo_lists
+from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.vault import Vault
+
+
+def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
+    """The request, with its target as it is now: a purge may have taken something out of it.
+    Called with the store's lock held."""
+    target = request.target
+    if request.kind is OperationKind.RESET:
+        from holdfast.engine.approval import require_same_base
+
+        require_same_base(vault, request)
+    if request.kind in (OperationKind.UNDO, OperationKind.REDO):
+        _require_next(vault, request)
+    now = vault.catalog.checkpoint(target.session_id, target.id)
+    if now is None:
+        raise UnknownReference(
+            f"the checkpoint {target.name or short(target.id)} was deleted meanwhile; nothing was "
+            "restored",
+            hint="see what there is: holdfast log",
+        )
+    return replace(request, target=now)
+
+
+def _require_next(vault: Vault, request: RestoreRequest) -> None:
+    lists = undo_lists(vault.catalog.operations(request.session_id))
+    undone = request.kind is OperationKind.UNDO
+    waiting = lists.undoable if undone else lists.redoable
+    if not waiting or waiting[-1].sequence != request.reverses:
+        raise Refused(
+            "another restore, undo or redo came in between; nothing was "
+            + ("undone" if undone else "redone"),
+            hint="see what was done: holdfast log --records",
+        )

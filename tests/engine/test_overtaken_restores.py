@@ -1,0 +1,73 @@
+"""A restore that was looked at first, and overtaken by others before it began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import Refused, UnknownReference
+from holdfast.domain.ids import SessionId
+from tests.support.hostile_trees import fill
+
+SESSION = SessionId("s")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"a file")
+    fill(workspace / "other", b"one")
+    return workspace
+
+
+@pytest.mark.requirement("RB-4", "CP-8")
+def test_a_checkpoint_that_was_deleted_meanwhile_is_not_restored(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session, SessionCheckpointer(workspace, "s") as two:
+        first = session.checkpoint("first", name="first")
+        fill(workspace / "file", b"two")
+        session.checkpoint("second")
+        engine, others = session.opened.engine, two.opened.engine
+        request = engine.restore_request(SESSION, "first")
+        others.delete(SESSION, others.resolve(SESSION, first))
+        with pytest.raises(UnknownReference, match="first was deleted meanwhile") as refused:
+            engine.restore(request)
+        assert refused.value.hint is not None
+        assert session.stats["restores"] == 0
+    assert (workspace / "file").read_bytes() == b"two"
+
+
+@pytest.mark.requirement("RB-2", "CP-8")
+def test_an_undo_that_somebody_else_has_done_meanwhile_is_not_done_again(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session, SessionCheckpointer(workspace, "s") as two:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"two")
+        session.restore(first)
+        engine = session.opened.engine
+        undo = engine.undo_request(SESSION)
+        two.undo()
+        with pytest.raises(Refused, match="came in between; nothing was undone"):
+            engine.restore(undo)
+        assert (workspace / "file").read_bytes() == b"two"
+        redo = engine.redo_request(SESSION)
+        two.redo()
+        with pytest.raises(Refused, match="came in between; nothing was redone"):
+            engine.restore(redo)
+        assert (workspace / "file").read_bytes() == b"a file"
+        two.undo()
+        assert (workspace / "file").read_bytes() == b"two"
+        assert len(session.history(records=True)) == 1 + 2 * 4
+
+
+@pytest.mark.requirement("RB-4", "CP-8")
+def test_a_checkpoint_is_restored_as_it_is_when_the_restore_begins(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "s") as session, SessionCheckpointer(workspace, "s") as two:
+        first = session.checkpoint("first")
+        fill(workspace / "other", b"two")
+        request = session.opened.engine.restore_request(SESSION, first)
+        fill(workspace / "file", b"present")
+        two.purge_paths("file", force=True)
+        session.opened.engine.restore(request)
+        assert (workspace / "file").read_bytes() == b"present"
+        assert (workspace / "other").read_bytes() == b"one"
