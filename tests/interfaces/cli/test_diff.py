@@ -394,3 +394,37 @@ def test_without_anywhere_to_write_nothing_breaks(cli: CommandLine, form: str) -
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.requirement("CL-3", "RL-4")
+@pytest.mark.parametrize("how", ["deleted", "purged"])
+def test_a_checkpoint_that_goes_while_its_difference_is_read_is_no_damage(
+    cli: CommandLine, how: str
+) -> None:
+    """The difference is far larger than a pipe: whoever writes it waits for whoever reads."""
+    _fill_with_noise(cli.workspace)
+    old = cli.save("old")
+    _fill_with_noise(cli.workspace)
+    cli.save("new")
+    arguments = command("diff", old, "HEAD")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, cwd=cli.workspace, stdout=pipe, stderr=pipe) as reading:
+        assert reading.stdout is not None
+        assert reading.stdout.read(1)
+        cli.save("so that HEAD is another")
+        if how == "deleted":
+            cli.json("delete", old, "--yes")
+            cli.json("cleanup")
+        else:
+            cli("purge", "noise", "--yes", "--json", "--force")
+        _, error = reading.communicate()
+    assert reading.returncode == 5
+    assert f"was {how} while it was being compared" in error.decode()
+    assert "hint: " in error.decode()
+
+
+def _fill_with_noise(workspace: Path) -> None:
+    (workspace / "noise").mkdir(exist_ok=True)
+    for number in range(60):
+        text = "\n".join(os.urandom(30).hex() for _ in range(200))
+        (workspace / f"noise/{number}").write_text(text)

@@ -27,12 +27,13 @@ from holdfast.domain.bundle_story import encode_story
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.component_states import contents_of, decode_manifest
 from holdfast.domain.entries import DirectoryEntry, FileEntry
-from holdfast.domain.errors import ObjectMissing, Refused, StoreDamaged
+from holdfast.domain.errors import Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text
 from holdfast.domain.trees import EMPTY_TREE, Tree
 from holdfast.engine.bundles.selection import Selection
+from holdfast.engine.dropped import unless_dropped
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress, Progress
 from holdfast.store.bundles.frames import (
@@ -100,17 +101,9 @@ def export_to(
 ) -> ExportOutcome:
     """Write to a descriptor that need not be a file."""
     progress = progress or NoProgress()
-    try:
+    with unless_dropped(vault, selection.checkpoints, "exported", "export again"):
         objects = _plan(vault, selection)
         return _write(vault, selection, objects, FrameWriter(vault.fs, fd), progress)
-    except ObjectMissing:
-        for row in selection.checkpoints:
-            if vault.catalog.checkpoint(row.session_id, row.id) is None:
-                raise Refused(
-                    f"checkpoint {row.id} was dropped while it was being exported",
-                    hint="export again",
-                ) from None
-        raise
 
 
 def _plan(vault: Vault, selection: Selection) -> _Objects:

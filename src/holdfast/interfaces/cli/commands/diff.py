@@ -57,12 +57,9 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.diff_views.difference import Difference
-    from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
-    from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
+    from holdfast.engine.dropped import unless_dropped
 
-    options = invocation.options
-    context = context_lines(options.context)
+    context = context_lines(invocation.options.context)
     if len(invocation.words) > 2:
         raise UsageError(
             f"unexpected argument {invocation.words[2]!r}: diff takes two checkpoints",
@@ -73,20 +70,37 @@ def run(invocation: Invocation) -> int:
         session = invocation.session(opened)
         paths = invocation.paths(invocation.literal, engine.vault.workspace)
         old, new = _ends(invocation, opened, session)
-        with invocation.busy("comparing", opened):
-            scan = engine.look() if new is None else None
-            found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
-        changes = [change for change in found if _selected(change, paths)]
-        if not changes:
-            require_known_paths(engine.vault, paths, old, new, scan)
-        left_out = left_out_changes(
-            changes,
-            lambda: engine.skipped(old),
-            lambda: scan.skipped if scan else engine.skipped(new) if new else (),
-        )
-        difference = Difference(engine.vault, old, new, changes, context, left_out)
-        _render(invocation, difference)
+        again = "compare others; see what there is: holdfast log"
+        with unless_dropped(engine.vault, (old, new), "compared", again):
+            _compare(invocation, opened, (old, new), paths, context)
     return 0
+
+
+def _compare(
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    ends: tuple[Checkpoint, Checkpoint | None],
+    paths: list[bytes],
+    context: int,
+) -> None:
+    from holdfast.interfaces.cli.diff_views.difference import Difference
+    from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
+    from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
+
+    engine, (old, new) = opened.engine, ends
+    with invocation.busy("comparing", opened):
+        scan = engine.look() if new is None else None
+        found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
+    changes = [change for change in found if _selected(change, paths)]
+    if not changes:
+        require_known_paths(engine.vault, paths, old, new, scan)
+    left_out = left_out_changes(
+        changes,
+        lambda: engine.skipped(old),
+        lambda: scan.skipped if scan else engine.skipped(new) if new else (),
+    )
+    difference = Difference(engine.vault, old, new, changes, context, left_out)
+    _render(invocation, difference)
 
 
 def _ends(
