@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.ids import Digest
+from holdfast.engine.listing import list_entries
 from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.changing_trees import CHANGES, build
-from tests.support.composition import Composed, composed, scan_from_nothing
+from tests.support.composition import Composed, composed, configure, scan_from_nothing
 from tests.support.hostile_trees import fill
 
 pytestmark = pytest.mark.requirement("RL-5")
@@ -52,6 +55,69 @@ def test_a_change_is_found_from_memory_as_it_is_from_nothing(
     if reopened:
         with composed(root, fs=fs) as opened:
             _change_and_compare(opened, root, change, beside)
+
+
+INCLUDED = {
+    "a name": ([".env"], {b"pkg/target/.env"}),
+    "a name everywhere": (["**/.env"], {b"pkg/target/.env", b"pkg/cache/.env"}),
+    "an ignored directory": (["pkg/notes/"], {b"pkg/notes/a.log", b"pkg/notes/sub/b.log"}),
+    "a directory that nothing ignores": (["/pkg/src/"], {b"pkg/src/c.log", b"pkg/src/sub/d.log"}),
+    "a path": (["pkg/notes/sub/b.log"], {b"pkg/notes/sub/b.log"}),
+}
+
+
+def _deep_change(root: Path) -> None:
+    for place in ("target/deep", "notes/sub", "src/sub", "cache/deep"):
+        fill(root / "pkg" / place / "new.log", b"new")
+
+
+def _first_level_change(root: Path) -> None:
+    for place in ("target", "notes", "src", "cache"):
+        fill(root / "pkg" / place / "new.log", b"new")
+
+
+def _unrelated_change(root: Path) -> None:
+    fill(root / "other/file", b"changed")
+
+
+def _nothing(root: Path) -> None:
+    pass
+
+
+@pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize("reopened", [False, True], ids=["same process", "other process"])
+@pytest.mark.parametrize("change", [_nothing, _unrelated_change, _first_level_change, _deep_change])
+@pytest.mark.parametrize("included", INCLUDED)
+def test_what_is_included_below_ignored_directories_is_found_from_memory_too(
+    tmp_path: Path, included: str, change: Callable[[Path], None], reopened: bool
+) -> None:
+    patterns, expected = INCLUDED[included]
+    root = tmp_path / "project"
+    fill(root / ".gitignore", b"target/\nnotes/\n*.log\n")
+    fill(root / "other/file")
+    for path in ("target/.env", "target/object", "target/deep/object", "notes/a.log"):
+        fill(root / "pkg" / path)
+    for path in ("notes/sub/b.log", "src/c.log", "src/sub/d.log", "cache/.env", "cache/object"):
+        fill(root / "pkg" / path)
+    fill(root / "pkg/cache/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
+    configure(root, include=patterns)
+    threading.Event().wait(0.03)
+    with composed(root) as opened:
+        plain = {b".gitignore", b"other/file"}
+        for _ in range(3):
+            assert _files(opened, opened.save().tree) == expected | plain
+        if not reopened:
+            change(root)
+            _compare(opened)
+    if reopened:
+        change(root)
+        with composed(root) as opened:
+            _compare(opened)
+
+
+def _files(opened: Composed, tree: Digest) -> set[bytes]:
+    listed = list_entries(opened.engine.vault.load_tree, tree, b"")
+    return {path for path, entry in listed if isinstance(entry, FileEntry)}
 
 
 def test_the_log_of_a_database_that_is_gone_is_judged_anew(tmp_path: Path) -> None:

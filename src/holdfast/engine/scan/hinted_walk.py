@@ -61,6 +61,8 @@ def _visit_at(top: Visit, root: DirectoryState, path: bytes) -> Visit:
             visit.look = True
             # Should that directory enter it now, then as something of which nothing is known.
             return visit.children.setdefault(name, Visit())
+        if not child.by_rules:
+            visit.look = True  # which tells in what mode it is to be entered
         visit = visit.children.setdefault(name, Visit())
         state = child
     return visit

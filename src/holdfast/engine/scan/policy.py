@@ -80,7 +80,7 @@ class CapturePolicy:
         layers.append(parse_rules(configured, b"", "setting 'ignore'", Precedence.SETTING))
         self.root_stack = RuleStack.of(*layers)
         self.salt = digest_of(
-            b"policy 1|%d|%d|%d|" % (self.max_file_size, self._use_defaults, self.has_filter)
+            b"policy 2|%d|%d|%d|" % (self.max_file_size, self._use_defaults, self.has_filter)
             + self._includes.fingerprint
         )
 
@@ -96,7 +96,8 @@ class CapturePolicy:
             return self._exception(path, is_dir, by_default=by_default) or _NOT_LISTED
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
-            return _CAPTURE
+            # Nothing ignores the directory itself; what is ignored in it is included all the same.
+            return _CAPTURE_ALL if is_dir and self._includes.matches(path, True) else _CAPTURE
         by_default = rule.source == "default"
         exception = self._exception(path, is_dir, by_default=by_default)
         return _ignored(rule.describe(), exception)

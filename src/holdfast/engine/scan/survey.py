@@ -76,10 +76,8 @@ class Survey:
         wanted: WantedTree | None,
         depth: int,
     ) -> None:
-        self._walker = walker
-        self._fs = walker.fs
-        self._fd = fd
-        self._path = path
+        self._walker, self._fs = walker, walker.fs
+        self._fd, self._path = fd, path
         self._previous = previous
         self._wanted = wanted
         self._depth = depth
@@ -89,6 +87,7 @@ class Survey:
         self._chunks: dict[bytes, Digest] = {}
         self._children: dict[bytes, DirectoryState | KnownChild] = {}
         self._cannot_settle = False
+        self._other_modes = False
         self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
         self._names: Container[bytes] = ()
@@ -129,10 +128,11 @@ class Survey:
             state.base = self._previous.digest or self._previous.base
         state.has_git = GIT_DIRECTORY in names
         state.has_ignore_files = any(name in names for name in IGNORE_FILES)
-        exceptions = policy.has_filter or rules.mode is not Mode.NORMAL
-        state.by_rules = not exceptions and not self._cannot_settle
+        usual = rules.mode is Mode.NORMAL and not policy.has_filter
+        state.by_rules = usual and not self._cannot_settle
         state.settled = (
             state.by_rules
+            and not self._other_modes  # only a look at the directory tells how to enter a child
             and self._walker.is_settled(key.ctime_ns)
             and all(n in self._files for n in IGNORE_FILES if n in names)
         )
@@ -151,8 +151,7 @@ class Survey:
         for name, status in changed:
             if self._is_of_database(name):
                 return None
-            known = self._previous.row_of(name)
-            if known is not None:
+            if (known := self._previous.row_of(name)) is not None:
                 self._known_rows[name] = known
             try:
                 self._read(name, status)
@@ -216,6 +215,7 @@ class Survey:
         if verdict.reason is not None:
             return self._skip(name, verdict.reason, verdict.detail)
         if is_dir:
+            self._other_modes |= verdict.mode is not rules.mode
             below = DirectoryRules(rules.fingerprint, verdict.mode, load=lambda: rules.stack)
             return self._enter(name, below, verdict.detail)
         if stat.S_ISREG(status.st_mode):
