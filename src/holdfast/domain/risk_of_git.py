@@ -46,6 +46,10 @@ def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
         return risky, f"git {verb} rewrites history"
     if verb == "rm" and not has("n", "--cached", "--dry-run"):
         return risky, "git rm deletes files"
+    if verb == "read-tree" and has("--reset", "u"):
+        return risky, "git read-tree discards changes"
+    if verb == "checkout-index" and has("f", "--force"):
+        return risky, "git checkout-index overwrites files"
     if verb == "reflog" and rest[:1] in (["expire"], ["delete"]):
         return risky, "git reflog forgets commits"
     if verb in ("gc", "prune") and (verb == "prune" or has("--prune")):
