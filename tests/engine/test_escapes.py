@@ -141,10 +141,18 @@ def _store_tree(opened: Composed, encoded: bytes) -> Digest:
 
 
 def _crafted(opened: Composed, name: bytes, good: Checkpoint) -> Checkpoint:
-    """The checkpoint `good` with a tree that holds one file under a hostile name."""
+    """The store's checkpoint `good`, now with a tree that holds one file under a hostile name."""
     content = next(iter(opened.engine.vault.load_tree(good.tree).files))
     honest = encode_tree(Tree(files=(replace(content, name=b"N" * len(name)),)))
-    return replace(good, tree=_store_tree(opened, honest.replace(b"N" * len(name), name)))
+    return _with_tree(opened, good, honest.replace(b"N" * len(name), name))
+
+
+def _with_tree(opened: Composed, good: Checkpoint, encoded: bytes) -> Checkpoint:
+    crafted = replace(good, tree=_store_tree(opened, encoded))
+    vault = opened.engine.vault
+    with vault.access.exclusive(), vault.catalog.transaction() as transaction:
+        transaction.replace_checkpoint(crafted)
+    return crafted
 
 
 @pytest.mark.parametrize(
@@ -178,9 +186,9 @@ def test_a_store_that_names_a_hardlink_outside_is_refused(
         good = opened.save()
         entry = next(iter(opened.engine.vault.load_tree(good.tree).files))
         tree = Tree(files=(replace(entry, name=b"other", link=link),))
-        digest = _store_tree(opened, encode_tree(tree))
+        crafted = _with_tree(opened, good, encode_tree(tree))
         with pytest.raises(HoldfastError):
-            opened.engine.restore(RestoreRequest(SESSION, replace(good, tree=digest)))
+            opened.engine.restore(RestoreRequest(SESSION, crafted))
     assert (outside / "victim").stat().st_nlink == 1
     assert (workspace / "file").read_bytes() == b"mine"
 

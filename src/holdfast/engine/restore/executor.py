@@ -78,7 +78,7 @@ class Executor:
 
     def stage(self, steps: tuple[Step, ...]) -> None:
         """Write new content into staging; the workspace itself is not touched."""
-        planned = {step.path for step in steps if step.type is not StepType.CHMOD}
+        planned = {step.path: step.type for step in steps}
         written_bytes = 0
         for number, step in enumerate(steps):
             self.progress.advance("writing files", number, len(steps))
@@ -97,7 +97,7 @@ class Executor:
         self.progress.advance("syncing", 0, None)
         self._staging.sync()
 
-    def _stage_one(self, number: int, step: Step, planned: set[bytes]) -> None:
+    def _stage_one(self, number: int, step: Step, planned: dict[bytes, StepType]) -> None:
         entry = step.after
         assert isinstance(entry, (FileEntry, SymlinkEntry))
         dir_fd, directory = self._nearest_directory(parent(step.path))
@@ -107,11 +107,13 @@ class Executor:
         self._staging.stage(_slot(number), entry, area, owner, linked_to)
 
     def _standing_name(
-        self, entry: FileEntry | SymlinkEntry, planned: set[bytes]
+        self, entry: FileEntry | SymlinkEntry, planned: dict[bytes, StepType]
     ) -> tuple[int, bytes] | None:
-        """Another name of the same file that stays in the workspace as it is; one that has got
-        another mode is another file by now."""
-        if not isinstance(entry, FileEntry) or entry.link is None or entry.link in planned:
+        """Another name of the same file that stays in the workspace, with the mode that it has or
+        will be given; one that keeps another mode is another file by now."""
+        if not isinstance(entry, FileEntry) or entry.link is None:
+            return None
+        if planned.get(entry.link, StepType.CHMOD) is not StepType.CHMOD:
             return None
         try:
             dir_fd, name = self._handles.open(parent(entry.link)), basename(entry.link)
@@ -119,7 +121,8 @@ class Executor:
             same = digest_of_file(self._fs, dir_fd, name) == entry.digest
         except OSError:
             return None
-        return (dir_fd, name) if same and mode == entry.mode & self._setid_mask else None
+        fits = entry.link in planned or mode == entry.mode & self._setid_mask
+        return (dir_fd, name) if same and fits else None
 
     def _nearest_directory(self, path: bytes) -> tuple[int, bytes]:
         """The deepest directory on the way to `path` that exists now."""
