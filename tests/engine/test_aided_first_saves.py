@@ -219,6 +219,22 @@ def test_large_files_and_databases_are_read_by_one_process_only(
     assert 0 < sum(received) < 10_000
 
 
+@pytest.mark.parametrize("suffix", ["-journal", "-shm", "-wal"])
+def test_what_belongs_to_a_database_is_found_where_rules_would_leave_it_out(
+    tmp_path: Path, ahead: list[Callable[[], None]], adopted: list[bytes], suffix: str
+) -> None:
+    """Without its journal, a database in the middle of a transaction is lost."""
+    root = tmp_path / "project"
+    fill(root / ".gitignore", b"*" + os.fsencode(suffix))
+    fill(root / "first", b"so that the help begins here")
+    fill(root / "one/inside/data", b"SQLite format 3\0" + bytes(4080))
+    fill(root / f"one/inside/data{suffix}", b"how to take it back")
+    threading.Event().wait(_OLD_ENOUGH_S)
+    with _opened(root) as opened:
+        _require_as_if_alone(opened, _save(opened))
+    assert b"one/inside" in adopted
+
+
 @pytest.mark.requirement("ST-6")
 def test_what_the_second_process_hands_over_is_sealed_in_an_encrypted_store(
     tmp_path: Path,

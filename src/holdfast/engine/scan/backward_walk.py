@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.sqlite_files import database_of
 from holdfast.engine.scan.directory_state import DirectoryState, KnownChild, encode_state
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
@@ -54,6 +55,12 @@ class BackwardSurvey(Survey):
             self._cannot_settle = True
         else:
             self._own.append((name, path, status))
+
+    def _is_companion(self, name: bytes) -> bool:
+        """Only a look at the database tells, and databases are left to the other walk."""
+        if database_of(name) in self._names:
+            self._cannot_settle = True
+        return False
 
     def _take_waiting(self) -> None:
         try:
