@@ -12,6 +12,7 @@ import threading
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.store.atomic_write import write_all
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects.record_stream import RecordStream
@@ -53,7 +54,8 @@ def serve() -> None:
     capture = FileCapture(fs, stream, started_ns)
     walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
     with contextlib.suppress(Met):
-        walker.walk(job["root_fd"], None, None)
+        # Opened anew: a handle that is handed on shares its position in the list of names.
+        walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
     stream.commit()
     say(end_frame())
 

@@ -235,6 +235,27 @@ def test_what_belongs_to_a_database_is_found_where_rules_would_leave_it_out(
     assert b"one/inside" in adopted
 
 
+def test_the_second_process_lists_the_uppermost_directory_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopted: list[bytes]
+) -> None:
+    """With one position in it for both, each would miss what the other has just been told."""
+    root = tmp_path / "project"
+    fill(root / "first", b"so that the help begins here")
+    fill(root / "one/file")
+    begin = ReadingProcess.begin
+
+    def begin_in_the_middle(self: ReadingProcess, root_fd: int, started_ns: int) -> None:
+        with os.scandir(root_fd) as listed:
+            next(listed)
+            begin(self, root_fd, started_ns)
+            _read_all(self)
+
+    monkeypatch.setattr(ReadingProcess, "begin", begin_in_the_middle)
+    with _opened(root) as opened:
+        _require_as_if_alone(opened, _save(opened))
+    assert adopted == [b"one"]
+
+
 @pytest.mark.requirement("ST-6")
 def test_what_the_second_process_hands_over_is_sealed_in_an_encrypted_store(
     tmp_path: Path,
