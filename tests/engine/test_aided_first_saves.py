@@ -25,6 +25,7 @@ from holdfast.engine.check import run_checks
 from holdfast.engine.scan import aided_walk
 from holdfast.ports.progress import NoProgress
 from holdfast.store import reading_process
+from holdfast.store.objects import writer
 from holdfast.store.reading_process import ReadingProcess
 from tests.support.changing_trees import CHANGES, build
 from tests.support.composition import SESSION, configure, scan_from_nothing
@@ -256,6 +257,23 @@ def test_the_second_process_lists_the_uppermost_directory_by_itself(
     assert adopted == [b"one"]
 
 
+@pytest.mark.requirement("ST-1")
+def test_contents_that_came_long_ago_are_not_stored_again(
+    tmp_path: Path, ahead: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_PREPARE_AT_OBJECTS", 4)
+    root = tmp_path / "project"
+    for number in range(40):
+        fill(root / f"a/{number:02}", noise(20_000, number))
+        fill(root / f"b/{number:02}", noise(20_000, number))
+        fill(root / f"c/{number:02}", noise(20_000, number))
+    threading.Event().wait(_OLD_ENOUGH_S)
+    monkeypatch.setattr(aided_walk, "_WORTH_AID_FILES", 41)  # when all contents are there
+    with _opened(root) as opened:
+        _require_as_if_alone(opened, _save(opened))
+        assert opened.engine.vault.access.size_bytes() < 2 * 800_000
+
+
 @pytest.mark.requirement("ST-6")
 def test_what_the_second_process_hands_over_is_sealed_in_an_encrypted_store(
     tmp_path: Path,
@@ -360,6 +378,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.scan import aided_walk
 from holdfast.ports.progress import NoProgress
 from holdfast.store import reading_process
+from holdfast.store.objects import writer
 aided_walk._WORTH_AID_FILES = 1
 reading_process._processors = lambda: 2
 begin = reading_process.ReadingProcess.begin

@@ -70,7 +70,7 @@ class LocalObjectWriter:
 
     def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
         with self._store.lock:
-            if digest in self._added or digest in self._small or self._is_stored(digest):
+            if self._has(digest):
                 self._deduplicated_bytes += len(data)
                 return False
             self._objects += 1
@@ -91,7 +91,7 @@ class LocalObjectWriter:
         second time when others share their record, and the later place counts."""
         with self._store.lock:
             objects = objects_in(record)
-            new = [one for one in objects if one not in self._added and one not in self._small]
+            new = [one for one in objects if not self._has(one)]
             self._objects += len(new)
             if new:
                 self._append(record, objects)
@@ -131,6 +131,9 @@ class LocalObjectWriter:
             self._store.index.prepare(self._added.items())
             self._added.clear()
             self.nothing_stored_yet = False
+
+    def _has(self, digest: Digest) -> bool:
+        return digest in self._added or digest in self._small or self._is_stored(digest)
 
     def _is_stored(self, digest: Digest) -> bool:
         """Held with everything that reading it takes: collection may have left a record whose
