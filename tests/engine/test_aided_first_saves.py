@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +21,18 @@ import pytest
 from holdfast.bootstrap import OpenWorkspace, holdfast_home, open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import BudgetReached
+from holdfast.domain.ids import Digest
 from holdfast.domain.intent import make_intent
+from holdfast.domain.settings import make_settings
 from holdfast.engine.check import run_checks
+from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.scan import aided_walk
+from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.file_capture import FileCapture
+from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.ports.progress import NoProgress
 from holdfast.store import reading_process
+from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects import writer
 from holdfast.store.reading_process import ReadingProcess
 from tests.support.changing_trees import CHANGES, build
@@ -104,6 +112,16 @@ def _require_as_if_alone(opened: OpenWorkspace, saved: Checkpoint) -> None:
     assert {(s.path, s.describe()) for s in opened.engine.skipped(saved)} == left_out
     assert saved.tree == alone.tree
     assert list(run_checks(vault, data=True, progress=NoProgress())) == []
+
+
+class CountingStream(DiscardingWriter):
+    """Counts the contents that it is given."""
+
+    contents = 0
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        self.contents += 1
+        return super().add(digest, data, similar_to=similar_to)
 
 
 def _large_workspace(root: Path) -> None:
@@ -272,6 +290,31 @@ def test_contents_that_came_long_ago_are_not_stored_again(
     with _opened(root) as opened:
         _require_as_if_alone(opened, _save(opened))
         assert opened.engine.vault.access.size_bytes() < 2 * 800_000
+
+
+def test_the_second_process_stops_in_the_middle_of_a_directory(tmp_path: Path) -> None:
+    """The first one waits for it, and has read the directory itself by then."""
+    for number in range(10):
+        fill(tmp_path / f"one/{number}")
+    told: list[bytes] = []
+    read = CountingStream()
+    started_ns = time.time_ns()
+    capture = FileCapture(LocalFilesystem(), read, started_ns)
+    walker = BackwardWalker(
+        LocalFilesystem(),
+        capture,
+        CapturePolicy(make_settings({}), tmp_path),
+        started_ns,
+        lambda path, state: told.append(path),
+        lambda: read.contents >= 3,
+    )
+    root_fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with pytest.raises(Met):
+            walker.walk(root_fd, None, None)
+    finally:
+        os.close(root_fd)
+    assert (read.contents, told) == (3, [])
 
 
 @pytest.mark.requirement("ST-6")

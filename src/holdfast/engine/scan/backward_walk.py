@@ -34,6 +34,8 @@ class Met(Exception):
 class BackwardSurvey(Survey):
     """The names are seen in their order; what stands for them is taken afterwards."""
 
+    _walker: BackwardWalker
+
     def __init__(
         self,
         walker: Walker,
@@ -67,6 +69,7 @@ class BackwardSurvey(Survey):
             for directory in reversed(self._below):
                 super()._enter(*directory)
             for waiting in self._own if self._path else ():
+                self._walker.go_on()
                 super()._take_file(*waiting)
         except Swapped:
             self._cannot_settle = True
@@ -99,8 +102,7 @@ class BackwardWalker(Walker):
         wanted: WantedTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
-        if self._is_met():
-            raise Met
+        self.go_on()
         state = super().visit(fd, path, previous, parent, wanted, depth)
         if isinstance(state, DirectoryState) and path:
             # What is below has been told, and takes no more room than its name from here on.
@@ -111,6 +113,11 @@ class BackwardWalker(Walker):
             }
             self._tell(path, encode_state(state))
         return state
+
+    def go_on(self) -> None:
+        """`Met` when there is nothing left to do: the other walk is waiting for us then."""
+        if self._is_met():
+            raise Met
 
 
 def _nothing_known(path: bytes) -> DirectoryState | None:
