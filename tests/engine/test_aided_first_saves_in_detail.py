@@ -1,0 +1,118 @@
+"""Where the two processes of a helped first save come near each other, or near a database."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.ids import Digest
+from holdfast.domain.settings import make_settings
+from holdfast.engine.discarding_writer import DiscardingWriter
+from holdfast.engine.scan import aided_walk
+from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.file_capture import FileCapture
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.store.local_filesystem import LocalFilesystem
+from holdfast.store.objects import writer
+from holdfast.store.reading_process import ReadingProcess
+from tests.support.aided_saves import OLD_ENOUGH_S, opened_new, read_all, require_as_if_alone, save
+from tests.support.hostile_trees import fill, noise
+
+pytestmark = [
+    pytest.mark.requirement("PF-2", "CP-1", "RL-5"),
+    pytest.mark.usefixtures("aided_from_the_first_file"),
+]
+
+
+class CountingStream(DiscardingWriter):
+    """Counts the contents that it is given."""
+
+    contents = 0
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        self.contents += 1
+        return super().add(digest, data, similar_to=similar_to)
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-shm", "-wal"])
+def test_what_belongs_to_a_database_is_found_where_rules_would_leave_it_out(
+    tmp_path: Path, ahead: list[Callable[[], None]], adopted: list[bytes], suffix: str
+) -> None:
+    """Without its journal, a database in the middle of a transaction is lost."""
+    root = tmp_path / "project"
+    fill(root / ".gitignore", b"*" + os.fsencode(suffix))
+    fill(root / "first", b"so that the help begins here")
+    fill(root / "one/inside/data", b"SQLite format 3\0" + bytes(4080))
+    fill(root / f"one/inside/data{suffix}", b"how to take it back")
+    threading.Event().wait(OLD_ENOUGH_S)
+    with opened_new(root) as opened:
+        require_as_if_alone(opened, save(opened))
+    assert b"one/inside" in adopted
+
+
+def test_the_second_process_lists_the_uppermost_directory_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopted: list[bytes]
+) -> None:
+    """With one position in it for both, each would miss what the other has just been told."""
+    root = tmp_path / "project"
+    fill(root / "first", b"so that the help begins here")
+    fill(root / "one/file")
+    begin = ReadingProcess.begin
+
+    def begin_in_the_middle(self: ReadingProcess, root_fd: int, started_ns: int) -> None:
+        with os.scandir(root_fd) as listed:
+            next(listed)
+            begin(self, root_fd, started_ns)
+            read_all(self)
+
+    monkeypatch.setattr(ReadingProcess, "begin", begin_in_the_middle)
+    with opened_new(root) as opened:
+        require_as_if_alone(opened, save(opened))
+    assert adopted == [b"one"]
+
+
+@pytest.mark.requirement("ST-1")
+def test_contents_that_came_long_ago_are_not_stored_again(
+    tmp_path: Path, ahead: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_PREPARE_AT_OBJECTS", 4)
+    root = tmp_path / "project"
+    for number in range(40):
+        fill(root / f"a/{number:02}", noise(20_000, number))
+        fill(root / f"b/{number:02}", noise(20_000, number))
+        fill(root / f"c/{number:02}", noise(20_000, number))
+    threading.Event().wait(OLD_ENOUGH_S)
+    monkeypatch.setattr(aided_walk, "_WORTH_AID_FILES", 41)  # when all contents are there
+    with opened_new(root) as opened:
+        require_as_if_alone(opened, save(opened))
+        assert opened.engine.vault.access.size_bytes() < 2 * 800_000
+
+
+def test_the_second_process_stops_in_the_middle_of_a_directory(tmp_path: Path) -> None:
+    """The first one waits for it, and has read the directory itself by then."""
+    for number in range(10):
+        fill(tmp_path / f"one/{number}")
+    told: list[bytes] = []
+    read = CountingStream()
+    started_ns = time.time_ns()
+    capture = FileCapture(LocalFilesystem(), read, started_ns)
+    walker = BackwardWalker(
+        LocalFilesystem(),
+        capture,
+        CapturePolicy(make_settings({}), tmp_path),
+        started_ns,
+        lambda path, state: told.append(path),
+        lambda: read.contents >= 3,
+    )
+    root_fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with pytest.raises(Met):
+            walker.walk(root_fd, None, None)
+    finally:
+        os.close(root_fd)
+    assert (read.contents, told) == (3, [])
