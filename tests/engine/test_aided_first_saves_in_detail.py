@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +23,7 @@ from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.objects import writer
-from holdfast.store.reading_process import ReadingProcess
+from holdfast.store.reading_process import ReadingProcess, reading_job
 from tests.support.aided_saves import OLD_ENOUGH_S, opened_new, read_all, require_as_if_alone, save
 from tests.support.hostile_trees import fill, noise
 
@@ -116,3 +120,65 @@ def test_the_second_process_stops_in_the_middle_of_a_directory(tmp_path: Path) -
     finally:
         os.close(root_fd)
     assert (read.contents, told) == (3, [])
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        BlockingIOError(errno.EAGAIN, "too many processes"),
+        OSError(errno.ENFILE, "too many files"),
+        RuntimeError("can't fork at interpreter shutdown"),
+    ],
+)
+def test_a_second_process_that_cannot_be_started_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopted: list[bytes], refusal: Exception
+) -> None:
+    refused: list[object] = []
+
+    def refuse(*given: object, **_: object) -> None:
+        refused.append(given)
+        raise refusal
+
+    root = tmp_path / "project"
+    fill(root / "first")
+    fill(root / "one/file")
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with opened_new(root) as opened:
+        require_as_if_alone(opened, save(opened))
+    assert (len(refused), adopted) == (1, [])
+
+
+def test_a_second_process_of_another_version_is_done_without(
+    tmp_path: Path,
+    ahead: list[Callable[[], None]],
+    adopted: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program that runs for days may find a later one in the place that it was started from."""
+    take = ReadingProcess._take
+
+    def take_from_another(self: ReadingProcess, kind: bytes, first: bytes, second: bytes) -> None:
+        take(self, kind, first, second.replace(b"HFS1", b"HFS9"))
+
+    monkeypatch.setattr(ReadingProcess, "_take", take_from_another)
+    root = tmp_path / "project"
+    fill(root / "first")
+    fill(root / "one/file")
+    with opened_new(root) as opened:
+        require_as_if_alone(opened, save(opened))
+    assert adopted == [b"one"]
+
+
+def test_the_job_names_a_place_in_the_same_bytes_in_every_locale(tmp_path: Path) -> None:
+    own_data = "Größe".encode() + b"\xff"
+    job = json.dumps(reading_job(make_settings({}), tmp_path, own_data))
+    program = "import json, sys\nfrom holdfast.store.reading_process import opened_job\n"
+    program += "print(opened_job(json.loads(sys.argv[1]))[2].hex())"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    answer = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", program, job],
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert answer.stdout.strip() == own_data.hex().encode()

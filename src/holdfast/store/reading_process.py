@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import Digest
+from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings import Settings, make_settings
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.records import Record
@@ -59,12 +60,12 @@ def reading_job(settings: Settings, workspace: Path, own_data: bytes | None) -> 
     return {
         "settings": {key: getattr(settings, key) for key in _DECIDING_SETTINGS},
         "workspace": str(workspace),
-        "own_data": None if own_data is None else os.fsdecode(own_data),
+        "own_data": None if own_data is None else to_text(own_data),
     }
 
 
 def opened_job(job: Mapping[str, Any]) -> tuple[Settings, Path, bytes | None]:
-    own_data = None if job["own_data"] is None else os.fsencode(job["own_data"])
+    own_data = None if job["own_data"] is None else from_text(job["own_data"])
     return make_settings(job["settings"]), Path(job["workspace"]), own_data
 
 
@@ -119,7 +120,8 @@ class ReadingProcess:
             return
         # Never from the current directory, which may be a workspace of whomever.
         places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
-        with contextlib.suppress(OSError):
+        # A program that is ending may start nothing any more: that is no OSError.
+        with contextlib.suppress(OSError, RuntimeError):
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)],
                 stdin=subprocess.PIPE,

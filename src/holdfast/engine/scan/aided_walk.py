@@ -58,11 +58,15 @@ class AidedCapture(FileCapture):
         return super().capture(dir_fd, name, size, previous)
 
     def remembered(self, path: bytes) -> DirectoryState | None:
-        """A directory as the aid found it, its tree not built yet."""
+        """A directory as the aid found it, its tree not built yet. An aid that was started from
+        the files of another version may speak in another layout: it is not listened to then."""
         told = self._aid.directory(path)
         if told is None:
             return None
         self._aid.stop()
-        state = decode_state(told)
+        try:
+            state = decode_state(told)
+        except ValueError:
+            return None
         state.digest = None
         return state
