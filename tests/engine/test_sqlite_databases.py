@@ -319,3 +319,25 @@ def test_files_that_are_no_database_are_never_waited_for(
         (workspace / "page").write_bytes(b"")
         session.restore(first)
         assert (workspace / "page").read_bytes() == b"x" * 4096
+
+
+def test_a_log_brings_its_database_with_it_where_rules_leave_that_out(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """A log beside another state of its database, or beside none, is worth nothing."""
+    live = tmp_path / "app.db"
+    make_database(live, "wal")
+    with closing(sqlite3.connect(live)) as db:
+        db.execute("UPDATE rows SET number=2")
+        db.commit()
+        for name in ("app.db", "app.db-wal"):  # as a program leaves them that was killed
+            shutil.copy(tmp_path / name, workspace / name)
+    (workspace / ".gitignore").write_text("*.db\n")
+    threading.Event().wait(0.05)  # nothing of it is of the same clock tick any more
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("number 2, in the log")
+        os.utime(workspace / "app.db")
+        second = session.checkpoint("the database was touched")
+        for saved in (first, second):
+            names = {artifact.path for artifact in session.get(saved).artifacts}
+            assert {"app.db", "app.db-wal"} <= names

@@ -28,13 +28,7 @@ from holdfast.engine.scan.directory_state import (
     numbers_of,
 )
 from holdfast.engine.scan.file_capture import is_sparse
-from holdfast.engine.scan.policy import (
-    ENTER_ONLY,
-    IGNORE_FILES,
-    DirectoryRules,
-    Mode,
-    Verdict,
-)
+from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
 from holdfast.engine.scan.undisputed import undisputed
@@ -265,7 +259,9 @@ class Survey:
             return self._skip(name, SkipReason.FILTERED)
         if name in self._databases:
             return None  # the log of one, which was read with it
-        if self._keep_known(name, path, status):
+        # A log brings its database with it, even one that rules would leave out.
+        alone = (base := database_of(name)) in self._names and base not in self._files
+        if not alone and self._keep_known(name, path, status):
             return None
         try:
             if self._is_of_database(name):
