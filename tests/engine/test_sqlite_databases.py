@@ -20,6 +20,7 @@ from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
 from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
+from tests.support.composition import configure
 from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
 
 pytestmark = pytest.mark.requirement("DB-1")
@@ -338,6 +339,27 @@ def test_a_log_brings_its_database_with_it_where_rules_leave_that_out(
         first = session.checkpoint("number 2, in the log")
         os.utime(workspace / "app.db")
         second = session.checkpoint("the database was touched")
+        for saved in (first, second):
+            names = {artifact.path for artifact in session.get(saved).artifacts}
+            assert {"app.db", "app.db-wal"} <= names
+
+
+def test_a_log_above_the_size_cap_stays_with_its_database(workspace: Path, tmp_path: Path) -> None:
+    live = tmp_path / "app.db"
+    make_database(live, "wal")
+    with closing(sqlite3.connect(live)) as db:
+        db.execute("UPDATE rows SET number=2")
+        db.commit()
+        for name in ("app.db", "app.db-wal"):  # as a program leaves them that was killed
+            shutil.copy(tmp_path / name, workspace / name)
+    with open(workspace / "app.db-wal", "ab") as log:
+        log.write(bytes(1 << 17))  # as the rest of an earlier, longer log
+    threading.Event().wait(0.05)  # nothing of it is of the same clock tick any more
+    configure(workspace, max_file_size=1 << 17)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("number 2, in the log")
+        (workspace / "other").touch()
+        second = session.checkpoint("beside it, something changed")
         for saved in (first, second):
             names = {artifact.path for artifact in session.get(saved).artifacts}
             assert {"app.db", "app.db-wal"} <= names

@@ -253,7 +253,8 @@ class Survey:
         policy, meter = self._walker.policy, self._walker.meter
         if meter is not None:
             meter.passed(1)
-        if status.st_size > policy.max_file_size and not self._is_wanted(name):
+        too_large = status.st_size > policy.max_file_size and not self._is_wanted(name)
+        if too_large and not self._is_companion(name):
             return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
