@@ -73,9 +73,13 @@ def test_a_command_that_a_signal_ended_counts_as_failed(cli: CommandLine) -> Non
 def test_ctrl_c_takes_the_attempt_back(cli: CommandLine) -> None:
     ready = cli.workspace / "ready"
     os.mkfifo(ready)
-    script = "echo x > made.txt; echo > ready; sleep 60"
+    # No shell: that one may take the signal for itself and go on with what it began meanwhile.
+    script = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+        "open('made.txt', 'w').close(); open('ready', 'w').close(); time.sleep(60)"
+    )
     child = subprocess.Popen(
-        command("attempt", "try", "--", "sh", "-c", script),
+        command("attempt", "try", "--", sys.executable, "-c", script),
         cwd=cli.workspace,
         start_new_session=True,
         stderr=subprocess.DEVNULL,
