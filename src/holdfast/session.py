@@ -185,13 +185,11 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
 
     def undo(self) -> RestoreOutcome:
         """Take back the last restore: the workspace is exactly what it was before it."""
-        with self._engine.exclusive():  # which one is the last is decided when it is our turn
-            return self._engine.restore(self._engine.undo_request(self._id))
+        return self._engine.restore(lambda: self._engine.undo_request(self._id))
 
     def redo(self) -> RestoreOutcome:
         """Take back the last undo."""
-        with self._engine.exclusive():
-            return self._engine.restore(self._engine.redo_request(self._id))
+        return self._engine.restore(lambda: self._engine.redo_request(self._id))
 
     def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
         """Moments of this session that say it, best first; with `everywhere` of all sessions."""

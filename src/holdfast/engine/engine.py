@@ -198,12 +198,14 @@ class Engine:
             head = standing_on(self.vault, request.session_id)
             return preview(self.vault, scan, request, head)
 
-    def restore(self, request: RestoreRequest) -> RestoreOutcome:
+    def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
+        """What was asked for, if it is still meant; or what is found when it is our turn."""
         from holdfast.engine.restore.restore import restore
         from holdfast.engine.restore.still_meant import still_meant
 
         with self.exclusive():
-            outcome = restore(self.vault, self._scanner, still_meant(self.vault, request))
+            meant = request() if callable(request) else still_meant(self.vault, request)
+            outcome = restore(self.vault, self._scanner, meant)
         return self._mirrored(outcome)
 
     def changes(
