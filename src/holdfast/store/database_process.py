@@ -16,12 +16,12 @@ import json
 import os
 import select
 import subprocess
-import sys
 import threading
 from typing import IO, Any
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.ids import Digest
+from holdfast.store.python_again import command_for
 
 _PROGRAM = """
 import json, sys
@@ -29,7 +29,6 @@ sys.path = json.loads(sys.argv[1])
 from holdfast.store.database_process import serve
 serve()
 """
-"""Found where we were found, whatever led there."""
 
 _INPUT, _OUTPUT = 0, 1
 _PIECE_BYTES = 1 << 16
@@ -39,11 +38,8 @@ _LONGEST_SILENCE = 60
 
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
-    # Never from the current directory, which may be a workspace of whomever.
-    places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
-    command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)]
     with subprocess.Popen(
-        command,
+        command_for(_PROGRAM),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

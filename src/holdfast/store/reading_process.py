@@ -27,6 +27,7 @@ from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings import Settings, make_settings
 from holdfast.store.objects.compression import Codec
 from holdfast.store.objects.records import Record
+from holdfast.store.python_again import command_for
 
 if TYPE_CHECKING:
     from holdfast.store.objects.writer import LocalObjectWriter
@@ -37,7 +38,6 @@ sys.path = json.loads(sys.argv[1])
 from holdfast.backward_reader import serve
 serve()
 """
-"""Found where we were found, whatever led there."""
 
 STOP = b"s"
 INPUT, OUTPUT = 0, 1
@@ -118,12 +118,10 @@ class ReadingProcess:
     def begin(self, root_fd: int, started_ns: int) -> None:
         if self._process is not None or not _can_be_started():
             return
-        # Never from the current directory, which may be a workspace of whomever.
-        places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
         # A program that is ending may start nothing any more: that is no OSError.
         with contextlib.suppress(OSError, RuntimeError):
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)],
+                command_for(_PROGRAM),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -37,6 +37,17 @@ def block_record(members: Sequence[tuple[Digest, bytes]]) -> Record:
     )
 
 
+def single_record(digest: Digest, data: bytes) -> Record:
+    """An object on its own, compressed where that makes it smaller."""
+    codec, stored = compress(data)
+    return Record(digest, codec, 0, len(data), None, stored)
+
+
+def record_of(objects: Sequence[tuple[Digest, bytes]]) -> Record:
+    """One record for these small objects; one alone needs no block."""
+    return single_record(*objects[0]) if len(objects) == 1 else block_record(objects)
+
+
 def members_of(record: Record) -> list[tuple[Digest, int]]:
     """Digest and size of each member; `BadRecord` for a table that cannot be."""
     table = _table(record)

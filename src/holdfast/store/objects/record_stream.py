@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import WriteTotals
-from holdfast.store.objects.blocks import FULL_AT_BYTES, LARGEST_MEMBER_BYTES, block_record
-from holdfast.store.objects.compression import compress
+from holdfast.store.objects.blocks import (
+    FULL_AT_BYTES,
+    LARGEST_MEMBER_BYTES,
+    record_of,
+    single_record,
+)
 from holdfast.store.objects.records import Record
 
 _MOST_REMEMBERED = 50_000
@@ -42,7 +46,7 @@ class RecordStream:
         if not self._small:
             return
         small, self._small, self._small_bytes = self._small, [], 0
-        self._hand_on(single_record(*small[0]) if len(small) == 1 else block_record(small))
+        self._hand_on(record_of(small))
 
     def commit(self) -> WriteTotals:
         self._hand_on_small()
@@ -50,9 +54,3 @@ class RecordStream:
 
     def abandon(self) -> None:
         self._small.clear()
-
-
-def single_record(digest: Digest, data: bytes) -> Record:
-    """An object on its own, compressed where that makes it smaller."""
-    codec, stored = compress(data)
-    return Record(digest, codec, 0, len(data), None, stored)

@@ -13,8 +13,9 @@ from holdfast.store.faults import store_trouble, translate_os_error
 from holdfast.store.objects.blocks import (
     FULL_AT_BYTES,
     LARGEST_MEMBER_BYTES,
-    block_record,
     objects_in,
+    record_of,
+    single_record,
 )
 from holdfast.store.objects.compression import (
     SMALLEST_WORTH_COMPRESSING,
@@ -23,7 +24,6 @@ from holdfast.store.objects.compression import (
 )
 from holdfast.store.objects.index import Location
 from holdfast.store.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
-from holdfast.store.objects.record_stream import single_record
 from holdfast.store.objects.records import Record
 from holdfast.values.tuples import NamedTuple
 
@@ -110,8 +110,7 @@ class LocalObjectWriter:
         if not self._small:
             return
         small, self._small, self._small_bytes = list(self._small.items()), {}, 0
-        record = _record(*small[0], None) if len(small) == 1 else block_record(small)
-        self._append(record, [digest for digest, _ in small])
+        self._append(record_of(small), [digest for digest, _ in small])
 
     def _append(self, record: Record, objects: Iterable[Digest]) -> None:
         """Write a record out, and note the objects that can be read from it."""
