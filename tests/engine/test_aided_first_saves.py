@@ -25,6 +25,7 @@ from tests.support.aided_saves import (
     PATIENCE_S,
     opened_new,
     read_all,
+    read_until,
     require_as_if_alone,
     save,
 )
@@ -89,13 +90,21 @@ def test_what_changed_after_the_second_process_had_read_it_is_found(
 
 
 def test_two_processes_meet_somewhere_and_miss_nothing(
-    tmp_path: Path, adopted: list[bytes]
+    tmp_path: Path, adopted: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "project"
     _large_workspace(root)
     threading.Event().wait(OLD_ENOUGH_S)
+    begin = ReadingProcess.begin
+
+    def begin_and_hear_of_it(self: ReadingProcess, root_fd: int, started_ns: int) -> None:
+        begin(self, root_fd, started_ns)
+        read_until(self, lambda: bool(self._directories))
+
+    monkeypatch.setattr(ReadingProcess, "begin", begin_and_hear_of_it)
     with opened_new(root) as opened:
         require_as_if_alone(opened, save(opened))
+    assert adopted
 
 
 @pytest.mark.parametrize("after_directories", [0, 1, 30])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,8 +40,12 @@ def require_as_if_alone(opened: OpenWorkspace, saved: Checkpoint) -> None:
 
 
 def read_all(process: ReadingProcess) -> None:
+    read_until(process, lambda: False)
+
+
+def read_until(process: ReadingProcess, enough: Callable[[], bool]) -> None:
     ready = select.poll()
     ready.register(process._output(), select.POLLIN)
-    while not process._at_end:
+    while not process._at_end and not enough():
         assert ready.poll(PATIENCE_S * 1000), "the second process says nothing"
         process.receive()
