@@ -103,7 +103,21 @@ def test_what_is_registered_starts_the_server(
     agent: str, path: str, project: Path, cli: CommandLine
 ) -> None:
     cli.json("install", agent, "--mcp")
-    entry = _entry(project / path)
+    assert _answers(agent, project / path, project, started_in=project)
+
+
+@pytest.mark.requirement("HK-1", "MC-1")
+def test_cursor_tells_a_server_for_all_projects_where_it_is(
+    project: Path, own_home: Path, cli: CommandLine
+) -> None:
+    """It starts such a server in the home directory, which is no workspace."""
+    cli.json("install", "cursor", "--user", "--mcp")
+    assert _answers("cursor", own_home / ".cursor/mcp.json", project, started_in=own_home)
+
+
+def _answers(agent: str, settings: Path, project: Path, *, started_in: Path) -> bool:
+    """Whether the server begins, called as the agent calls it."""
+    entry = _entry(settings)
     words = entry["command"] if agent == "opencode" else [entry["command"], *entry["args"]]
     words = [word.replace("${workspaceFolder}", str(project)) for word in words]
     hello = {
@@ -121,10 +135,11 @@ def test_what_is_registered_starts_the_server(
         input=json.dumps(hello) + "\n",
         capture_output=True,
         text=True,
-        cwd=project,
+        cwd=started_in,
         check=True,
     )
-    assert json.loads(told.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "holdfast"
+    name: object = json.loads(told.stdout.splitlines()[0])["result"]["serverInfo"]["name"]
+    return name == "holdfast"
 
 
 @pytest.mark.parametrize(("agent", "path"), IN_PROJECT)

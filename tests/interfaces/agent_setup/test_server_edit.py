@@ -16,14 +16,14 @@ from holdfast.interfaces.agent_setup.server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.server_entries import Server, server_of
+from holdfast.interfaces.agent_setup.server_entries import server_of
 from tests.interfaces.agent_setup.test_comments_stay import commented, notes
 from tests.interfaces.agent_setup.test_json_text import SETTINGS
 
 pytestmark = pytest.mark.requirement("HK-1")
 
 AGENTS = ["claude-code", "gemini", "cursor", "copilot", "opencode", "cline"]
-SERVER = server_of("claude-code", "project", "holdfast")
+SERVER = server_of("claude-code", "holdfast")
 HOLLOW = [
     "{}",
     "{}\n",
@@ -42,7 +42,7 @@ HOLLOW = [
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("text", SETTINGS + HOLLOW)
 def test_our_server_goes_in_once_and_out_to_the_byte(text: str, agent: str) -> None:
-    server = server_of(agent, "project", "holdfast")
+    server = server_of(agent, "holdfast")
     before = load(text)
     edited = with_server(text, server)
     after = load(edited)
@@ -100,8 +100,8 @@ def test_a_file_that_was_made_for_it_goes() -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_entry_of_another_version_is_replaced(agent: str) -> None:
-    old = server_of(agent, "project", "/old/bin/python -m holdfast")
-    new = server_of(agent, "project", "holdfast")
+    old = server_of(agent, "/old/bin/python -m holdfast")
+    new = server_of(agent, "holdfast")
     text = with_server('{\n  "a": 1\n}\n', old)
     edited = with_server(text, new)
     assert "/old/bin" not in edited
@@ -147,10 +147,3 @@ def test_what_is_no_table_of_servers_is_refused(text: str) -> None:
     for edit in (with_server, without_server):
         with pytest.raises(NotJson):
             edit(text, SERVER)
-
-
-def test_cursor_is_told_the_project_where_there_is_one() -> None:
-    entries: list[Server] = [
-        server_of("cursor", scope, "holdfast") for scope in ("project", "user")
-    ]
-    assert [e.entry["args"] for e in entries] == [["mcp", "${workspaceFolder}"], ["mcp"]]

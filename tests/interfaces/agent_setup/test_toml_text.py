@@ -14,8 +14,8 @@ from holdfast.interfaces.agent_setup.toml_text import NotToml
 
 pytestmark = pytest.mark.requirement("HK-1")
 
-SERVER = server_of("codex", "project", "holdfast")
-OLD = server_of("codex", "project", "'/old python/bin/python' -m holdfast")
+SERVER = server_of("codex", "holdfast")
+OLD = server_of("codex", "'/old python/bin/python' -m holdfast")
 OURS = '[mcp_servers.holdfast]\ncommand = "holdfast"\nargs = ["mcp"]\n'
 
 PIECES = [

@@ -88,7 +88,7 @@ def places_of(agent: str, scope: str, at: Locations, program: str) -> list[Place
 def server_places(agent: str, scope: str, at: Locations, program: str) -> list[Place]:
     """Where an agent may keep its MCP servers, the usual file first; none where that is not known
     or not a file that we edit."""
-    server = server_of(agent, scope, program)
+    server = server_of(agent, program)
     return [Place(path, hooks=False, server=server) for path in _server_files(agent, scope, at)]
 
 

@@ -24,9 +24,9 @@ class Server:
     toml: bool = False
 
 
-def server_of(agent: str, scope: str, program: str) -> Server:
+def server_of(agent: str, program: str) -> Server:
     words = [*shlex.split(program), "mcp"]
-    if agent == "cursor" and scope == "project":
+    if agent == "cursor":
         words.append("${workspaceFolder}")  # it need not start servers in the project
     started = {"command": words[0], "args": words[1:]}
     match agent:
