@@ -30,6 +30,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.dropped import unless_dropped
     from holdfast.engine.listing import list_entries
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
@@ -41,10 +42,11 @@ def run(invocation: Invocation) -> int:
         with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast diff -- {}"):
             found = opened.engine.resolve(session_id, wanted)
         entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
-        if invocation.json:
-            invocation.emit(_as_json(opened, found, entries))
-        else:
-            _show(invocation, opened, found, entries)
+        with unless_dropped(vault, (found,), "shown", "see what there is: holdfast log"):
+            if invocation.json:
+                invocation.emit(_as_json(opened, found, entries))
+            else:
+                _show(invocation, opened, found, entries)
     return 0
 
 
