@@ -33,7 +33,7 @@ demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it 
 	@$(BIN)/holdfast demo $(ARGS)
 
 .PHONY: test
-test: lint public-tools ## lint, types, import layers, then the whole test suite
+test: lint public-tools bytecode ## lint, types, import layers, then the whole test suite
 	$(BIN)/python -m pytest tests -m "not torture" -n $(WORKERS) $(ARGS)
 
 .PHONY: lint
@@ -86,10 +86,11 @@ public-tools: $(READY)
 	@if [ ! -e $(PUBLIC_TOOLS)/ready ] || [ -n "$$(find requirements/public-tools -newer $(PUBLIC_TOOLS)/ready)" ]; then \
 		sh requirements/public-tools/install.sh $(CURDIR)/$(PUBLIC_TOOLS); fi
 
-# Compiled once here, so that a timing never includes the compiler, even where Python may not write bytecode.
+# Compiled once here, so that neither a timing nor each of the thousand processes that tests start includes the compiler,
+# even where Python may not write bytecode.
 .PHONY: bytecode
 bytecode: $(READY)
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q $(CHECKED)
 
 # uv does the installing, because it is quick. It does not read pip's own configuration: where an index is reached
 # only through that (a mirror in pip.conf), pip installs the same files from the same lock instead.
