@@ -133,6 +133,28 @@ def test_the_log_of_a_database_that_is_gone_is_judged_anew(tmp_path: Path) -> No
         _compare(opened)
 
 
+@pytest.mark.requirement("DB-1")
+@pytest.mark.parametrize("beside", ["data-journal", "data-wal", "data-shm"])
+@pytest.mark.parametrize("ignored", ["", "*-*", "data"])
+@pytest.mark.parametrize("first", [b"no database", b"SQLite format 3\0" + bytes(84)])
+def test_what_lies_beside_a_file_that_turns_into_a_database_is_judged_anew(
+    tmp_path: Path, beside: str, ignored: str, first: bytes
+) -> None:
+    """Written in place: nothing but the file itself changes, not even its directory."""
+    root = tmp_path / "project"
+    fill(root / ".gitignore", f"{ignored}\n".encode())
+    fill(root / "data", first)
+    fill(root / beside, bytes(4096))
+    threading.Event().wait(0.03)
+    with composed(root) as opened:
+        opened.save()
+        for second in (b"SQLite format 3\0" + bytes(84), b"no database any more"):
+            fill(root / "data", second)
+            _compare(opened)
+            threading.Event().wait(0.03)
+            _compare(opened)
+
+
 def test_an_ignored_file_captured_for_a_restore_is_judged_anew(tmp_path: Path) -> None:
     root = tmp_path / "project"
     fill(root / ".git/info/exclude", b"")

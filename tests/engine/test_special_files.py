@@ -61,6 +61,39 @@ def test_special_files_are_reported_and_never_opened(workspace: Path, special: s
     assert (workspace / "fifo").is_fifo()
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".holdfastignore", "CACHEDIR.TAG", "pyvenv.cfg"])
+def test_pipes_in_place_of_files_that_decide_about_others_are_never_opened(
+    workspace: Path, name: str
+) -> None:
+    _require_never_opened(workspace, "sub/" + name, "sub/beside")
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
+def test_pipes_that_are_named_like_a_database_or_its_parts_are_never_opened(
+    workspace: Path, suffix: str
+) -> None:
+    _require_never_opened(workspace, "pipe", "pipe" + suffix)
+    _require_never_opened(workspace, "data" + suffix, "data")
+
+
+def _require_never_opened(workspace: Path, pipe: str, beside: str) -> None:
+    opened_names: set[bytes] = set()
+
+    def note(call: Call) -> None:
+        if call.member == "open":
+            opened_names.update(call.names())
+
+    fill(workspace / beside, b"SQLite format 3\0" + bytes(4080))
+    os.mkfifo(workspace / pipe)
+    with composed(workspace, fs=WatchedFilesystem(before=note).as_port()) as opened:
+        for _ in range(2):
+            made = opened.save()
+            reasons = {s.path: s.reason for s in opened.engine.skipped(made)}
+            assert reasons[pipe.encode()] is SkipReason.SPECIAL
+            fill(workspace / beside, b"SQLite format 3\0" + bytes(8176))
+    assert os.path.basename(pipe).encode() not in opened_names
+
+
 def test_a_fifo_swapped_in_between_look_and_open_does_not_hang_the_scan(workspace: Path) -> None:
     def swap(call: Call) -> None:
         if call.member == "stat" and b"plain" in call.names():

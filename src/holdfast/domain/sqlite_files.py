@@ -12,7 +12,9 @@ LOG_HEADER_BYTES = 32
 """They change when a log is begun anew, and at no other time."""
 
 _SHARED_MEMORY_BEGINNINGS = (b"\x18\xe2\x2d\x00", b"\x00\x2d\xe2\x18")
-_CUT_DOWN = tuple(beginning[:3] for beginning in _SHARED_MEMORY_BEGINNINGS)
+_CUT_DOWN_BYTES = 3
+_CUT_DOWN = tuple(beginning[:_CUT_DOWN_BYTES] for beginning in _SHARED_MEMORY_BEGINNINGS)
+_SHARED_MEMORY_STEP_BYTES = 4096
 
 
 def database_of(name: bytes) -> bytes | None:
@@ -29,6 +31,12 @@ def is_shared_memory(name: bytes, beginning: bytes) -> bool:
     return name.endswith(SHARED_MEMORY) and (
         beginning[:4] in _SHARED_MEMORY_BEGINNINGS or beginning in _CUT_DOWN
     )
+
+
+def has_size_of_shared_memory(size: int) -> bool:
+    """Whether a file with that name can be it, told without opening it: whoever does so in a
+    program that has the database open drops the locks that the program has on it."""
+    return size <= _CUT_DOWN_BYTES or size % _SHARED_MEMORY_STEP_BYTES == 0
 
 
 SMALLEST_PAGE_BYTES = 512

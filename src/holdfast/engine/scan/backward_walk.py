@@ -58,7 +58,7 @@ class BackwardSurvey(Survey):
         else:
             self._own.append((name, path, status))
 
-    def _is_companion(self, name: bytes) -> bool:
+    def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
         """Only a look at the database tells, and databases are left to the other walk."""
         if database_of(name) in self._names:
             self._cannot_settle = True

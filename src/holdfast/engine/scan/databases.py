@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable
 
 from holdfast.domain.sqlite_files import HEADER, LOG, LOG_HEADER_BYTES
@@ -64,8 +65,10 @@ def _read_once(
 
 
 def _beginning(fs: Filesystem, dir_fd: int, name: bytes, length: int) -> bytes:
-    """Nothing when it is not there, cannot be read or is no plain file."""
+    """Nothing when it is not there, cannot be read or is no plain file: a pipe is not opened."""
     try:
+        if not stat.S_ISREG(fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+            return b""
         fd = fs.open(name, _FLAGS, dir_fd=dir_fd)
     except OSError:
         return b""

@@ -77,6 +77,11 @@ class FileRow(NamedTuple):
     flags: int
     digest: bytes
 
+    @classmethod
+    def of(cls, status: os.stat_result, size: int, flags: int, digest: bytes) -> FileRow:
+        mtime_ns, ctime_ns = storable_ns(status.st_mtime_ns), storable_ns(status.st_ctime_ns)
+        return cls(status.st_ino, size, mtime_ns, ctime_ns, status.st_mode, flags, digest)
+
 
 class KnownChild(NamedTuple):
     """A subdirectory as its parent's tree has it, before its own state has been loaded."""

@@ -7,6 +7,7 @@ and a small edit stores a small difference. Memory stays flat: one piece at a ti
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
@@ -27,6 +28,12 @@ _PIECE_SMALLEST_BYTES = 16 << 10
 _PIECE_LARGEST_BYTES = 256 << 10
 _READ_BYTES = 4 << 20
 _SECTOR_BYTES = 512
+_SPECIAL_KINDS = {
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+}
 
 T = TypeVar("T")
 
@@ -147,3 +154,8 @@ def is_sparse(status: os.stat_result) -> bool:
     """Whether the file has holes: fewer blocks than its size needs."""
     blocks: int = getattr(status, "st_blocks", -1)
     return 0 <= blocks * _SECTOR_BYTES < status.st_size and status.st_size > 4096
+
+
+def special_kind(mode: int) -> str:
+    """What a file is that has no content to take."""
+    return _SPECIAL_KINDS.get(stat.S_IFMT(mode), "unknown kind")

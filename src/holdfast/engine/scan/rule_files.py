@@ -94,6 +94,9 @@ class RuleFiles:
     def read(self, fd: int, name: bytes) -> bytes | None:
         """Git does not follow a symbolic link in place of an ignore file; neither do we."""
         try:
+            named = self._fs.stat(name, dir_fd=fd, follow_symlinks=False)
+            if not stat.S_ISREG(named.st_mode):
+                return None  # a pipe is not even opened
             file_fd = self._fs.open(name, _FILE_FLAGS, dir_fd=fd)
         except OSError:
             return None

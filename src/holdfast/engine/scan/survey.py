@@ -11,7 +11,14 @@ from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.entries import storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, basename, join
-from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, database_of
+from holdfast.domain.sqlite_files import (
+    COMPANIONS,
+    JOURNAL,
+    LOG,
+    SHARED_MEMORY,
+    database_of,
+    has_size_of_shared_memory,
+)
 from holdfast.engine.scan.databases import PartRead, is_database, read_as_one
 from holdfast.engine.scan.directory_state import (
     BEING_WRITTEN,
@@ -27,7 +34,7 @@ from holdfast.engine.scan.directory_state import (
     LinkRow,
     numbers_of,
 )
-from holdfast.engine.scan.file_capture import is_sparse
+from holdfast.engine.scan.file_capture import is_sparse, special_kind
 from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
@@ -45,13 +52,6 @@ VOLATILE = (
     SkipReason.TRANSACTION,
 )
 """Reasons that can pass without the directory's own times changing."""
-
-_SPECIAL_KINDS = {
-    stat.S_IFIFO: "named pipe",
-    stat.S_IFSOCK: "socket",
-    stat.S_IFCHR: "character device",
-    stat.S_IFBLK: "block device",
-}
 
 
 class Swapped(Exception):
@@ -71,17 +71,14 @@ class Survey:
         depth: int,
     ) -> None:
         self._walker, self._fs = walker, walker.fs
-        self._fd, self._path = fd, path
-        self._previous = previous
-        self._wanted = wanted
-        self._depth = depth
+        self._fd, self._path, self._depth = fd, path, depth
+        self._previous, self._wanted = previous, wanted
         self._files: dict[bytes, FileRow] = {}
         self._symlinks: list[LinkRow] = []
         self._skipped: list[Skipped] = []
         self._chunks: dict[bytes, Digest] = {}
         self._children: dict[bytes, DirectoryState | KnownChild] = {}
-        self._cannot_settle = False
-        self._other_modes = False
+        self._cannot_settle = self._other_modes = False
         self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
         self._names: Container[bytes] = ()
@@ -142,8 +139,10 @@ class Survey:
         state = self._previous.copy()
         touched = {join(self._path, name) for name, _ in changed}
         self._skipped = [note for note in state.skipped if note.path not in touched]
+        present = {*self._names, *(basename(note.path) for note in state.skipped)}
         for name, status in changed:
-            if self._is_of_database(name):
+            # What it is now decides about what lies beside it, left out or not.
+            if database_of(name) in present or any(name + each in present for each in COMPANIONS):
                 return None
             if (known := self._previous.row_of(name)) is not None:
                 self._known_rows[name] = known
@@ -204,7 +203,9 @@ class Survey:
             return self._skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         is_dir = stat.S_ISDIR(status.st_mode)
         verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
-        if verdict.reason is not None and (self._is_wanted(name) or self._is_companion(name)):
+        if verdict.reason is not None and (
+            self._is_wanted(name) or self._is_companion(name, status)
+        ):
             verdict = ENTER_ONLY
         if verdict.reason is not None:
             return self._skip(name, verdict.reason, verdict.detail)
@@ -216,8 +217,7 @@ class Survey:
             return self._take_file(name, path, status)
         if stat.S_ISLNK(status.st_mode):
             return self._take_symlink(name, status)
-        kind = _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), "unknown kind")
-        return self._skip(name, SkipReason.SPECIAL, kind)
+        return self._skip(name, SkipReason.SPECIAL, special_kind(status.st_mode))
 
     def _enter(self, name: bytes, rules: DirectoryRules, ignored_by: str) -> None:
         known = self._previous.children.get(name) if self._previous is not None else None
@@ -254,22 +254,27 @@ class Survey:
         if meter is not None:
             meter.passed(1)
         too_large = status.st_size > policy.max_file_size and not self._is_wanted(name)
-        if too_large and not self._is_companion(name):
+        if too_large and not self._is_companion(name, status):
             return self._skip(name, SkipReason.TOO_LARGE, f"{status.st_size} bytes")
         if policy.has_filter and policy.filtered_out(path) and not self._is_wanted(name):
             return self._skip(name, SkipReason.FILTERED)
         if name in self._databases:
             return None  # the log of one, which was read with it
         # A log brings its database with it, even one that rules would leave out.
-        alone = (base := database_of(name)) in self._names and base not in self._files
-        if not alone and self._keep_known(name, path, status):
+        base, memory = database_of(name), name.endswith(SHARED_MEMORY)
+        depends = base in self._names and (memory or base not in self._files)
+        if not depends and self._keep_known(name, path, status):
             return None
         try:
             if self._is_of_database(name):
-                return self._read_of_database(name, status)
-            return self._read(name, status)
+                self._read_of_database(name, status)
+            else:
+                self._read(name, status)
         except FileNotFoundError:
             return None
+        if depends and base not in self._files:
+            self._cannot_settle = True  # it may become a database, which is nothing we look at
+        return None
 
     def _keep_known(self, name: bytes, path: bytes, status: os.stat_result) -> bool:
         known = self._known_rows.get(name)
@@ -285,17 +290,23 @@ class Survey:
         """Whether a file looks like part of a database: the names tell, its beginning decides."""
         return database_of(name) in self._names or name + LOG in self._names
 
-    def _is_companion(self, name: bytes) -> bool:
+    def _is_companion(self, name: bytes, status: os.stat_result) -> bool:
         """Whether a file is part of a database that is captured: rules cannot take it apart."""
-        return (base := database_of(name)) in self._files and is_database(self._fs, self._fd, base)
+        base = database_of(name)
+        if base not in self._files or not stat.S_ISREG(status.st_mode):
+            return False
+        own = name != base + SHARED_MEMORY or has_size_of_shared_memory(status.st_size)
+        return own and is_database(self._fs, self._fd, base)
 
     def _read_of_database(self, name: bytes, status: os.stat_result) -> None:
         base = database_of(name)
         if base is None or base not in self._names:
             base = name
-        if not is_database(self._fs, self._fd, base):
+        memory = name == base + SHARED_MEMORY
+        own = not memory or has_size_of_shared_memory(status.st_size)
+        if not own or not is_database(self._fs, self._fd, base):
             return self._read(name, status)
-        if name == base + SHARED_MEMORY:
+        if memory:
             return self._skip(name, SkipReason.SHARED_MEMORY)
         if name == base + JOURNAL:
             return self._read_journal(name, base, status)
@@ -364,15 +375,7 @@ class Survey:
             flags |= UNSETTLED
         if read.xattrs:
             self._skip(name, SkipReason.XATTRS, ", ".join(sorted(read.xattrs)))
-        self._files[name] = FileRow(
-            final.st_ino,
-            read.content.size,
-            storable_ns(final.st_mtime_ns),
-            storable_ns(final.st_ctime_ns),
-            final.st_mode,
-            flags,
-            read.content.digest,
-        )
+        self._files[name] = FileRow.of(final, read.content.size, flags, read.content.digest)
         self._chunks.pop(name, None)
         if read.content.chunks is not None:
             self._chunks[name] = read.content.chunks
