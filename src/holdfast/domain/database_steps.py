@@ -7,7 +7,8 @@ What is marked is written into the live file by way of SQLite, all of it at once
 one state ever lies beside the database of another. Where SQLite cannot do that, because one of the
 two is damaged, the same steps replace the files one by one: the old log goes before the database,
 which is replaced even if only the log differs.
-Not marked: a database of which the file has several names, since all of them would change.
+Not marked: a database of which the file has several names, since all of them would change, and one
+beside which another thing has the name of a part of it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ def with_whole_databases(
             touched[base] = found
     if not touched:
         return plan
-    marked = {base for base, found in touched.items() if _can_be_written(*found, is_database)}
+    marked = {
+        base
+        for base, found in touched.items()
+        if _can_be_written(*found, is_database) and _has_only_its_own_beside(base, found[0], states)
+    }
     made = _steps(plan, touched, marked, shared_memories, states)
     return replace(plan, steps=tuple(_together(in_running_order(made), touched)))
 
@@ -73,6 +78,17 @@ def _can_be_written(old: Entry | None, new: Entry | None, is_database: IsDatabas
     if not isinstance(old, FileEntry) or old.link is not None or not new.mode & _OWNER_MAY_READ:
         return False
     return old.size == 0 or is_database(old)
+
+
+def _has_only_its_own_beside(base: bytes, old: Entry | None, states: States) -> bool:
+    """Not so where a directory or a link bears the name of its log, or where a file that has
+    content bears that of its shared memory; nor where the log is there and the database is empty,
+    since SQLite throws the log away then."""
+    log, journal = states(base + LOG), states(base + JOURNAL)
+    if isinstance(old, FileEntry) and old.size == 0 and (log[0] or journal[0]):
+        return False
+    own = all(entry is None or isinstance(entry, FileEntry) for entry in (*log, *journal))
+    return own and states(base + SHARED_MEMORY) == (None, None)
 
 
 def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:

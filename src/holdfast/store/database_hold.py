@@ -11,6 +11,7 @@ caller reads the database file first and last of all what has locks of its own (
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import apsw
+
+from holdfast.domain.sqlite_files import COMPANIONS
 
 _TRIES = 6_000
 _BETWEEN_TRIES_S = 0.0005
@@ -44,6 +47,7 @@ def hold(name: bytes, dir_fd: int) -> Iterator[bool]:
 def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
     path = os.path.join(path_of(dir_fd), name)
     require_same(path, name, dir_fd)
+    require_plain_beside(name, dir_fd)
     connection = apsw.Connection(path.decode(), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         pause = threading.Event()
@@ -74,3 +78,12 @@ def require_same(path: bytes, name: bytes, dir_fd: int) -> None:
     by_handle = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if not stat.S_ISREG(by_path.st_mode) or not os.path.samestat(by_path, by_handle):
         raise FileNotFoundError(path)
+
+
+def require_plain_beside(name: bytes, dir_fd: int) -> None:
+    """SQLite opens whatever bears the names of its log and journal, and waits for a pipe."""
+    for suffix in COMPANIONS:
+        with contextlib.suppress(FileNotFoundError):
+            beside = os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False)
+            if not stat.S_ISREG(beside.st_mode):
+                raise OSError(errno.EINVAL, f"{suffix.decode()} beside it is no file")

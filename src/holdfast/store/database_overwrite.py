@@ -24,7 +24,7 @@ import apsw
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.digests import digest_of
-from holdfast.domain.sqlite_files import HEADER, JOURNAL, LOG, SHARED_MEMORY
+from holdfast.domain.sqlite_files import HEADER, JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.store.database_exact import make_exact
 from holdfast.store.database_files import (
     OPEN_FLAGS,
@@ -33,7 +33,7 @@ from holdfast.store.database_files import (
     open_if_there,
     same_content,
 )
-from holdfast.store.database_hold import path_of, require_same
+from holdfast.store.database_hold import path_of, require_plain_beside, require_same
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.system import SystemClock
 
@@ -61,6 +61,7 @@ def overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
 
 
 def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
+    _require_own_beside(job.name, dir_fd)
     with _folded(job.slots, area) as name, _handle(name, area) as folded:
         with _source(name, folded, area) as source:
             size = int(source.pragma("page_count")) * int(source.pragma("page_size"))
@@ -74,6 +75,23 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             if not exact:
                 LocalFilesystem.set_mode(job.name, job.mode, dir_fd=dir_fd)
     return Written(Writing.EXACT if exact else Writing.IN_USE, aside)
+
+
+def _require_own_beside(name: bytes, dir_fd: int) -> None:
+    """What bears the name of a part of the database goes with it: it must not be another thing."""
+    try:
+        require_plain_beside(name, dir_fd)
+    except OSError as error:
+        raise _Unsuitable(str(error)) from None
+    memory = open_if_there(name + SHARED_MEMORY, dir_fd)
+    if memory is None:
+        return
+    try:
+        beginning = os.pread(memory, 4, 0)
+    finally:
+        os.close(memory)
+    if beginning.strip(b"\0") and not is_shared_memory(name + SHARED_MEMORY, beginning):
+        raise _Unsuitable("a file beside it has the name of its shared memory")
 
 
 @contextmanager
