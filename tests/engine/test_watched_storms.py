@@ -18,6 +18,7 @@ from holdfast.store.watching.inotify import InotifyWatcher
 from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
+from tests.support.tree_actions import TreeActions
 from tests.support.watched_workspaces import Watched, watched
 
 pytestmark = pytest.mark.requirement("AU-6")
@@ -29,7 +30,7 @@ RULES = (b"", b"*.log\n", b"cache/\n", b"b\n!a/b\n", b"/a\n")
 
 
 class Storm(RuleBasedStateMachine):
-    """Whatever a program can do to a tree, from outside and through names it knows."""
+    """What programs do to a tree, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,8 +43,8 @@ class Storm(RuleBasedStateMachine):
         self.cleanup.callback(shutil.rmtree, top, ignore_errors=True)
         self.root = top / "workspace"
         self.root.mkdir()
-        self.outside = top / "outside"
-        self.outside.mkdir()
+        (top / "outside").mkdir()
+        self.tree = TreeActions(self.root, top / "outside")
         configure(
             self.root,
             watch="paranoid" if paranoid else "on",
@@ -58,68 +59,47 @@ class Storm(RuleBasedStateMachine):
     def open_watcher(self) -> Watcher:
         return InotifyWatcher(SystemClock())
 
-    def at(self, path: bytes) -> bytes:
-        return os.path.join(os.fsencode(self.root), path)
-
     @rule(path=paths, content=contents, append=st.booleans())
     def write(self, path: bytes, content: bytes, append: bool) -> None:
-        self._try(lambda: os.makedirs(os.path.dirname(self.at(path)), exist_ok=True))
-
-        def write() -> None:
-            with open(self.at(path), "ab" if append else "wb") as file:
-                file.write(content)
-
-        self._try(write)
+        self.tree.write(path, content, append=append)
 
     @rule(where=paths, rules=st.sampled_from(RULES), name=st.sampled_from([".gitignore"]))
     def write_rules(self, where: bytes, rules: bytes, name: str) -> None:
-        directory = os.path.dirname(self.at(where))
+        directory = os.path.dirname(self.tree.at(where))
         if os.path.isdir(directory) and not os.path.islink(directory):
-            self._try(lambda: fill(Path(os.fsdecode(directory)) / name, rules))
+            fill(Path(os.fsdecode(directory)) / name, rules)
 
     @rule(source=paths, other=paths)
     def move(self, source: bytes, other: bytes) -> None:
-        self._try(lambda: os.rename(self.at(source), self.at(other)))
+        self.tree.move(source, other)
 
     @rule(path=paths)
     def move_out(self, path: bytes) -> None:
-        self._try(lambda: os.rename(self.at(path), os.fsencode(self.outside / "kept")))
+        self.tree.move_out(path)
 
     @rule(path=paths)
     def move_in(self, path: bytes) -> None:
-        self._try(lambda: os.rename(os.fsencode(self.outside / "kept"), self.at(path)))
+        self.tree.move_in(path)
 
     @rule(name=st.sampled_from(NAMES), content=contents)
     def change_outside(self, name: bytes, content: bytes) -> None:
-        def write() -> None:
-            with open(os.fsencode(self.outside / "kept") + b"/" + name, "wb") as file:
-                file.write(content)
-
-        self._try(write)
+        self.tree.change_outside(name, content)
 
     @rule(path=paths)
     def remove(self, path: bytes) -> None:
-        place = self.at(path)
-        if os.path.isdir(place) and not os.path.islink(place):
-            shutil.rmtree(place)
-        else:
-            self._try(lambda: os.unlink(place))
+        self.tree.remove(path)
 
     @rule(path=paths, mode=st.sampled_from([0o600, 0o644, 0o755, 0o700]))
     def change_mode(self, path: bytes, mode: int) -> None:
-        place = self.at(path)
-        if os.path.isdir(place):
-            mode |= 0o700
-        if not os.path.islink(place):
-            self._try(lambda: os.chmod(place, mode))
+        self.tree.change_mode(path, mode)
 
     @rule(path=paths, other=paths)
     def symlink(self, path: bytes, other: bytes) -> None:
-        self._try(lambda: os.symlink(other, self.at(path)))
+        self.tree.symlink(path, other)
 
     @rule(path=paths, other=paths)
     def hard_link(self, path: bytes, other: bytes) -> None:
-        self._try(lambda: os.link(self.at(other), self.at(path), follow_symlinks=False))
+        self.tree.hard_link(path, other)
 
     @rule()
     def save(self) -> None:
@@ -142,15 +122,6 @@ class Storm(RuleBasedStateMachine):
         if hasattr(self, "one"):
             assert self.one.seen() == self.one.from_nothing()
             assert self.one.status.differences == 0
-
-    @staticmethod
-    def _try(action: object) -> None:
-        """What cannot be done to the tree as it is, is not done."""
-        try:
-            assert callable(action)
-            action()
-        except (OSError, shutil.Error):
-            return
 
     def teardown(self) -> None:
         self.cleanup.close()
