@@ -134,6 +134,24 @@ def test_the_log_of_a_database_that_is_gone_is_judged_anew(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("DB-1")
+@pytest.mark.parametrize("beside", ["data-journal", "data-shm"])
+def test_a_database_that_its_log_brings_does_not_bring_other_things_once_it_is_known(
+    tmp_path: Path, beside: str
+) -> None:
+    root = tmp_path / "project"
+    fill(root / ".gitignore", b"data*\n")
+    fill(root / "data", b"SQLite format 3\0" + bytes(84))
+    fill(root / "data-wal", b"included")
+    fill(root / beside, bytes(4096))
+    configure(root, include=["data-wal"])
+    threading.Event().wait(0.03)
+    with composed(root) as opened:
+        _compare(opened)
+        fill(root / "new", b"so that the directory is listed again")
+        _compare(opened)
+
+
+@pytest.mark.requirement("DB-1")
 @pytest.mark.parametrize("beside", ["data-journal", "data-wal", "data-shm"])
 @pytest.mark.parametrize("ignored", ["", "*-*", "data"])
 @pytest.mark.parametrize("first", [b"no database", b"SQLite format 3\0" + bytes(84)])

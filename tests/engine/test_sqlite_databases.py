@@ -320,6 +320,31 @@ def test_a_database_beside_a_directory_with_the_name_of_a_part_of_it_is_restored
         assert differences(describe(workspace), before) == []
 
 
+@pytest.mark.requirement("RB-1", "RB-2")
+@pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
+def test_a_part_of_a_database_that_becomes_a_directory_and_back_is_restored(
+    workspace: Path, suffix: str
+) -> None:
+    make_database(workspace / "app.db", "delete")
+    beside = workspace / f"app.db{suffix}"
+    _put_text(beside)
+    with composed(workspace) as opened:
+        file = describe(workspace)
+        first = opened.save()
+        beside.unlink()
+        _put_directory(beside)
+        with closing(sqlite3.connect(":memory:")) as other:
+            other.execute("create table later (x)")
+            (workspace / "app.db").write_bytes(other.serialize())
+        directory = describe(workspace)
+        second = opened.save()
+        for target, expected in ((first, file), (second, directory), (first, file)):
+            opened.restore(target.id)
+            assert differences(describe(workspace), expected) == []
+        opened.undo()
+        assert differences(describe(workspace), directory) == []
+
+
 def test_a_file_that_is_only_named_like_shared_memory_is_not_taken_for_it(workspace: Path) -> None:
     """What comes back while the restore runs is said, unless whoever opens a database made it."""
     (workspace / "kept").write_text("kept")

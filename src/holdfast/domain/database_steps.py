@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from holdfast.domain.digests import digest_of
-from holdfast.domain.entries import Entry, FileEntry
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.paths import basename
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType, in_running_order
 from holdfast.domain.sqlite_files import (
@@ -96,15 +96,19 @@ def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[S
     a lock of somebody is the likeliest failure, and then nothing has to be taken back."""
     replaced = {s.path: s for s in steps if s.path in touched and s.type is StepType.RESTORE}
     beside: dict[bytes, list[Step]] = {base: [] for base in replaced}
+    directories = {s.path for s in steps if DirectoryEntry in (type(s.before), type(s.after))}
+    with_it: set[bytes] = set()
     for step in steps:
-        if (base := database_of(step.path)) in beside and base is not None:
+        base = database_of(step.path)
+        if base is not None and base in beside and step.path not in directories:
             beside[base].append(step)
+            with_it.add(step.path)
     for base, step in replaced.items():
         yield from (s for s in beside[base] if s.type is StepType.DELETE)
         yield step
         yield from (s for s in beside[base] if s.type is not StepType.DELETE)
     for step in steps:
-        if step.path not in replaced and database_of(step.path) not in beside:
+        if step.path not in replaced and step.path not in with_it:
             yield step
 
 

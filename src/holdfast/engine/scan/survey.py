@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
@@ -81,7 +81,7 @@ class Survey:
         self._cannot_settle = self._other_modes = False
         self._known_rows: dict[bytes, FileRow] = {}
         self._known_notes: dict[bytes, list[Skipped]] = {}
-        self._names: Container[bytes] = ()
+        self._names: Collection[bytes] = ()
         self._databases: set[bytes] = set()
 
     def run(

@@ -11,9 +11,9 @@ ago, and those that belong to a database as long as it is there.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 
-from holdfast.domain.sqlite_files import COMPANIONS
+from holdfast.domain.sqlite_files import COMPANIONS, LOG
 from holdfast.engine.scan.directory_state import SPARSE, FileRow
 from holdfast.ports.filesystem import Filesystem
 
@@ -22,17 +22,19 @@ def undisputed(
     fs: Filesystem,
     dir_fd: int,
     known: Mapping[bytes, FileRow],
-    present: Container[bytes],
+    present: Collection[bytes],
     special: Container[bytes],
 ) -> dict[bytes, FileRow]:
     """Those of the `known` files that are still what they were; none where the system cannot be
     asked for all at once."""
+    with_log = {name.removesuffix(LOG) for name in present if name.endswith(LOG)}
     asked = [
         (name, row)
         for name, row in known.items()
         if name in present
         and not row.flags & ~SPARSE
         and name not in special
+        and name not in with_log  # which may have brought it, and then before or after others
         and not name.endswith(COMPANIONS)
     ]
     told = fs.stat_all([name for name, _ in asked], dir_fd=dir_fd)
