@@ -6,6 +6,7 @@ The other writer acts at one exact call of the restore, so each moment is met on
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +163,146 @@ def test_a_directory_that_appears_where_a_file_is_to_return_stops_the_restore_wh
         assert (workspace / "deleted").read_bytes() == b"old"
         opened.undo()
     assert (workspace / "deleted/mine").read_bytes() == b"by a person"
+
+
+def _replacing_by_directory(path: Path) -> Callable[[], None]:
+    """Somebody who puts a directory in the place of a file in one move."""
+    aside = path.parent.parent / "made elsewhere"
+    fill(aside / "mine", b"by a person")
+
+    def replace() -> None:
+        path.unlink(missing_ok=True)
+        aside.rename(path)
+
+    return replace
+
+
+@pytest.mark.requirement("RB-4")
+@pytest.mark.parametrize("best_effort", [False, True])
+@pytest.mark.parametrize(("name", "move"), [("edited", "exchange"), ("new", "rename")])
+def test_a_directory_that_takes_the_place_of_a_file_in_the_last_moment_is_returned(
+    workspace: Path, name: str, move: str, best_effort: bool
+) -> None:
+    """Between the look at the destination and the move there is time for somebody else."""
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / name, b"by the agent")
+        (workspace / "deleted").unlink()
+        fs.before = once(
+            lambda call: call.member == move and name.encode() in call.names(),
+            _replacing_by_directory(workspace / name),
+        )
+        if best_effort:
+            outcome = opened.restore(first.id, best_effort=True)
+            assert [problem.path for problem in outcome.skipped][:1] == [name.encode()]
+            assert (workspace / "deleted").read_bytes() == b"old"
+        else:
+            with pytest.raises(RestoreFailed, match="a directory appeared in its place"):
+                opened.restore(first.id)
+            assert not (workspace / "deleted").exists()
+    assert (workspace / name / "mine").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+@pytest.mark.requirement("RB-4")
+def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
+    workspace: Path,
+) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "edited", b"by the agent")
+        appear = _replacing_by_directory(workspace / "edited")
+        exchanges: list[Call] = []
+
+        def before(call: Call) -> None:
+            if call.member == "exchange":
+                exchanges.append(call)
+                if len(exchanges) == 2:  # the one that takes the first back
+                    appear()
+
+        def after(call: Call) -> None:
+            if call is exchanges[0]:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        fs.before = before
+        fs.after = lambda call: after(call) if exchanges else None
+        with pytest.raises(RestoreFailed, match="so did putting everything back"):
+            opened.restore(first.id)
+        assert (workspace / "edited/mine").read_bytes() == b"by a person"
+    with composed(workspace) as opened:
+        opened.engine.recover()
+        assert (workspace / "edited").read_bytes() == b"by the agent"
+        opened.undo()
+    assert (workspace / "edited/mine").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+class _Dead(BaseException):
+    """Raised by every call of a process from the moment of its death."""
+
+
+def _dying_after(move: str) -> WatchedFilesystem:
+    dead: list[Call] = []
+
+    def before(call: Call) -> None:
+        if dead:
+            raise _Dead
+
+    def after(call: Call) -> None:
+        if call.member == move:
+            dead.append(call)
+            raise _Dead
+
+    return WatchedFilesystem(before, after)
+
+
+@pytest.mark.requirement("RB-3", "RB-4")
+@pytest.mark.parametrize("kind", ["directory", "link"])
+def test_what_took_the_place_of_a_file_is_not_lost_when_the_restore_dies_holding_it(
+    workspace: Path, kind: str
+) -> None:
+    """Dead after the move, before it could look at what came out."""
+    with composed(workspace) as opened:
+        first = opened.save()
+    fill(workspace / "edited", b"by the agent")
+    dying = _dying_after("exchange")
+    with contextlib.suppress(_Dead), composed(workspace, fs=dying.as_port()) as opened:
+        opened.restore(first.id)
+    (staging,) = (workspace / ".holdfast").glob(".holdfast-staging-*")
+    (slot,) = staging.iterdir()
+    assert slot.read_bytes() == b"by the agent"
+    slot.unlink()
+    if kind == "directory":
+        fill(slot / "mine", b"by a person")
+    else:
+        slot.symlink_to("somewhere of a person")
+    with composed(workspace) as opened:
+        opened.engine.recover()
+        assert (workspace / "edited").read_bytes() == b"old"
+        opened.undo()
+    if kind == "directory":
+        assert (workspace / "edited/mine").read_bytes() == b"by a person"
+    else:
+        assert os.readlink(workspace / "edited") == "somewhere of a person"
+    assert debris(workspace) == []
+
+
+def test_a_closed_directory_that_cannot_go_stays_closed(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(workspace / "made/agent", b"x")
+        (workspace / "made").chmod(0o550)
+        fs.before = once(
+            lambda call: call.member == "rmdir" and b"made" in call.names(),
+            _writing(workspace / "made/person", b"mine"),
+        )
+        outcome = opened.restore(first.id)
+    assert [problem.path for problem in outcome.skipped] == [b"made"]
+    assert (workspace / "made/person").read_bytes() == b"mine"
+    assert (workspace / "made").stat().st_mode & 0o7777 == 0o550
 
 
 @pytest.mark.requirement("RB-4")

@@ -20,7 +20,7 @@ from holdfast.domain.outcomes import RestoreOutcome
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
-from tests.support.watched_filesystem import Call, WatchedFilesystem
+from tests.support.watched_filesystem import Call, WatchedFilesystem, ignore_call
 from tests.support.wrecked_workspace import Story
 
 WRITING = {
@@ -89,8 +89,10 @@ class Attempt:
         return problems
 
 
-def _restore_with(story: Story, fault: Callable[[Call], None]) -> Attempt:
-    fs = WatchedFilesystem(before=fault)
+def _restore_with(
+    story: Story, fault: Callable[[Call], None], *, after: Callable[[Call], None] = ignore_call
+) -> Attempt:
+    fs = WatchedFilesystem(before=fault, after=after)
     try:
         with composed(story.workspace, fs=fs.as_port()) as opened:
             return Attempt(None, opened.restore(story.good), fs.calls)
@@ -143,7 +145,11 @@ def test_a_restore_on_a_disk_that_takes_no_more_is_put_right_when_it_does_again(
 
 
 @pytest.mark.requirement("RB-3")
-def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(story: Story) -> None:
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(
+    story: Story, moment: str
+) -> None:
+    """A signal that comes during a call of the system is told when the call has been done."""
     calls = _calls_of_a_restore(story)
 
     def interrupt(at: int) -> Callable[[Call], None]:
@@ -156,7 +162,10 @@ def test_a_restore_interrupted_by_a_person_at_any_call_is_taken_back_or_done(sto
     wrong: list[str] = []
     for at in range(1, calls + 1):
         story.go_to(story.bad)
-        attempt = _restore_with(story, interrupt(at))
+        if moment == "before":
+            attempt = _restore_with(story, interrupt(at))
+        else:
+            attempt = _restore_with(story, ignore_call, after=interrupt(at))
         wrong += [f"call {at}: {problem}" for problem in attempt.wrong(story)]
         after = story.recover()
         if after not in (story.old, story.new):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
@@ -20,6 +20,7 @@ from holdfast.engine.restore.carried_out import Displaced
 from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
+from holdfast.engine.restore.slot_moves import return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
@@ -38,8 +39,7 @@ def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
     for item in displaced:
         status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            target = vault.fs.readlink(item.slot, dir_fd=item.area)
-            link = SymlinkEntry(item.slot, target, storable_ns(status.st_mtime_ns))
+            link = _link_in(vault, item.area, item.slot, status)
             if not link.same_state(item.expected):
                 links[item.path] = link
         elif stat.S_ISREG(status.st_mode):
@@ -52,32 +52,56 @@ def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
 
 
 def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> Unsaved:
-    """Files in the staging slots of a restore that none of the `known` trees has at their path.
+    """Files and links in the staging slots of a restore that none of the `known` trees has at their
+    path. A directory, which the restore had no time to return, is returned.
 
     That the store holds the same content somewhere is not enough: what no checkpoint names goes
     with the next collection.
     """
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         found: list[Displaced] = []
-        for directory in journal.staging:
-            try:
-                area = handles.open(directory)
-            except OSError as error:
-                if error.errno not in NO_DIRECTORY:
-                    raise
-                continue
-            for slot in vault.fs.list_names(area):
-                number, whole = _slot_number(slot)
-                path = None if number is None else journal.slots.get(number)
-                status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
-                if path is None or not stat.S_ISREG(status.st_mode):
-                    continue
-                if _is_no_content(vault, path, area, slot):
-                    continue
+        links: Unsaved = {}
+        for path, area, slot, whole in _occupied_slots(vault, handles, journal):
+            status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                link = _link_in(vault, area, slot, status)
+                if not any(_has_link(vault, tree, path, link) for tree in known):
+                    links[path] = link
+            elif not _is_no_content(vault, path, area, slot):
                 digest = digest_of_file(vault.fs, area, slot)
                 if not any(_has(vault, tree, path, digest, whole=whole) for tree in known):
                     found.append(Displaced(path, area, slot, None, whole))
-        return _capture(vault, found)
+        return links | _capture(vault, found)
+
+
+def _occupied_slots(
+    vault: Vault, handles: DirectoryHandles, journal: Journal
+) -> Iterator[tuple[bytes, int, bytes, bool]]:
+    """The path, the staging directory, the slot, and whether it holds a whole database."""
+    for directory in journal.staging:
+        try:
+            area = handles.open(directory)
+        except OSError as error:
+            if error.errno not in NO_DIRECTORY:
+                raise
+            continue
+        for slot in vault.fs.list_names(area):
+            number, whole = _slot_number(slot)
+            path = None if number is None else journal.slots.get(number)
+            if path is None:
+                continue
+            returned = return_others(vault.fs, handles, path, slot, area)
+            if not returned or slot in vault.fs.list_names(area):
+                yield path, area, slot, whole
+
+
+def _link_in(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> SymlinkEntry:
+    target = vault.fs.readlink(slot, dir_fd=area)
+    return SymlinkEntry(slot, target, storable_ns(status.st_mtime_ns))
+
+
+def _has_link(vault: Vault, tree: Digest, path: bytes, link: SymlinkEntry) -> bool:
+    return link.same_state(entry_at(vault.load_tree, tree, path))
 
 
 def _has(vault: Vault, tree: Digest, path: bytes, digest: bytes, *, whole: bool) -> bool:

@@ -5,7 +5,8 @@
 Nothing is unlinked before the restore is recorded: what a step replaces or deletes moves into its
 staging slot. What comes out of the workspace there is compared with what the plan saw; bytes that
 nobody saved are reported as a conflict and saved by the caller (RB-6). `undo_all` moves everything
-back in reverse order.
+back in reverse order; the way back of each change is known before it is made, because somebody may
+interrupt it at any moment.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import ObjectDamaged, ObjectMissing
@@ -28,10 +28,6 @@ from holdfast.engine.restore.database_groups import (
     Saved,
     groups_of,
 )
-from holdfast.engine.restore.database_moments import (
-    between_transactions,
-    rather_between_transactions,
-)
 from holdfast.engine.restore.handles import (
     DIRECTORY_FLAGS,
     NO_DIRECTORY,
@@ -39,6 +35,7 @@ from holdfast.engine.restore.handles import (
     DirectoryHandles,
     passing_over,
 )
+from holdfast.engine.restore.slot_moves import SlotMoves
 from holdfast.engine.restore.staging import Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
@@ -71,6 +68,7 @@ class Executor:
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
         self.done = Progressed()
+        self._moves = SlotMoves(fs, handles, self.done.undo)
         self._databases = DatabaseWriter(
             fs, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
         )
@@ -173,7 +171,7 @@ class Executor:
             return False
         if not self._unusable.isdisjoint(group.steps):
             raise OSError(errno.EIO, "not everything that belongs to this database is there")
-        return self._databases.write(group, self._move_away)
+        return self._databases.write(group, self._moves.move_away)
 
     def _fail(self, number: int, path: bytes, error: OSError) -> None:
         if not self._best_effort:
@@ -197,74 +195,46 @@ class Executor:
             return self._rmdir(number, step, dir_fd, name)
         area = self._staging.area(dir_fd, directory)
         if step.type is StepType.DELETE:
-            return self._take_out(number, step, dir_fd, name, area)
+            return self._take_out(number, step, dir_fd, area)
         return self._put_in(number, step, dir_fd, name, area)
 
     def _put_in(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
-        slot, fs, path = _slot(number), self._fs, step.path
+        slot = _slot(number)
         try:
-            fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+            self._moves.put_new(step.path, slot, dir_fd, area)
         except FileExistsError:
-            self._refuse_directory(path, dir_fd, name)
+            self._moves.refuse_directory(step.path, dir_fd, name)
             if step.database and step.type is StepType.CREATE:
-                alone = DatabaseGroup(path, number, {number: step})
-                if self._databases.write(alone, self._move_away):
+                alone = DatabaseGroup(step.path, number, {number: step})
+                if self._databases.write(alone, self._moves.move_away):
                     return
-            with between_transactions(fs, step, dir_fd, name):
-                fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+            self._moves.exchange(step, slot, dir_fd, area)
             self._displaced(step, area, slot)
-            self.done.undo.append(lambda: self._move_back(slot, path, area))
-        else:
-            self.done.undo.append(lambda: self._move_away(path, slot, area))
 
-    def _take_out(self, number: int, step: Step, dir_fd: int, name: bytes, area: int) -> None:
-        slot, fs, path = _slot(number), self._fs, step.path
+    def _take_out(self, number: int, step: Step, dir_fd: int, area: int) -> None:
         try:
-            self._refuse_directory(path, dir_fd, name)
-            with between_transactions(fs, step, dir_fd, name):
-                fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+            self._moves.take_out(step, _slot(number), dir_fd, area)
         except FileNotFoundError:
             return  # someone deleted it meanwhile: it is as it should be
-        self._displaced(step, area, slot)
-        self.done.undo.append(lambda: self._move_back(slot, path, area))
-
-    def _move_back(self, slot: bytes, path: bytes, area: int) -> None:
-        """Undo: what was displaced returns; whatever stands there goes into its slot."""
-        dir_fd, name = self._handles.open(parent(path)), basename(path)
-        try:
-            self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
-        except FileExistsError:
-            self._refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._fs, dir_fd, name):
-                self._fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
-
-    def _move_away(self, path: bytes, slot: bytes, area: int) -> None:
-        """Undo: what was put in goes back into its slot."""
-        dir_fd, name = self._handles.open(parent(path)), basename(path)
-        with contextlib.suppress(FileNotFoundError):
-            self._refuse_directory(path, dir_fd, name)
-            with rather_between_transactions(self._fs, dir_fd, name):
-                self._fs.rename(name, slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+        self._displaced(step, area, _slot(number))
 
     def _displaced(self, step: Step, area: int, slot: bytes) -> None:
         before = self._saved(step.path) if step.database else step.before
         expected = before if not isinstance(before, DirectoryEntry) else None
         self.done.displaced.append(Displaced(step.path, area, slot, expected))
 
-    def _refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:
-        status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "a directory appeared in its place", path)
-
     def _mkdir(self, step: Step, dir_fd: int, name: bytes) -> None:
         assert isinstance(step.after, DirectoryEntry)
         fs, path = self._fs, step.path
+        self.done.undo.append(lambda: self._remove_made(path))
         try:
             fs.mkdir(name, 0o700, dir_fd=dir_fd)
-        except FileExistsError:
+        except OSError as error:
+            self.done.undo.pop()
+            if not isinstance(error, FileExistsError):
+                raise
             fs.close(fs.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))  # a directory, or an error
         else:
-            self.done.undo.append(lambda: self._remove_made(path))
             self._adopt_owner(dir_fd, path)
         self._late_modes[path] = step.after.mode
 
@@ -281,29 +251,31 @@ class Executor:
 
     def _rmdir(self, number: int, step: Step, dir_fd: int, name: bytes) -> None:
         assert isinstance(step.before, DirectoryEntry)
-        fs, path = self._fs, step.path
+        path, mode = step.path, step.before.mode
+        opened_up = self._handles.original_modes.get(path)
+        self.done.undo.append(lambda: self._make_again(path, mode))
         self._handles.forget(path)
         try:
-            fs.rmdir(name, dir_fd=dir_fd)
-        except FileNotFoundError:
-            return
+            self._fs.rmdir(name, dir_fd=dir_fd)
         except OSError as error:
+            self.done.undo.pop()
+            if opened_up is not None:
+                self._handles.original_modes[path] = opened_up
+            if isinstance(error, FileNotFoundError):
+                return
             if error.errno not in _NOT_EMPTY:
                 raise
             self._unusable.add(number)
             why = "left in place: something was created in it while the restore ran"
             self.done.problems.append(PathProblem(path, why))
-            return
-        mode = step.before.mode
 
-        def make_again() -> None:
-            above = self._handles.open(parent(path))
-            with contextlib.suppress(FileExistsError):  # somebody else needed it, too
-                fs.mkdir(name, 0o700, dir_fd=above)
-                self._adopt_owner(above, path)
-            self._handles.original_modes[path] = mode
-
-        self.done.undo.append(make_again)
+    def _make_again(self, path: bytes, mode: int) -> None:
+        """Undo: unless somebody else needed it, too."""
+        above = self._handles.open(parent(path))
+        with contextlib.suppress(FileExistsError):
+            self._fs.mkdir(basename(path), 0o700, dir_fd=above)
+            self._adopt_owner(above, path)
+        self._handles.original_modes[path] = mode
 
     def _chmod(self, step: Step) -> None:
         assert isinstance(step.after, (FileEntry, DirectoryEntry))
@@ -315,11 +287,15 @@ class Executor:
 
     def _change_mode(self, path: bytes, mode: int, *, was: int) -> None:
         mode &= self._setid_mask
-        if mode & SETID_BITS and self._fs.may_chown():
-            self._let_run_as_owner(path, mode)
-        else:
-            self._set_mode(path, mode)
         self.done.undo.append(lambda: self._set_mode(path, was))
+        try:
+            if mode & SETID_BITS and self._fs.may_chown():
+                self._let_run_as_owner(path, mode)
+            else:
+                self._set_mode(path, mode)
+        except OSError:
+            self.done.undo.pop()
+            raise
 
     def _let_run_as_owner(self, path: bytes, mode: int) -> None:
         """As in `_owner`: not with the rights of anyone but the directory's owner. Looked at and

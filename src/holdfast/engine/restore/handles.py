@@ -68,19 +68,33 @@ class DirectoryHandles:
         return fd
 
     def open_for_change(self, path: bytes) -> int:
-        """Like `open`; a directory that is closed to its owner is opened up, and its mode noted."""
+        """Like `open`; a directory that is closed to its owner is opened up, and its mode noted
+        before: somebody may interrupt us."""
         try:
             fd = self.open(path)
             mode = self._fs.fstat(fd).st_mode & MODE_MASK
         except PermissionError:
             above, name = self.open_for_change(parent(path)), basename(path)
             mode = self._fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
-            self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
+            with self._noted(path, mode):
+                self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
             fd = self.open(path)
         if mode & OWNER_ALL != OWNER_ALL:
-            self._fs.fchmod(fd, mode | OWNER_ALL)
-            self.original_modes.setdefault(path, mode)
+            with self._noted(path, mode):
+                self._fs.fchmod(fd, mode | OWNER_ALL)
         return fd
+
+    @contextmanager
+    def _noted(self, path: bytes, mode: int) -> Iterator[None]:
+        """An error says that the mode is as it was."""
+        known = path in self.original_modes
+        self.original_modes.setdefault(path, mode)
+        try:
+            yield
+        except OSError:
+            if not known:
+                del self.original_modes[path]
+            raise
 
     def forget(self, path: bytes) -> None:
         """Close the handle of a directory that is about to be removed, and of all below it."""

@@ -1,0 +1,148 @@
+"""Moves between the workspace and the slots of staging, each of which can be taken back.
+
+    note the way back → move → look at what came out
+
+The way back is noted first, because somebody may interrupt a move at any moment (Ctrl-C), and it
+looks by itself whether the move was made. Only files and links stay in a slot: a directory that has
+taken the place of a file since it was looked at is not ours to keep, and returns at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import stat
+from collections.abc import Callable
+
+from holdfast.domain.paths import basename, parent
+from holdfast.domain.restore_plans import Step
+from holdfast.engine.restore.database_moments import (
+    between_transactions,
+    rather_between_transactions,
+)
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.ports.filesystem import Filesystem
+
+
+class SlotMoves:
+    """`ways_back` are run newest first when a restore is taken back."""
+
+    def __init__(
+        self, fs: Filesystem, handles: DirectoryHandles, ways_back: list[Callable[[], None]]
+    ) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._ways_back = ways_back
+
+    def put_new(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
+        """What waits in the slot takes a name that is free; `FileExistsError` when it is not."""
+        staged = self._inode(area, slot)
+        self._ways_back.append(lambda: self._put_out(path, slot, area, staged))
+        self._fs.rename_new(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
+
+    def exchange(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
+        """What waits in the slot takes the place of what stands there, which goes into it."""
+        path, name, staged = step.path, basename(step.path), self._inode(area, slot)
+        self.refuse_directory(path, dir_fd, name)
+        self._ways_back.append(lambda: self._put_out(path, slot, area, staged))
+        with between_transactions(self._fs, step, dir_fd, name):
+            self._exchange(path, slot, dir_fd, area)
+
+    def take_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
+        """What stands there goes into the slot, which is free."""
+        path, name = step.path, basename(step.path)
+        self.refuse_directory(path, dir_fd, name)
+        self._ways_back.append(lambda: self._put_out(path, slot, area, None))
+        with between_transactions(self._fs, step, dir_fd, name):
+            self._take(path, slot, dir_fd, area)
+
+    def move_away(self, path: bytes, slot: bytes, area: int) -> None:
+        """For taking back: what was put in goes back into its slot."""
+        dir_fd, name = self._handles.open(parent(path)), basename(path)
+        with contextlib.suppress(FileNotFoundError):
+            self.refuse_directory(path, dir_fd, name)
+            with rather_between_transactions(self._fs, dir_fd, name):
+                self._take(path, slot, dir_fd, area)
+
+    def refuse_directory(self, path: bytes, dir_fd: int, name: bytes) -> None:
+        status = self._fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            raise _directory_at(path)
+
+    def _put_out(self, path: bytes, slot: bytes, area: int, before: tuple[int, int] | None) -> None:
+        """Taking back: `before` is what lay in the slot before the move, if anything did."""
+        now = self._inode(area, slot)
+        if now == before:
+            return  # the move was not made
+        if now is None:
+            self.move_away(path, slot, area)
+        else:
+            self._move_back(path, slot, area)
+
+    def _move_back(self, path: bytes, slot: bytes, area: int) -> None:
+        """What was displaced returns; whatever stands there goes into its slot."""
+        dir_fd, name = self._handles.open(parent(path)), basename(path)
+        try:
+            self._fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        except FileExistsError:
+            self.refuse_directory(path, dir_fd, name)
+            with rather_between_transactions(self._fs, dir_fd, name):
+                self._exchange(path, slot, dir_fd, area)
+
+    def _exchange(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
+        self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
+        if return_others(self._fs, self._handles, path, slot, area):
+            raise _directory_at(path)
+
+    def _take(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
+        self._fs.rename(basename(path), slot, src_dir_fd=dir_fd, dst_dir_fd=area)
+        if return_others(self._fs, self._handles, path, slot, area):
+            raise _directory_at(path)
+
+    def _inode(self, area: int, slot: bytes) -> tuple[int, int] | None:
+        try:
+            status = self._fs.stat(slot, dir_fd=area, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+
+def return_others(
+    fs: Filesystem, handles: DirectoryHandles, path: bytes, slot: bytes, area: int
+) -> bool:
+    """Whether what lies in the slot was neither a file nor a link and had to go back: to its place,
+    where that is gone to the nearest directory, and beside another one that took its name."""
+    for number in itertools.count():
+        if _may_stay(fs, slot, area):
+            return number > 0
+        name = basename(path) + (b".returned-%d" % number if number else b"")
+        dir_fd = _nearest(handles, parent(path))
+        try:
+            fs.rename_new(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):  # it has gone again
+                if _may_stay(fs, name, dir_fd):
+                    fs.exchange(slot, name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        else:
+            break
+    return True
+
+
+def _may_stay(fs: Filesystem, name: bytes, dir_fd: int) -> bool:
+    mode = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _nearest(handles: DirectoryHandles, directory: bytes) -> int:
+    while True:
+        try:
+            return handles.open(directory)
+        except OSError as error:
+            if error.errno not in NO_DIRECTORY:
+                raise
+            directory = parent(directory)
+
+
+def _directory_at(path: bytes) -> IsADirectoryError:
+    return IsADirectoryError(errno.EISDIR, "a directory appeared in its place", path)
