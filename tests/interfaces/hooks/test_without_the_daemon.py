@@ -21,6 +21,7 @@ from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here, wait_for
 from tests.support.failing_daemon import POINTS, dying_daemon
+from tests.support.real_mounts import can_mount
 
 pytestmark = [pytest.mark.requirement("HK-3"), pytest.mark.usefixtures("runtime")]
 
@@ -89,6 +90,24 @@ def test_a_hook_that_sees_other_directories_does_its_work_itself(
         ask_about(["claude-code"], event, 1, bool)
     assert not caught.value.missing
     assert daemon.workspaces.all() == []
+
+
+@pytest.mark.requirement("HK-2")
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("real", [True, False] if can_mount() else [False])
+def test_a_hook_with_mounts_of_its_own_saves_what_it_sees(project: Path, real: bool) -> None:
+    if not real:
+        assert os.fsencode(os.readlink("/proc/self/ns/mnt")) in hook_client.seen_from_here("/")
+        return
+    event = json.dumps(tool_call(project, "t1")).encode()
+    mount = 'mount -t tmpfs own "$0/empty" && echo mine > "$0/empty/work" && exec "$@"'
+    alone = ["unshare", "--mount", "sh", "-c", mount, str(project)]
+    with daemon_here():
+        subprocess.run(
+            [*alone, *command("hook", "claude-code")], input=event, cwd=project, check=True
+        )
+    files = CommandLine(project).json("show", "HEAD", "--files")["entries"]
+    assert "empty/work" in {entry["path"] for entry in files}
 
 
 @pytest.mark.usefixtures("patience")

@@ -104,10 +104,15 @@ def _message(arguments: Sequence[str], payload: bytes, began_ns: int, version: s
 
 
 def seen_from_here(directory: str | bytes) -> bytes:
-    """Which root and which directory this process sees. One in a container, or in a mount namespace
-    of its own, may know other directories under the same names."""
+    """Which mounts, which root and which directory this process sees. One in a container, or in a
+    mount namespace of its own, may know other directories under the same names, and below them."""
     root, here = os.stat("/"), os.stat(directory)
-    return b"%d %d %d %d" % (root.st_dev, root.st_ino, here.st_dev, here.st_ino)
+    try:
+        mounts = os.readlink(b"/proc/self/ns/mnt")
+    except OSError:  # a system without them
+        mounts = b"-"
+    told = (root.st_dev, root.st_ino, here.st_dev, here.st_ino)
+    return b"%s %d %d %d %d" % (mounts, *told)
 
 
 def _connect() -> sockets.socket:
