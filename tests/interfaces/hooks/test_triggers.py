@@ -367,3 +367,20 @@ def test_a_project_that_the_agent_went_to_is_protected_instead(project: Path) ->
     )
     assert (other / ".holdfast").exists()
     assert not (project / ".holdfast").exists()
+
+
+@pytest.mark.requirement("AU-1", "HK-2")
+@pytest.mark.parametrize("between", ["the end of the call", "another call with the same id"])
+def test_the_same_id_with_the_same_command_is_another_call_when_the_first_is_over(
+    between: str, project: Path, cli: CommandLine
+) -> None:
+    """Some models count their calls anew in every turn: what was edited since is not lost."""
+    event = _tool(project, "Bash", "call_0", command="./generate.sh")
+    _send(project, event)
+    if between == "the end of the call":
+        _send(project, {**event, "hook_event_name": "PostToolUse", "tool_response": {}})
+    else:
+        _send(project, _tool(project, "Edit", "call_0", file_path="notes.txt"))
+    (project / "notes.txt").write_text("what the agent wrote\n")
+    _send(project, event)
+    assert cli.json("diff", "HEAD")["changes"] == []

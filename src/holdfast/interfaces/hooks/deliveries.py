@@ -4,7 +4,9 @@ Two settings files of one agent, or two agents that read one file, deliver an ev
 same time. Who comes second finds the first one's note, under the store's lock. Notes are hints:
 they live in one small file of the store, without content (keys are digests), and may be lost.
 
-An id of a tool call is not trusted to be unique for ever: a note holds for some seconds only.
+An id of a tool call is not trusted to be unique for ever, since some agents count the calls of each
+answer anew: a note holds for some seconds only, and not beyond the end of the call, nor beyond the
+beginning of another one with the same id.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.interfaces.hooks.events import AgentEvent
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind
 
 NAME = "hook-events"
 _MOST = 64
@@ -67,12 +69,28 @@ class Deliveries:
         self._notes["said"][_said(event)] = [event.turn_id or "", event.received_ns]
         self._keep()
 
+    def ended(self, event: AgentEvent) -> None:
+        """The tool call is over: should the same one begin again, it is another."""
+        if event.kind is EventKind.AFTER_TOOL and self._drop_beginnings(event):
+            self._keep()
+
+    def _drop_beginnings(self, event: AgentEvent) -> bool:
+        use, events = _use(event), self._notes["events"]
+        known = [key for key, note in events.items() if use is not None and note[2] == use]
+        for key in known:
+            del events[key]
+        return bool(known)
+
     def note(self, event: AgentEvent, checkpoint: str | None, *, before: bool) -> None:
-        key = _key(event)
+        key, use = _key(event), _use(event)
+        if before and use is not None:
+            # What an earlier call with this id led to, and its end, say nothing about this one.
+            self._drop_beginnings(event)
+            self._notes["events"].pop(_key(event._replace(kind=EventKind.AFTER_TOOL)) or "", None)
         if key is not None:
             self._notes["events"].pop(key, None)
-            self._notes["events"][key] = [checkpoint or "", self._now_ns]
-        use = _use(event)
+            begun = use if before and use is not None else ""
+            self._notes["events"][key] = [checkpoint or "", self._now_ns, begun]
         if before and use is not None and checkpoint is not None:
             self._notes["uses"].pop(use, None)
             self._notes["uses"][use] = checkpoint
@@ -120,7 +138,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             notes = json.loads(file.read(_LARGEST))
-        events = {str(k): [str(v[0]), int(v[1])] for k, v in notes["events"].items()}
+        events = {str(k): [str(v[0]), int(v[1]), str(v[2])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}
         uses = {str(k): str(v) for k, v in notes["uses"].items()}
         said = {str(k): [str(v[0]), int(v[1])] for k, v in notes["said"].items()}

@@ -92,6 +92,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         end_session(opened, event)
         return Reply()
     deliveries = _deliveries(opened)
+    deliveries.ended(event)
     seen = deliveries.seen(event)
     if seen is not None:
         return Reply(seen or None, deduplicated=True)
