@@ -46,6 +46,26 @@ def test_an_event_that_makes_no_sense_is_a_yes(
     assert _is_a_yes(agent, HookAnswer(answer.status, answer.out, answer.err))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"tool_use_id": "\ud800"},
+        {"cwd": "\ud800"},
+        {"tool_name": "Edit", "tool_input": {"file_path": "/etc/\ud800/x"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "/tmp/\0/x"}},
+        {"tool_input": {"command": "rm -rf \ud800"}},
+    ],
+    ids=["id", "directory", "edited path", "NUL in a path", "command"],
+)
+def test_an_event_with_half_a_character_is_protected(
+    odd: dict[str, Any], project: Path, cli: CommandLine
+) -> None:
+    event = {**recorded("claude-code", project, "rm -rf src")[3], **odd}
+    assert call_hook("claude-code", event, project).json == {}
+    made = cli.json("log", "--session", event["session_id"])
+    assert [one["kind"] for one in made][1:] == ["initial"]
+
+
 def test_an_event_that_cannot_be_read_is_told_in_the_workspace_where_the_hook_ran(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,10 @@ def _tool_call(event: AgentEvent, risk: Assessment | None, outside: Outside) -> 
 def _shown(opened: OpenWorkspace, path: str) -> str:
     """A path of the workspace as people know it, whichever way the agent came there."""
     directory, _, name = path.rpartition("/")
-    real = f"{os.path.realpath(directory)}/{name}" if directory.startswith("/") else path
+    try:
+        real = f"{os.path.realpath(directory)}/{name}" if directory.startswith("/") else path
+    except ValueError:  # a text that no path can be
+        return path
     shown = real.removeprefix(f"{opened.engine.vault.workspace}/")
     return path if shown == real else shown
 

@@ -21,6 +21,7 @@ from holdfast.interfaces.hooks.tools import command_of, paths_of, tool_kind
 _SEPARATORS = re.compile(r"[\W_]+")
 _MOST_FAILURE = 500
 _MOST_COMMAND = 1 << 20
+_MOST_ID = 200
 
 COMMON_EVENTS: Mapping[str, EventKind] = {
     "sessionstart": EventKind.SESSION_START,
@@ -78,9 +79,8 @@ def normalise(
         command=command[:_MOST_COMMAND],
         paths=paths_of(tool_input),
         fingerprint=_fingerprint(tool_input),
-        tool_use_id=text_of(flat, "tool_use_id", "toolUseId", "tool_call_id", "callID")[:200]
-        or None,
-        turn_id=text_of(flat, "prompt_id", "turn_id", "generation_id", "messageID")[:200] or None,
+        tool_use_id=_id_of(flat, "tool_use_id", "toolUseId", "tool_call_id", "callID"),
+        turn_id=_id_of(flat, "prompt_id", "turn_id", "generation_id", "messageID"),
         prompt=text_of(flat, "prompt", "message") if kind is EventKind.MESSAGE else "",
         cwd=text_of(flat, "cwd", "working_dir", "workingDirectory", "directory") or None,
         project=_project(flat, environment),
@@ -94,6 +94,12 @@ def normalise(
 def event_kind(name: str, dialect: Dialect) -> EventKind:
     key = _SEPARATORS.sub("", name).lower()
     return dialect.events.get(key) or COMMON_EVENTS.get(key, EventKind.OTHER)
+
+
+def _id_of(flat: Mapping[str, Any], *names: str) -> str | None:
+    """Kept as it is, unless no store could keep it: JSON can hold half of a character."""
+    text = text_of(flat, *names)[:_MOST_ID]
+    return text.encode("utf-8", "backslashreplace").decode() or None
 
 
 def _fingerprint(tool_input: Mapping[str, Any]) -> str:

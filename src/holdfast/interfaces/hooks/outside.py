@@ -57,12 +57,13 @@ class Outside:
 
         try:
             found = [one for one in _real_places(place) if not self._is_inside(one)]
+            encoded = dict.fromkeys(os.fsencode(one) for one in found)
         except (NotFollowed, OSError, ValueError) as error:
             if self._is_inside(place) or self._is_inside(_by_links(place)):
                 return False
             self.not_captured[name] = str(error)
             return True
-        self._found |= dict.fromkeys(os.fsencode(one) for one in found)
+        self._found |= encoded
         return bool(found)
 
     def _is_inside(self, place: str) -> bool:
@@ -71,7 +72,10 @@ class Outside:
 
 def _by_links(place: str) -> str:
     """With its links resolved, and what a shell would have to expand left as it is."""
-    return os.path.realpath(place) if place.startswith("/") and "\0" not in place else place
+    try:
+        return os.path.realpath(place) if place.startswith("/") and "\0" not in place else place
+    except ValueError:  # a text that no path can be
+        return place
 
 
 def _real_places(place: str) -> list[str]:
