@@ -133,3 +133,31 @@ def test_a_command_whose_end_only_the_text_for_the_model_tells_has_failed(
     subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)
     _send(project, after, agent)
     assert (state_of(project) == sound) == failed
+
+
+@pytest.mark.requirement("AU-5")
+@pytest.mark.parametrize("saved", ["on", "off"])
+def test_a_failed_call_takes_nothing_of_the_call_before_it_back(
+    saved: str, project: Path, cli: CommandLine
+) -> None:
+    """Of an agent that gives no ids to its calls; what came after the command is saved already."""
+    cli.json("config", "set", "restore_on_failure", "on")
+    cli.json("config", "set", "auto_edit", saved)
+    command: dict[str, Any] = {
+        "session_id": "g",
+        "cwd": str(project),
+        "tool_name": "run_shell_command",
+    }
+    command["tool_input"] = {"command": "make"}
+    edit = {**command, "tool_name": "replace", "tool_input": {"file_path": "notes.txt"}}
+    _send(project, {**command, "hook_event_name": "BeforeTool"}, "gemini")
+    (project / "made").write_text("by the command\n")
+    ended = {**command, "hook_event_name": "AfterTool", "tool_response": {"llmContent": "done"}}
+    _send(project, ended, "gemini")
+    before = state_of(project)
+    _send(project, {**edit, "hook_event_name": "BeforeTool"}, "gemini")
+    (project / "notes.txt").write_text("half of an edit\n")
+    failed = {**edit, "hook_event_name": "AfterTool", "tool_response": {"error": "no match"}}
+    _send(project, failed, "gemini")
+    assert (project / "made").read_text() == "by the command\n"
+    assert (state_of(project) == before) == (saved == "on")

@@ -44,8 +44,13 @@ class Deliveries:
 
     def checkpoint_before(self, event: AgentEvent) -> str | None:
         """The checkpoint that was taken, or found to hold everything, before this tool call."""
-        use = _use(event)
-        return None if use is None else self._notes["uses"].get(use)
+        return self._notes["uses"].get(_calls(event)[0])
+
+    def not_saved_before(self, event: AgentEvent) -> None:
+        """A tool call begins without a checkpoint: that of an earlier one is not its own."""
+        known = [self._notes["uses"].pop(call, None) for call in _calls(event)]
+        if any(known):
+            self._keep()
 
     def overtaken(self, event: AgentEvent) -> bool:
         """Whether the next step of the session has been saved since this event arrived: what it
@@ -91,9 +96,9 @@ class Deliveries:
             self._notes["events"].pop(key, None)
             begun = use if before and use is not None else ""
             self._notes["events"][key] = [checkpoint or "", self._now_ns, begun]
-        if before and use is not None and checkpoint is not None:
-            self._notes["uses"].pop(use, None)
-            self._notes["uses"][use] = checkpoint
+        for call in _calls(event) if before and event.tool and checkpoint is not None else ():
+            self._notes["uses"].pop(call, None)
+            self._notes["uses"][call] = checkpoint
         if before:
             session = _digest(event.agent, event.session)
             self._notes["before"].pop(session, None)
@@ -117,10 +122,15 @@ def _key(event: AgentEvent) -> str | None:
 
 
 def _use(event: AgentEvent) -> str | None:
-    """A tool call, before it and after it."""
-    if event.tool_use_id is None:
-        return None
-    return _digest(event.agent, event.session, event.tool_use_id)
+    """A tool call, before it and after it; None where nothing tells it from others."""
+    return None if event.tool_use_id is None else _calls(event)[0]
+
+
+def _calls(event: AgentEvent) -> tuple[str, ...]:
+    """The call by its id, if it has one, and as the latest of its session: agents that give no ids,
+    or not with each event, have one running at a time."""
+    ids = filter(None, (event.tool_use_id,))
+    return tuple(_digest(event.agent, event.session, each) for each in (*ids, ""))
 
 
 def _said(event: AgentEvent) -> str:

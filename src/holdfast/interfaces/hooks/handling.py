@@ -99,6 +99,8 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind in (EventKind.AFTER_TOOL, EventKind.TURN_END):
         return _after(opened, event, deliveries)
     if not _is_wanted(opened, event):
+        if event.kind is EventKind.BEFORE_TOOL:
+            deliveries.not_saved_before(event)
         return Reply()
     session, resumed = ensure_session(opened, event)
     context = (_resumed(session),) if resumed else ()
@@ -106,7 +108,11 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind is EventKind.SESSION_START:
         head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
         return Reply(head, context=context)
-    outcome = _save_before(opened, event, session)
+    try:
+        outcome = _save_before(opened, event, session)
+    except BaseException:
+        deliveries.not_saved_before(event)
+        raise
     # Only now: what was seen before the save began may not count as later than it.
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
     note_begin(opened, event)
@@ -233,7 +239,7 @@ def _take_back(
     opened: OpenWorkspace, event: AgentEvent, session: Session, deliveries: Deliveries
 ) -> Reply:
     """Return the workspace to before a tool call that failed (AU-5)."""
-    target = deliveries.checkpoint_before(event) or _newest_before(opened, event, session)
+    target = deliveries.checkpoint_before(event) or _saved_before(opened, event, session)
     if target is None:
         return Reply()
     why = f"to before {event.tool} failed ({event.failure})"
@@ -270,7 +276,7 @@ def _to_be_checked(opened: OpenWorkspace, event: AgentEvent) -> str | None:
     deliveries = _deliveries(opened)
     if session is None or deliveries.overtaken(event):
         return None
-    target = deliveries.checkpoint_before(event) or _newest_before(opened, event, session)
+    target = deliveries.checkpoint_before(event) or _saved_before(opened, event, session)
     if target is None:
         return None
     before = opened.engine.vault.catalog.checkpoint(session.id, target)
@@ -308,12 +314,11 @@ def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str
     return reply._replace(context=(*reply.context, told, *ended))
 
 
-def _newest_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
-    """Of an agent without ids: the newest checkpoint that was taken before a tool."""
+def _saved_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
+    """When the notes are lost: the checkpoint that says that it was taken before this call."""
     for found in opened.engine.vault.catalog.history(session.id, limit=20):
-        by_id = event.tool_use_id is not None and found.tool_use_id == event.tool_use_id
-        by_kind = event.tool_use_id is None and found.kind in (Kind.TOOL, Kind.RISKY)
-        if (by_id or by_kind) and found.intent.reasoning.startswith("Before "):
+        same = event.tool_use_id is not None and found.tool_use_id == event.tool_use_id
+        if same and found.intent.reasoning.startswith("Before "):
             return found.id
     return None
 
