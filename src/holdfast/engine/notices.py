@@ -54,8 +54,11 @@ class Claim:
     mark: str
 
 
-def claim_notices(vault: Vault, session_id: SessionId) -> Claim | None:
-    """What the session has not been told yet, unless somebody is just telling it."""
+def claim_notices(
+    vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
+) -> Claim | None:
+    """What the session has not been told yet, unless somebody is just telling it; `answered` as
+    above."""
     while True:
         done = _untold(vault, session_id, vault.story.fact(session_id, TOLD))
         if not done:
@@ -64,7 +67,7 @@ def claim_notices(vault: Vault, session_id: SessionId) -> Claim | None:
         held = vault.story.fact(session_id, TELLING)
         if _is_being_told(held, newest, now_ns):
             return None
-        texts = tuple(_notices(vault, session_id, done))
+        texts = tuple(_notices(vault, session_id, done, answered))
         mark = f"{newest} {now_ns} {own_identity()}"
         if vault.story.set_fact(session_id, TELLING, mark, expected=held):
             return Claim(session_id, texts, newest, mark)

@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId
-from holdfast.engine.notices import take_notices
+from holdfast.engine.notices import Claim, claim_notices, settle_claim, take_notices
 from holdfast.session import SessionCheckpointer
 from holdfast.tools import (
     comparing,
@@ -74,14 +74,17 @@ class ToolHandlers:
     ) -> ToolResult:
         """Do what the model asked for. `arguments` may be the object or its JSON text. What was
         taken back since the last call is told with the answer, once (RB-10)."""
-        result, restored = self._answered(name, arguments, tool_call_id)
-        notices = self._notices(() if restored is None else (restored,))
-        return replace(result, output="\n\n".join((result.output, *notices))) if notices else result
+        result, restored = self.answer(name, arguments, tool_call_id)
+        return with_notices(result, self._notices(() if restored is None else (restored,)))
 
-    def _answered(
-        self, name: str, arguments: Mapping[str, Any] | str | None, tool_call_id: str | None
+    def answer(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        tool_call_id: str | None = None,
     ) -> tuple[ToolResult, CheckpointId | None]:
-        """The answer, and the record of a restore that it tells about."""
+        """The answer alone, and the record of a restore that it tells about. What else there is to
+        tell waits for somebody who tells it."""
         try:
             if not isinstance(name, str) or name not in HANDLERS:
                 return ToolResult(tool_call_id, False, _unknown(name)), None
@@ -92,14 +95,33 @@ class ToolHandlers:
         except Exception as error:
             return ToolResult(tool_call_id, False, unexpected(name, error)), None
 
+    def claim(self, restored: CheckpointId | None) -> Claim | None:
+        """What there is to tell with an answer that may not reach the agent: `settle` says whether
+        it did, and what did not is told with the next one."""
+        try:
+            vault, session_id = self._bench.engine.vault, self._bench.session_id
+            answered = () if restored is None else (restored,)
+            return claim_notices(vault, session_id, answered=answered)
+        except HoldfastError:
+            return None  # as below
+
+    def settle(self, claim: Claim, *, told: bool) -> None:
+        settle_claim(self._bench.engine.vault, claim, told=told)
+
     def _notices(self, answered: Sequence[CheckpointId]) -> list[str]:
         """What else there is to tell; of a restore that the answer tells about, only the rest."""
         try:
             vault, session_id = self._bench.engine.vault, self._bench.session_id
-            told_ones = take_notices(vault, session_id, answered=answered)
-            return [notice_in_calls(notice) for notice in told_ones]
+            return take_notices(vault, session_id, answered=answered)
         except HoldfastError:
             return []  # a story that cannot be read is no reason to withhold an answer
+
+
+def with_notices(result: ToolResult, notices: Sequence[str]) -> ToolResult:
+    """The answer with what else the agent has to know, in calls of tools."""
+    if not notices:
+        return result
+    return replace(result, output="\n\n".join((result.output, *map(notice_in_calls, notices))))
 
 
 def _unknown(name: object) -> str:

@@ -178,10 +178,22 @@ class StepInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentNews:
+    """What a restore does, or did, to a part of the state other than files. `status` is None in a
+    preview, and afterwards restored or failed; `blocked` says why it cannot be, or was not."""
+
+    name: str
+    mode: str
+    status: str | None
+    actions: list[str]
+    blocked: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """A restore that was previewed or, when `done`, carried out. A preview of something that can be
     done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
-    checkpoint of the state before it."""
+    checkpoint of the state before it, and whether it was found to be what it should be."""
 
     done: bool
     target: str
@@ -197,6 +209,8 @@ class Restored:
     confirm_token: str | None
     plan_id: str | None
     safety_checkpoint: str | None
+    components: list[ComponentNews] = field(default_factory=list)
+    verified: bool | None = None
     abandoned_round: str | None = None
     new_round: str | None = None
 

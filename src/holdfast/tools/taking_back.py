@@ -20,6 +20,7 @@ from holdfast.engine.approval import active_round, reset_outcome
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.component_news import done_components, planned_components, told_components
 from holdfast.tools.confirmations import VALID_MINUTES
 from holdfast.tools.results import Restored, StepInfo
 from holdfast.tools.wording import (
@@ -93,8 +94,9 @@ def _preview(
 ) -> Answer:
     plan = bench.engine.plan(request)
     # A reset begins the next round even where it finds every file as it was approved.
-    to_do = bool(plan.steps) or request.kind is OperationKind.RESET
-    possible = to_do and (request.best_effort or not plan.blocked)
+    to_do = _changes_something(plan) or request.kind is OperationKind.RESET
+    obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
+    possible = to_do and (request.best_effort or not obstacles)
     given = tuple(sorted(arguments.items()))
     token = None
     if possible:
@@ -121,6 +123,11 @@ def _preview(
             "restore would be refused. Move them away, or leave them as they are with "
             '"best_effort": true.'
         )
+    elif obstacles:
+        lines.append(
+            "Nothing has been changed, and the restore would be refused. Put right what is in the "
+            'way, or restore what can be with "best_effort": true.'
+        )
     return Answer("\n".join(lines), data)
 
 
@@ -140,6 +147,10 @@ def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
     return Answer(text, data, answer.restored)
 
 
+def _changes_something(plan: RestorePlan) -> bool:
+    return bool(plan.steps) or any(step.actions for step in plan.components)
+
+
 def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
     """With a token nothing else is needed; what is given all the same has to be what was shown."""
     shown = dict(deed.arguments)
@@ -155,7 +166,8 @@ def _require_same(deed: _Deed, arguments: dict[str, Any]) -> None:
 def fingerprint(plan: RestorePlan) -> bytes:
     """The same for plans that do the same to the same: contents and modes count, times do not."""
     steps = [(s.type.value, s.path, _state(s.before), _state(s.after)) for s in plan.steps]
-    told = repr((steps, plan.blocked, plan.kept))
+    besides = [(c.name, c.mode, c.actions, c.blocked) for c in plan.components]
+    told = repr((steps, plan.blocked, plan.kept, besides))
     return blake3(told.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -185,18 +197,22 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         confirm_token=token,
         plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
+        components=planned_components(plan.components),
     )
 
 
 def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
-    if not plan.steps and not plan.blocked:
+    besides = told_components(data.components)
+    if not plan.steps and not plan.blocked and not besides:
         kept = noted("These paths are not in it and stay:", data.kept)
         return [f"The workspace already is what {label(request.target)} holds.", *kept]
     rows = [f"{step.step} {step.path}" for step in data.steps]
     reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
+    end = ":" if rows else "."
     return [
-        f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}:",
+        f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}{end}",
         *bullets(rows),
+        *besides,
         *(f"Warning: {warning}" for warning in data.warnings),
         *noted("In the way:", data.blocked),
         *noted("Not part of it, and left as they are:", data.kept),
@@ -220,12 +236,16 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         confirm_token=None,
         plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,
+        components=done_components(outcome.components),
+        verified=outcome.verified,
     )
     if not outcome.recorded:
         return Answer(f"The workspace already was {label(request.target)}; nothing changed.", data)
+    checked = "verified" if outcome.verified else "NOT verified"
     lines = [
-        f"Restored {label(request.target)}: {_summary(data)}, verified.",
+        f"Restored {label(request.target)}: {_summary(data)}, {checked}.",
         *bullets([f"{step.step} {step.path}" for step in data.steps]),
+        *told_components(data.components),
         *(f"Warning: {warning}" for warning in data.warnings),
         *noted("Skipped:", data.blocked),
         *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
@@ -250,7 +270,7 @@ def _counts(steps: Sequence[Step]) -> tuple[int, int, int]:
 def _summary(data: Restored) -> str:
     total = data.created + data.rewritten + data.deleted
     if not total:
-        return f"{count(data.total_steps, 'directory', 'directories')}"
+        return f"{count(data.total_steps, 'directory', 'directories')}" if data.steps else "no file"
     parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
     told = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)
     return f"{count(total, 'file')} ({told})"

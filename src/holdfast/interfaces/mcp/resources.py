@@ -1,4 +1,7 @@
-"""What a client can read without calling a tool: checkpoints, differences and the timeline."""
+"""What a client can read without calling a tool: checkpoints, differences and the timeline.
+
+What an agent has to be told waits for its next call: who reads a resource need not be the agent.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
         return await read_json("checkpoint_list", limit=100)
 
     async def read_page(before: str | None) -> str:
-        answer = await tools.run("timeline", lambda handlers: timeline_page(handlers, before))
+        answer = await tools.run(
+            "timeline", lambda handlers: (timeline_page(handlers, before), None)
+        )
         if not answer.success:
             raise ResourceError(answer.output)
         return answer.output
@@ -112,7 +117,7 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
 
 
 async def _answered(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:
-    answer = await tools.call(name, arguments)
+    answer = await tools.call(name, arguments, tells=False)
     if not answer.success:
         raise ResourceError(answer.output)
     return answer

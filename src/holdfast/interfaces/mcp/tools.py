@@ -4,15 +4,19 @@
 
 Arguments are checked by the handlers and not by the protocol's library, so that a mistake gets a
 correction. What needs a confirmation is asked of the person where the client can ask; elsewhere
-the client gets the preview and its token.
+the client gets the preview and its token. What was taken back meanwhile is told with the answer of
+a call, to the client and not to the person, and again with the next one if nobody waited for it.
 """
 
 # Annotations are values here, not texts: the library reads those of the functions made below.
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context
@@ -29,6 +33,8 @@ from holdfast.tools.formats import input_schema
 from holdfast.tools.specs import SPECS, ToolSpec
 
 if TYPE_CHECKING:
+    from holdfast.domain.ids import CheckpointId
+    from holdfast.engine.notices import Claim
     from holdfast.tools import ToolHandlers
 
 _RESULTS: Mapping[str, type] = {
@@ -58,6 +64,8 @@ _PLACE = {
         "description": "The session to work in. Default: the server's own.",
     },
 }
+Answered = tuple[ToolResult, "CheckpointId | None"]
+"""An answer, and the record of a restore that it tells about."""
 _MOST_AT_WORK = 8
 _BEGINS = "checkpoint_create"
 """The tool that makes a session which is not there yet."""
@@ -121,7 +129,7 @@ class ServedTools:
             arguments = arguments_of(ctx)
             if not can_ask(ctx) or arguments.get("confirm_token"):
                 return _Preview()
-            shown = await self.call(name, arguments)
+            shown = await self.call(name, arguments, tells=False)
             token = getattr(shown.data, "confirm_token", None)
             if token is None:
                 return _Preview(answer=shown)
@@ -140,48 +148,83 @@ class ServedTools:
             arguments = arguments_of(ctx)
             if shown.answer is None:
                 return _result(await self.call(name, arguments))
-            if shown.token is None:
-                return _result(shown.answer)
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
-            if not agreed:
-                return _declined(shown.answer)
+            if shown.token is None or not agreed:
+                said = shown.answer if shown.token is None else _declined(shown.answer)
+                return _result(await self._told(name, said, arguments))
             place = {key: arguments[key] for key in _PLACE if key in arguments}
             return _result(await self.call(name, place | {"confirm_token": shown.token}))
 
         return call
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """The answer of a tool."""
-        given = dict(arguments)
-        workspace, session_id = given.pop("workspace", None), given.pop("session_id", None)
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], *, tells: bool = True
+    ) -> ToolResult:
+        """The answer of a tool; `tells`: with what else the agent has to know."""
+        given = {key: value for key, value in arguments.items() if key not in _PLACE}
 
-        def work(handlers: "ToolHandlers") -> ToolResult:
-            return handlers.call(name, given)
+        def work(handlers: "ToolHandlers") -> "Answered":
+            return handlers.answer(name, given)
 
-        return await self.run(name, work, workspace, session_id)
+        return await self.run(name, work, arguments, tells=tells)
+
+    async def _told(
+        self, name: str, answer: ToolResult, arguments: Mapping[str, Any]
+    ) -> ToolResult:
+        """An answer that is there already, with what else the agent has to know."""
+        return await self.run(name, lambda handlers: (answer, None), arguments, tells=True)
 
     async def run(
         self,
         name: str,
-        work: "Callable[[ToolHandlers], ToolResult]",
-        workspace: object = None,
-        session_id: object = None,
+        work: "Callable[[ToolHandlers], Answered]",
+        place: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        tells: bool = False,
     ) -> ToolResult:
         """What some work on a session answers; it is done in a thread and always to its end."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
+        claimed: list[Claim] = []
 
         def answer() -> ToolResult:
             try:
                 begins = name == _BEGINS
-                with self._sessions.handlers(workspace, session_id, begins=begins) as handlers:
-                    return work(handlers)
+                where = (place.get("workspace"), place.get("session_id"))
+                with self._sessions.handlers(*where, begins=begins) as handlers:
+                    result, restored = work(handlers)
+                    claim = handlers.claim(restored) if tells else None
+                    if claim is None:
+                        return result
+                    claimed.append(claim)
+                    return _with_notices(result, claim)
             except HoldfastError as error:
                 return ToolResult(None, False, told(error))
             except Exception as error:
                 return ToolResult(None, False, unexpected(name, error))
 
-        return await anyio.to_thread.run_sync(answer, limiter=self._limiter)
+        reached = False
+        try:
+            result = await anyio.to_thread.run_sync(answer, limiter=self._limiter)
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            reached = True
+            return result
+        finally:
+            for claim in claimed:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._settle, place, claim, reached)
+
+    def _settle(self, place: Mapping[str, Any], claim: "Claim", reached: bool) -> None:
+        with suppress(HoldfastError):  # then the claim ends by itself, and it is told again
+            directory = place.get("workspace")
+            with self._sessions.handlers(directory, str(claim.session_id)) as handlers:
+                handlers.settle(claim, told=reached)
+
+
+def _with_notices(result: ToolResult, claim: "Claim") -> ToolResult:
+    from holdfast.tools.handlers import with_notices
+
+    return with_notices(result, claim.texts)
 
 
 def arguments_of(ctx: Context) -> dict[str, Any]:
@@ -204,10 +247,10 @@ def _question(shown: ToolResult, token: str) -> str:
     return "\n".join([*lines, f"Do it? (plan {plan})"])
 
 
-def _declined(shown: ToolResult) -> CallToolResult:
+def _declined(shown: ToolResult) -> ToolResult:
     data: Any = dataclasses.replace(shown.data, confirm_token=None)  # type: ignore[type-var]
     text = "The person was asked and did not agree. Nothing was changed; do not try it again."
-    return _result(ToolResult(None, True, text, data))
+    return ToolResult(None, True, text, data)
 
 
 def _result(answer: ToolResult) -> CallToolResult:
