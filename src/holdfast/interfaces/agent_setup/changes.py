@@ -1,11 +1,9 @@
-"""What an installation would change, as data, and how it is carried out.
+"""What an installation would change, as data.
 
-    read every file → plan the new text of each → refuse as a whole, or write each atomically
+    read every file once → plan the new text of each, or refuse as a whole
 
-Guarantees: nothing is written when any file is invalid, cannot be written, or is somebody else's; a
-file keeps its mode, and a link stays a link (what it leads to is edited); a file that changed while
-we looked is not overwritten. A file of ours that somebody has edited is theirs, too: what can be
-told apart is, and the rest is left and named.
+Guarantees: a file that is invalid or somebody else's is refused. A file of ours, or a command, that
+somebody has edited is theirs, too: what can be told apart is, and the rest is left and named.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from holdfast.interfaces.agent_setup.server_edit import (
     without_server,
 )
 from holdfast.interfaces.agent_setup.server_entries import NAME, is_ours
-from holdfast.interfaces.agent_setup.settings_edit import with_hooks, without_hooks
+from holdfast.interfaces.agent_setup.settings_edit import edited_commands, with_hooks, without_hooks
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agent_setup.toml_text import NotToml
 
@@ -43,7 +41,7 @@ _EDITED = "it was edited since it was written, and what is whose cannot be told 
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One file before and after; None means that it is not there. `target` is where it really
-    lies, `status` what the system said about it when it was read. `remodelled`: the content is
+    lies, `owner` the user and the group that it belongs to. `remodelled`: the content is
     right, and nobody could run it. `kept`: why something of ours stays in it. `shared`: the file
     is not ours alone."""
 
@@ -52,7 +50,7 @@ class FileChange:
     before: str | None
     after: str | None
     mode: int
-    status: tuple[int, int, int] | None
+    owner: tuple[int, int] | None
     remodelled: bool = False
     kept: str | None = None
     shared: bool = False
@@ -83,11 +81,20 @@ class FileChange:
 
 
 def plan_install(agent: str, places: Iterable[Place], program: str) -> list[FileChange]:
-    return [_planned(place, _installed(agent, place, program)) for place in places]
+    changes = []
+    for place in places:
+        before, status = read_settings(place.path)
+        after = _installed(agent, place, before, program)
+        changes.append(_planned(place, before, status, after))
+    return changes
 
 
 def plan_uninstall(agent: str, places: Sequence[Place]) -> list[FileChange]:
-    found = {place.path: _planned(place, *_uninstalled(agent, place)) for place in places}
+    found = {}
+    for place in places:
+        before, status = read_settings(place.path)
+        left = _uninstalled(agent, place, before)
+        found[place.path] = _planned(place, before, status, *left)
     for path in (place.path for place in places if place.manifest):
         going = [change.path for change in found.values() if change.after is None]
         if found[path].word == "removed" and (others := _beside(path, going)):
@@ -111,7 +118,7 @@ def is_installed(agent: str, place: Place) -> bool:
     if place.content is not None:
         return names_us(before)
     try:
-        return without_hooks(before, agent) != before
+        return without_hooks(before, agent, version=place.versioned) != before
     except NotJson as error:
         if f"hook {agent}" in before:
             raise _invalid(place, error) from None
@@ -143,37 +150,25 @@ def may_be_installed(agent: str, place: Place) -> bool:
         return True
 
 
-def carry_out(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:
-    """Write what differs. Everything that can be refused is, before the first byte. Directories
-    that are left empty go too, but never one of `keep`, or above it."""
-    pending = [change for change in changes if change.differs]
-    for change in pending:
-        _require_writable(change)
-    for change in pending:
-        try:
-            _write(change, keep)
-        except OSError as error:
-            raise Refused(
-                f"{change.path} cannot be written: {error.strerror}",
-                hint="check its owner, its permissions and the free space",
-            ) from None
-
-
-def _planned(place: Place, after: str | None, kept: str | None = None) -> FileChange:
-    before, status = read_settings(place.path)
+def _planned(
+    place: Place,
+    before: str | None,
+    status: os.stat_result | None,
+    after: str | None,
+    kept: str | None = None,
+) -> FileChange:
     mode = 0o755 if place.executable else 0o644
     if status is not None and not place.executable:
         mode = stat.S_IMODE(status.st_mode)
-    seen = None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+    owner = None if status is None else (status.st_uid, status.st_gid)
     stuck = place.executable and status is not None and not status.st_mode & stat.S_IXUSR
     remodelled = bool(stuck and after is not None)
     target = Path(os.path.realpath(place.path))
     shared = place.content is None
-    return FileChange(place.path, target, before, after, mode, seen, remodelled, kept, shared)
+    return FileChange(place.path, target, before, after, mode, owner, remodelled, kept, shared)
 
 
-def _installed(agent: str, place: Place, program: str) -> str:
-    before, _ = read_settings(place.path)
+def _installed(agent: str, place: Place, before: str | None, program: str) -> str:
     if place.content is not None:
         return _own_file(agent, place, place.content, before, program)
     after = before
@@ -206,9 +201,8 @@ def _own_file(agent: str, place: Place, content: str, before: str | None, progra
     )
 
 
-def _uninstalled(agent: str, place: Place) -> tuple[str | None, str | None]:
+def _uninstalled(agent: str, place: Place, before: str | None) -> tuple[str | None, str | None]:
     """The text that is left, and why something of ours is still in it, if it is."""
-    before, _ = read_settings(place.path)
     if before is None:
         return None, None
     if place.content is None:
@@ -231,7 +225,10 @@ def _without_entries(agent: str, place: Place, before: str) -> tuple[str | None,
             except Theirs as error:
                 kept = str(error)
         if place.hooks and left is not None:
-            left = without_hooks(left, agent)
+            left = without_hooks(left, agent, version=place.versioned)
+            edited = edited_commands(left, agent) if left is not None else []
+            if edited:
+                kept = f"the command {edited[0]!a} was edited, or is not ours"
     except (NotJson, NotToml) as error:
         raise _invalid(place, error) from None
     return left, kept
@@ -241,63 +238,3 @@ def _invalid(place: Place, error: NotJson | NotToml) -> Refused:
     return Refused(
         f"{place.path} is not valid: {error}", hint="correct the file first; nothing was changed"
     )
-
-
-def _require_writable(change: FileChange) -> None:
-    place = change.target
-    if change.before is not None and not _may(place, os.W_OK):
-        raise Refused(
-            f"{change.path} is read-only", hint=f"allow it, then try again: chmod u+w {place}"
-        )
-    directory = place.parent
-    while not directory.exists():
-        directory = directory.parent
-    if not directory.is_dir() or not _may(directory, os.W_OK | os.X_OK):
-        raise Refused(
-            f"{change.path} cannot be written: no permission for {directory}",
-            hint="check its owner and permissions",
-        )
-
-
-def _may(path: Path, mode: int) -> bool:
-    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _write(change: FileChange, keep: Sequence[Path]) -> None:
-    place = change.target
-    try:
-        status = place.stat()
-        seen = (status.st_ino, status.st_size, status.st_mtime_ns)
-    except FileNotFoundError:
-        seen = None
-    if seen != change.status:
-        raise Refused(f"{change.path} was changed meanwhile", hint="run the command again")
-    if change.after is None:
-        place.unlink()
-        if change.path.is_symlink():
-            change.path.unlink()  # it would lead nowhere
-        _remove_empty(change.path.parent, keep)
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    fresh = place.with_name(f".{place.name}.holdfast-{os.getpid()}")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(change.after.encode("utf-8"))
-            file.flush()
-            os.fchmod(file.fileno(), change.mode)
-            os.fsync(file.fileno())
-        os.replace(fresh, place)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _remove_empty(directory: Path, keep: Sequence[Path]) -> None:
-    """Directories that hold nothing any more, up to those that stay."""
-    while any(directory.is_relative_to(root) and directory != root for root in keep):
-        try:
-            directory.rmdir()
-        except OSError:
-            return
-        directory = directory.parent

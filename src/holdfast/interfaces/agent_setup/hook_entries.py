@@ -6,7 +6,10 @@ Plain data: what `install` writes, `uninstall` looks for and `doctor` compares w
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
+
+from holdfast.interfaces.agent_setup.server_entries import called_by
 
 _SECONDS = 120
 _SHORT = 3
@@ -18,7 +21,24 @@ _CLAUDE_TOOLS = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
 
 
 def is_ours(command: Any, agent: str) -> bool:
-    """Whether a command is one that `install` wrote, of this version or another."""
+    """Whether a command is one that `install` wrote, of this version or another, and nothing else:
+    what somebody has added to it is theirs."""
+    if not calls_us(command, agent):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    called = 1 if words[0].endswith("/holdfast") else called_by(words)
+    if called is None or words[called : called + 2] != ["hook", agent]:
+        return False
+    rest = words[called + 2 :]
+    rest = rest[:-2] if rest[-2:] == ["||", "true"] else rest
+    return len(rest) < 2 and all(word.isalnum() for word in rest)
+
+
+def calls_us(command: Any, agent: str) -> bool:
+    """Whether a command calls our hook for an agent, alone or among other things."""
     if not isinstance(command, str):
         return False
     called = rf"(?:^|[\s/'\"])holdfast['\"]?\s+hook\s+{re.escape(agent)}(?![\w-])"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused, UsageError
+from holdfast.interfaces.agent_setup.carrying_out import carry_out
 from holdfast.interfaces.agent_setup.changes import (
     FileChange,
-    carry_out,
     has_server,
     is_installed,
     may_be_installed,
@@ -73,10 +73,11 @@ def locations(workspace: Path) -> Locations:
 
 
 def our_program() -> str:
-    """How an agent calls us: by name where that is found, else as this very interpreter does."""
+    """How an agent calls us: by name where that is found, else as this very interpreter does; it
+    must not load modules from the project that it is started in, which -P keeps it from."""
     if shutil.which("holdfast") is not None:
         return "holdfast"
-    return f"{shlex.quote(sys.executable)} -m holdfast"
+    return f"{shlex.quote(sys.executable)} -P -m holdfast"
 
 
 def install(

@@ -2,8 +2,9 @@
 
     scan the text to nodes with their places → insert or remove one child → scan again
 
-Comments, order, indentation, line ends and trailing commas are the user's. What `append` inserts,
-`remove` takes out again to the byte, unless the container was empty.
+Comments, order, indentation, line ends and trailing commas are the user's. What `append` inserts
+into a container that holds something, `remove` takes out again to the byte; what `put` inserts into
+one that is empty, `cut` does: a space on both sides tells that it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NOTEWORTHY = re.compile(_STRING.pattern + r"|//|/\*")
 _OWN_LINE = re.compile(r"\r?\n[ \t]*\Z")
 _LINE_ENDS = re.compile(r"[ \t]*\r?\n")
 _BEHIND = re.compile(r"[ \t]*(?://[^\n\r]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?=\r?\n)")
-_LINE_NOTE = re.compile(r"//[^\n]*\Z")
+_NOTES_AND_STRINGS = re.compile(_STRING.pattern + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class NotJson(Exception):
@@ -122,7 +123,7 @@ def remove(text: str, container: Node, child: Child) -> str:
     own_line = _OWN_LINE.search(text, container.start, start)
     if own_line is not None and (
         _LINE_ENDS.match(behind)
-        or (child is container.children[-1] and not _LINE_NOTE.search(text, 0, own_line.start()))
+        or (child is container.children[-1] and not _ends_in_a_note(text, own_line.start()))
     ):
         start = own_line.start()
         if len(container.children) == 1 and own_line.start() == container.start + 1:
@@ -135,9 +136,38 @@ def remove(text: str, container: Node, child: Child) -> str:
     return text[:start] + behind
 
 
+def put(text: str, container: Node, value: Any, key: str | None = None) -> str:
+    """The text with one more child, so that a container that was empty can be so again."""
+    if container.children:
+        return append(text, container, value, key)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+    place = container.start + 1
+    shown = _shown(text, value, _indent_of(text, container.start), newline)
+    return f"{text[:place]} {label}{shown} {text[place:]}"
+
+
+def was_empty(text: str, container: Node, child: Child) -> bool:
+    """Whether `put` put a child there, where nothing was."""
+    end = child.value.end
+    before, behind = text[container.start + 1 : child.start], text[end : end + 1]
+    return len(container.children) == 1 and (before, behind) == (" ", " ")
+
+
+def cut(text: str, container: Node, child: Child) -> str:
+    """The text without what `put` put there."""
+    return text[: container.start + 1] + text[child.value.end + 1 :]
+
+
 def has_comments(text: str, start: int, end: int) -> bool:
     """Whether anything between two places is a comment; what is in quotes is none."""
     return any(match[0][0] == "/" for match in _NOTEWORTHY.finditer(text, start, end))
+
+
+def _ends_in_a_note(text: str, end: int) -> bool:
+    """Whether a comment runs up to there, so that nothing may stand behind it on its line."""
+    last = [*_NOTES_AND_STRINGS.finditer(text, 0, end)][-1:]
+    return any(found.end() == end and found[0].startswith("//") for found in last)
 
 
 def _shown(text: str, value: Any, indent: str, newline: str) -> str:

@@ -8,6 +8,8 @@ from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from holdfast.interfaces.agent_setup.server_entries import called_by
+
 CLINE_EVENTS = (
     "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete SessionShutdown"
 ).split()
@@ -92,8 +94,7 @@ def _is_cline_command(line: str) -> bool:
         words = shlex.split(called)
     except ValueError:
         return False
-    ours = words == ["holdfast"] or (words[1:] == ["-m", "holdfast"] and "/" in words[0])
-    return bool(hook) and rest == _CLINE_YES and ours
+    return bool(hook) and rest == _CLINE_YES and called_by(words) == len(words)
 
 
 def opencode_plugin(program: str) -> str:

@@ -15,11 +15,14 @@ from holdfast.interfaces.agent_setup.json_text import (
     Node,
     NotJson,
     append,
+    cut,
     has_comments,
     load,
     plain,
+    put,
     remove,
     scan,
+    was_empty,
 )
 from holdfast.interfaces.agent_setup.server_entries import NAME, Server, is_ours
 from holdfast.interfaces.agent_setup.toml_text import (
@@ -92,29 +95,21 @@ def _with_member(text: str | None, server: Server) -> str:
     root = scan(text)
     table = root.member(server.table)
     if table is None:
-        return _put(text, root, server.table, {NAME: entry})
-    return _put(text, table, NAME, entry)
-
-
-def _put(text: str, container: Node, key: str, value: Any) -> str:
-    if container.children:
-        return append(text, container, value, key)
-    place = container.start + 1
-    shown = f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)} "
-    return text[:place] + shown + text[place:]
+        return put(text, root, {NAME: entry}, server.table)
+    return put(text, table, entry, NAME)
 
 
 def _without_member(text: str, server: Server) -> str | None:
     root = scan(text)
     top = _last(root, server.table)
     child = _last(top.value, NAME)
-    if _was_empty(text, top.value, child):
-        return _cut(text, top.value, child)
+    if was_empty(text, top.value, child):
+        return cut(text, top.value, child)
     alone = len(top.value.children) == 1
     if not alone or has_comments(text, top.start, top.value.end):
         return remove(text, top.value, child)
-    if _was_empty(text, root, top):
-        return _cut(text, root, top)
+    if was_empty(text, root, top):
+        return cut(text, root, top)
     left = remove(text, root, top)
     made_for_it = plain(scan(left)) == {} and not has_comments(left, 0, len(left))
     return None if made_for_it else left
@@ -123,13 +118,3 @@ def _without_member(text: str, server: Server) -> str | None:
 def _last(container: Node, key: str) -> Child:
     """The one that counts where a key is there twice."""
     return [child for child in container.children if child.key == key][-1]
-
-
-def _was_empty(text: str, container: Node, child: Child) -> bool:
-    end = child.value.end
-    before, behind = text[container.start + 1 : child.start], text[end : end + 1]
-    return len(container.children) == 1 and (before, behind) == (" ", " ")
-
-
-def _cut(text: str, container: Node, child: Child) -> str:
-    return text[: container.start + 1] + text[child.value.end + 1 :]

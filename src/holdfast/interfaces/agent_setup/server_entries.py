@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,17 @@ def server_of(agent: str, program: str) -> Server:
             return Server("mcp", {"type": "local", "command": words, "enabled": True})
         case _:
             return Server("mcpServers", started)
+
+
+def called_by(words: Sequence[str]) -> int | None:
+    """How many words call our program, in whatever way `install` writes or wrote it; None when it
+    is another one."""
+    if words[:1] == ["holdfast"]:
+        return 1
+    for way in (["-P", "-m", "holdfast"], ["-m", "holdfast"]):
+        if words[1 : 1 + len(way)] == way and "/" in words[0]:
+            return 1 + len(way)
+    return None
 
 
 def is_ours(found: Any, server: Server) -> bool:
@@ -74,11 +85,8 @@ def _arguments(entry: Mapping[str, Any]) -> list[str] | None:
     words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
     if not all(isinstance(word, str) for word in words):
         return None
-    if words[:1] == ["holdfast"]:
-        return words[1:]
-    if words[1:3] == ["-m", "holdfast"] and "/" in words[0]:
-        return words[3:]
-    return None
+    called = called_by(words)
+    return None if called is None else words[called:]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.interfaces.agent_setup.hook_entries import Entries, is_ours
+from holdfast.interfaces.agent_setup.hook_entries import Entries, calls_us, is_ours
 from holdfast.interfaces.agent_setup.json_text import (
     Child,
     Node,
     NotJson,
     append,
+    cut,
     has_comments,
     plain,
+    put,
     remove,
     scan,
+    was_empty,
 )
 
 _EMPTY = "{}\n"
@@ -35,46 +38,61 @@ class _Step:
 
 
 def with_hooks(text: str | None, agent: str, entries: Entries, *, version: bool) -> str:
-    """The settings with exactly these entries of ours. `version`: the file begins with one."""
-    document = _object(text)
-    if found_hooks(text, agent) == entries:
-        return text or ""
-    shown = without_hooks(text, agent) if text is not None else None
+    """The settings with exactly these entries of ours. `version`: the file needs one; it stands
+    behind the hooks where both are ours, and before them where it is the user's."""
+    if text is not None:
+        _object(text)
+        if found_hooks(text, agent) == entries:
+            return text
+    shown = without_hooks(text, agent, version=version) if text is not None else None
     if shown is None:
-        shown = _EMPTY
-        if version:
-            shown = append(shown, scan(shown), 1, "version")
-    elif version and document.member("version") is None:
+        shown = append(_EMPTY, scan(_EMPTY), entries, "hooks")
+    elif scan(shown).member("hooks") is None:
+        shown = put(shown, scan(shown), entries, "hooks")
+    else:
+        shown = _with_events(shown, entries)
+    if version and scan(shown).member("version") is None:
         shown = append(shown, scan(shown), 1, "version")
-    root = scan(shown)
-    if root.member("hooks") is None:
-        return append(shown, root, entries, "hooks")
-    for event, items in entries.items():
-        for item in items:
-            hooks = _hooks(scan(shown))
-            event_list = hooks.member(event)
-            if event_list is None:
-                shown = append(shown, hooks, [item], event)
-            else:
-                shown = append(shown, event_list, item)
     return shown
 
 
-def without_hooks(text: str, agent: str) -> str | None:
-    """The settings without what is ours; None when nothing else was in them."""
-    before = text
+def _with_events(text: str, entries: Entries) -> str:
+    for event, items in entries.items():
+        for item in items:
+            hooks = _hooks(scan(text))
+            event_list = hooks.member(event)
+            if event_list is None:
+                text = put(text, hooks, [item], event)
+            else:
+                text = put(text, event_list, item)
+    return text
+
+
+def without_hooks(text: str, agent: str, *, version: bool) -> str | None:
+    """The settings without what is ours, as they were before; None when the file was made for
+    it. The last that was put in goes first."""
+    before, was_there = text, False
     while True:
         root = _object(text)
-        trail = next(_trails(root, agent), None)
-        if trail is None:
+        trails = list(_trails(root, agent))
+        if not trails:
             break
+        trail = trails[-1]
         step = _highest_of_ours_alone(text, trail)
-        text = remove(text, step.container, step.child)
-    if text == before or has_comments(text, 0, len(text)):
+        if _was_put(text, trail, step):
+            text, was_there = cut(text, step.container, step.child), True
+        elif version and step is trail[0] and _is_version(root.children[-1], step.child):
+            text = remove(text, root, root.children[-1])
+        else:
+            text = remove(text, step.container, step.child)
+    if text == before or was_there or has_comments(text, 0, len(text)):
         return text
-    if plain(scan(text)) in ({}, {"version": 1}):
-        return None
-    return text
+    return None if plain(scan(text)) == {} else text
+
+
+def _is_version(last: Child, hooks: Child) -> bool:
+    """Whether the version behind the hooks came with them."""
+    return last.key == "version" and last is not hooks and plain(last.value) == 1
 
 
 def found_hooks(text: str | None, agent: str) -> Entries:
@@ -86,6 +104,22 @@ def found_hooks(text: str | None, agent: str) -> Entries:
         event, item = trail[1].child.key or "", plain(trail[2].child.value)
         if item not in found.setdefault(event, []):
             found[event].append(item)
+    return found
+
+
+def edited_commands(text: str, agent: str) -> list[str]:
+    """Commands that call our hook among other things: somebody's own."""
+    found: list[str] = []
+    for top in (c for c in _object(text).children if c.key == "hooks"):
+        waiting = [plain(top.value)]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                told = [value[name] for name in _COMMANDS if name in value]
+                found += [t for t in told if calls_us(t, agent) and not is_ours(t, agent)]
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
     return found
 
 
@@ -134,11 +168,19 @@ def _is_handler(value: Any, agent: str) -> bool:
     return isinstance(value, dict) and any(is_ours(value.get(name), agent) for name in _COMMANDS)
 
 
+def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
+    """Whether it stands where the user had an empty list or object. Handlers are in groups, and
+    these are put in as a whole."""
+    is_handler = len(trail) > 3 and step is trail[3]
+    return not is_handler and was_empty(text, step.container, step.child)
+
+
 def _highest_of_ours_alone(text: str, trail: list[_Step]) -> _Step:
-    """What can go as a whole because nothing of anybody else is in it, not even a comment."""
+    """What can go as a whole because nothing of anybody else is in it: no other entry, no comment,
+    and no empty list or object that was there before us."""
     highest = trail[-1]
     for above, below in zip(reversed(trail[:-1]), reversed(trail[1:]), strict=True):
-        if len(below.container.children) > 1:
+        if len(below.container.children) > 1 or _was_put(text, trail, below):
             break
         if has_comments(text, above.child.start, above.child.value.end):
             break
