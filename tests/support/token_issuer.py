@@ -22,6 +22,7 @@ class TokenIssuer:
         self.url = f"http://127.0.0.1:{port}"
         self.requests: list[str] = []
         self.failing = False
+        self.more_keys: list[Any] = []
         self._keys: dict[str, rsa.RSAPrivateKey] = {}
         self.add_key("first")
 
@@ -62,10 +63,10 @@ class TokenIssuer:
         if path == "/.well-known/oauth-authorization-server":
             return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
         if path == "/keys":
-            return {"keys": [self._published(key_id) for key_id in self._keys]}
+            return {"keys": [*map(self.published, self._keys), *self.more_keys]}
         return None
 
-    def _published(self, key_id: str) -> dict[str, Any]:
+    def published(self, key_id: str) -> dict[str, Any]:
         public = self._keys[key_id].public_key()
         described: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(public))
         return described | {"kid": key_id, "use": "sig", "alg": "RS256"}

@@ -14,6 +14,7 @@ from holdfast.engine.components.breaker import degraded
 from holdfast.engine.listing import list_entries
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
+from holdfast.tools.nothing_saved import EMPTY
 from holdfast.tools.results import DegradedPart, LineOfWork, Listed, Shown, Statistics
 from holdfast.tools.wording import (
     MOST_LISTED,
@@ -41,18 +42,12 @@ def list_checkpoints(bench: Bench, arguments: dict[str, Any]) -> Answer:
     rows = [info(checkpoint, head=head) for checkpoint in found[:limit]]
     cursor = str(found[limit - 1].sequence) if more else None
     if not rows:
-        first = "No checkpoint matches." if bench.session.checkpoint_count else _EMPTY
+        first = "No checkpoint matches." if bench.session.checkpoint_count else EMPTY
         return Answer(first, Listed([], None))
     lines = [row(one) for one in rows]
     if cursor:
         lines.append(f'There are more: checkpoint_list {{"cursor": "{cursor}"}}.')
     return Answer("\n".join(lines), Listed(rows, cursor))
-
-
-_EMPTY = (
-    "This session has no checkpoint yet. Make one before changing anything: "
-    'checkpoint_create {"reasoning": "why"}.'
-)
 
 
 def _matching(bench: Bench, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
@@ -96,7 +91,7 @@ def _cursor(text: str | None) -> int | None:
 def history(bench: Bench, arguments: dict[str, Any]) -> Answer:
     head = bench.session.head
     if arguments["ref"] is None and head is None:
-        return Answer(_EMPTY, LineOfWork([], True))
+        return Answer(EMPTY, LineOfWork([], True))
     limit: int = arguments["limit"]
     line = list(islice(_line(bench, bench.resolve(arguments["ref"] or "HEAD")), limit + 1))
     steps = [info(checkpoint, head=head) for checkpoint in line[:limit]]

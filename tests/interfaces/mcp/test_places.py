@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.store.system import SystemClock
+from holdfast.tools.specs import SPECS
+from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, stdio_client
@@ -57,6 +60,50 @@ def test_a_call_chooses_among_the_workspaces_that_are_served(
     served.close()
     with SessionCheckpointer(other, "agent") as session:
         assert session.checkpoint_count == 1
+
+
+@pytest.mark.requirement("MC-1")
+@pytest.mark.parametrize("outer_first", [True, False])
+def test_of_workspaces_within_each_other_the_inner_one_is_meant(
+    workspace: Path, *, outer_first: bool
+) -> None:
+    inner = workspace / "service"
+    fill(inner / "file", b"1")
+    both = [workspace, inner] if outer_first else [inner, workspace]
+    served = ServedSessions(both, "agent", lambda opened: SessionId("x"))
+    for place in (inner, inner / "file"):
+        call(served, "checkpoint_create", reasoning="r", workspace=str(place))
+    served.close()
+    with SessionCheckpointer(inner, "agent") as session:
+        assert session.checkpoint_count == 2
+
+
+@pytest.mark.requirement("MC-1", "MC-3")
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.read_only])
+def test_a_tool_that_only_reads_makes_nothing_where_nothing_is(
+    sessions: ServedSessions, workspace: Path, holdfast_home: Path, name: str
+) -> None:
+    needed = {p.name: p.example for p in SPECS[name].parameters if p.required}
+    before = state_of(workspace)
+    result = call(sessions, name, **needed)
+    assert "checkpoint_create" in text_of(result)
+    assert state_of(workspace) == before
+    assert not (holdfast_home / "stores").exists()
+
+
+@pytest.mark.requirement("MC-1")
+@pytest.mark.parametrize("address", ["checkpoints", "checkpoints/HEAD", "diff/a/b", "timeline"])
+def test_reading_an_address_makes_nothing_where_nothing_is(
+    sessions: ServedSessions, workspace: Path, address: str
+) -> None:
+    async def run() -> None:
+        async with Client(make_server(sessions, Admission(SystemClock()))) as client:
+            with suppress(MCPError):
+                await client.read_resource(f"holdfast://{address}")
+
+    before = state_of(workspace)
+    anyio.run(run)
+    assert state_of(workspace) == before
 
 
 @pytest.mark.requirement("MC-1", "MC-3")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import anyio
+import jwt
 import pytest
 
 from holdfast.domain.errors import UsageError
@@ -100,3 +101,47 @@ def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_try_after_a_rest()
     assert not breaker.allows()
     breaker.succeeded()
     assert breaker.allows()
+
+
+@pytest.mark.requirement("MC-3")
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "a text",
+        None,
+        {"kid": "second"},
+        {"kty": "RSA", "kid": "second", "n": "!!!", "e": "AQAB"},
+        {"kty": "RSA", "kid": "second", "n": 5, "e": []},
+        {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "kid": "second"},
+        {"kty": "of tomorrow", "kid": "second"},
+        {"kty": "oct", "k": "c2VjcmV0", "kid": ["first"]},
+    ],
+)
+def test_a_key_that_is_none_takes_nothing_from_the_others(
+    issuer: TokenIssuer, strange: object
+) -> None:
+    issuer.more_keys.append(strange)
+    keys = SigningKeys(issuer.url, f"{issuer.url}/keys", StandingClock())
+    assert found(keys, "first", "first", "second") == [True, True, False]
+    assert issuer.requests == ["/keys"]
+
+
+@pytest.mark.requirement("MC-3")
+def test_a_key_for_encryption_vouches_for_nobody(issuer: TokenIssuer) -> None:
+    issuer.more_keys.append(issuer.published("first") | {"kid": "second", "use": "enc"})
+    keys = SigningKeys(issuer.url, f"{issuer.url}/keys", StandingClock())
+    assert found(keys, "first", "second") == [True, False]
+
+
+@pytest.mark.requirement("MC-3", "MC-4")
+@pytest.mark.parametrize("raised", [AttributeError("x"), TypeError("y"), OverflowError("z")])
+def test_an_issuer_that_sends_what_nobody_foresaw_is_left_alone(
+    issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    def choke(_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(jwt.PyJWKSet, "from_dict", choke)
+    keys = SigningKeys(issuer.url, f"{issuer.url}/keys", StandingClock())
+    assert found(keys, *["first"] * 9) == [False] * 9
+    assert len(issuer.requests) == FAILURES

@@ -47,7 +47,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
 
     async def read_page(before: str | None) -> str:
         answer = await tools.run(
-            "timeline", lambda handlers: (timeline_page(handlers, before), None)
+            "timeline", lambda handlers: (timeline_page(handlers, before), None), reads=True
         )
         if not answer.success:
             raise ResourceError(answer.output)

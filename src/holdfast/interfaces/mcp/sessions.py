@@ -69,6 +69,18 @@ class ServedSessions:
         finally:
             self._give_back(used)
 
+    def without_store(self, workspace: object, session_id: object) -> tuple[Path, str] | None:
+        """The workspace and the session that are named, if nothing was ever saved there: who only
+        reads makes no store."""
+        from holdfast.bootstrap import store_of
+
+        directory = self._workspace(workspace)
+        with self._lock:
+            is_open = any(place == directory for place, _ in self._open)
+        if is_open or store_of(directory) is not None:
+            return None
+        return directory, session_id if isinstance(session_id, str) else self._session_id or ""
+
     def close(self) -> None:
         with self._lock:
             for key in list(self._open):
@@ -86,9 +98,10 @@ class ServedSessions:
             path = Path(wanted).expanduser().resolve()
         except (OSError, RuntimeError):  # too long, in a circle, of an unknown user
             path = None
-        for directory in self._workspaces:
-            if path is not None and (path == directory or directory in path.parents):
-                return directory
+        around = [] if path is None else [path, *path.parents]  # the nearest first
+        nearest = next((one for one in around if one in self._workspaces), None)
+        if nearest is not None:
+            return nearest
         raise NotFound(
             f"the workspace {ascii(wanted)[:200]} is not served here",
             hint=f"leave it out, or use one of these: {served}",

@@ -26,6 +26,8 @@ _USABLE_NS = 24 * 3600 * 10**9
 _AGAIN_NS = 30 * 10**9
 _LARGEST_ANSWER = 1_000_000
 _TIMEOUT_S = 5.0
+_LONGEST_S = 15.0
+"""For all that is asked of an issuer at once, however slowly it answers."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -85,14 +87,15 @@ class SigningKeys:
     async def _fetch(self) -> None:
         self._tried_ns = self._clock.monotonic_ns()
         try:
-            async with httpx2.AsyncClient(timeout=_TIMEOUT_S, follow_redirects=False) as client:
-                url = self._jwks_url or await self._discover(client)
-                found = jwt.PyJWKSet.from_dict(await _get(client, url))
-        except (KeysUnavailable, httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError, UsageError):
+            with anyio.fail_after(_LONGEST_S):
+                async with httpx2.AsyncClient(timeout=_TIMEOUT_S, follow_redirects=False) as client:
+                    url = self._jwks_url or await self._discover(client)
+                    keys = _keys(await _get(client, url))
+        except Exception:  # whatever an issuer sends, it is an issuer that fails
             self._breaker.failed()
             return
         self._breaker.succeeded()
-        self._keys = {key.key_id: key for key in found.keys}
+        self._keys = keys
         self._fetched_ns = self._clock.monotonic_ns()
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
@@ -109,6 +112,15 @@ class SigningKeys:
             if described.get("issuer") == self._issuer and "jwks_uri" in described:
                 return require_safe_url(str(described["jwks_uri"]), "the key set")
         raise KeysUnavailable
+
+
+def _keys(answer: dict[str, Any]) -> dict[str | None, jwt.PyJWK]:
+    """Those that sign, by their id; what cannot be one is passed over."""
+    return {
+        key.key_id: key
+        for key in jwt.PyJWKSet.from_dict(answer).keys
+        if key.public_key_use != "enc" and (key.key_id is None or isinstance(key.key_id, str))
+    }
 
 
 async def _get(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:

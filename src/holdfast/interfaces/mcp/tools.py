@@ -30,6 +30,7 @@ from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.tools import results
 from holdfast.tools.answers import ToolResult, told, unexpected
 from holdfast.tools.formats import input_schema
+from holdfast.tools.nothing_saved import nothing_saved
 from holdfast.tools.specs import SPECS, ToolSpec
 
 if TYPE_CHECKING:
@@ -166,7 +167,8 @@ class ServedTools:
         def work(handlers: "ToolHandlers") -> "Answered":
             return handlers.answer(name, given)
 
-        return await self.run(name, work, arguments, tells=tells)
+        reads = name in SPECS and SPECS[name].read_only
+        return await self.run(name, work, arguments, tells=tells, reads=reads)
 
     async def _told(
         self, name: str, answer: ToolResult, arguments: Mapping[str, Any]
@@ -181,8 +183,10 @@ class ServedTools:
         place: Mapping[str, Any] = MappingProxyType({}),
         *,
         tells: bool = False,
+        reads: bool = False,
     ) -> ToolResult:
-        """What some work on a session answers; it is done in a thread and always to its end."""
+        """What some work on a session answers; it is done in a thread and always to its end. What
+        only `reads` makes no store where there is none."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
         claimed: list[Claim] = []
@@ -191,6 +195,8 @@ class ServedTools:
             try:
                 begins = name == _BEGINS
                 where = (place.get("workspace"), place.get("session_id"))
+                if reads and (bare := self._sessions.without_store(*where)) is not None:
+                    return nothing_saved(name, *bare)
                 with self._sessions.handlers(*where, begins=begins) as handlers:
                     result, restored = work(handlers)
                     claim = handlers.claim(restored) if tells else None
