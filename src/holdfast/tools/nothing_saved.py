@@ -1,7 +1,11 @@
-"""What the tools that only look answer where nothing was ever saved: no store is made for them."""
+"""What tools that only look, and the timeline, answer where nothing was ever saved.
+
+No store is made for them.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from holdfast.domain.errors import NotFound
@@ -27,6 +31,11 @@ def nothing_saved(name: str, workspace: Path, session_id: str) -> ToolResult:
     if name == "checkpoint_stats":
         place = one_line(str(workspace))
         return ToolResult(None, True, EMPTY, Statistics(place, session_id, 0, 0, 0, 0, 0, 0, None))
+    if name == "timeline":
+        from holdfast.domain.timeline import Timeline
+        from holdfast.domain.timeline_data import timeline_as_data
+
+        return ToolResult(None, True, json.dumps(timeline_as_data(Timeline(()))))
     missing = NotFound(
         f"{workspace} has no checkpoints yet", hint='make one: holdfast checkpoint "why"'
     )

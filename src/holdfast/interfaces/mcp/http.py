@@ -3,8 +3,8 @@
     Host and Origin → bearer token in the Authorization header → scopes → the protocol
 
 A token is taken from the header and nowhere else, and is never logged. Bodies are bounded, and so
-are answers that nobody reads. What the authorization server is, clients learn from the
-protected-resource metadata (RFC 9728).
+are answers that nobody reads and requests that nobody finishes. What the authorization server is,
+clients learn from the protected-resource metadata (RFC 9728).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.access_tokens import SignedTokenVerifier
+from holdfast.interfaces.mcp.incomplete_requests import IncompleteRequests
 from holdfast.interfaces.mcp.local_token import LocalTokenVerifier, local_token
 from holdfast.interfaces.mcp.scopes import SCOPES
 from holdfast.interfaces.mcp.signing_keys import SigningKeys, require_safe_url
@@ -92,7 +93,7 @@ def serve_http(
         unread = UnreadAnswers()
         config = uvicorn.Config(
             unread.guarded(app),
-            http=unread.protocol(),
+            http=IncompleteRequests().protocol(unread.protocol()),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -146,8 +147,9 @@ def _guarded(app: ASGIApp, guarded: RequireAuthMiddleware) -> ASGIApp:
 def _transport_security(resource: str) -> TransportSecuritySettings:
     """A browser that was led here by another name, or by another page, is turned away."""
     parts = urlsplit(resource)
-    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", parts.netloc, f"{parts.hostname}:*"]
-    origins = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"]
+    own = ["127.0.0.1", "localhost", "[::1]"]
+    hosts = [*own, *(f"{name}:*" for name in own), parts.netloc, f"{parts.hostname}:*"]
+    origins = [f"http://{host}" for host in hosts[: 2 * len(own)]]
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=hosts,

@@ -1,0 +1,142 @@
+"""Clients over HTTP that do not finish their requests take no place from others for long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from holdfast.interfaces.mcp.incomplete_requests import IncompleteRequests
+from holdfast.interfaces.mcp.unread_answers import UnreadAnswers
+
+pytestmark = pytest.mark.requirement("MC-4")
+
+BEGUN = {
+    "nothing": b"",
+    "half a line": b"POST /ec",
+    "half a head": b"POST /echo HTTP/1.1\r\nHost: x\r\n",
+    "half a body": b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+    "half a piece": b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha",
+}
+ANSWERED = {
+    "a second one": (b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /echo HT"),
+    "a body that nobody reads": (
+        b"POST /deaf HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n",
+        b"half",
+    ),
+}
+WHOLE = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"
+
+
+async def _echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with what it is sent, and at /deaf without reading it."""
+    body, more = b"", scope["path"] != "/deaf"
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    head = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
+    """An answer without end, until the client has gone."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"first", "more_body": True})
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+async def _app(scope: Scope, receive: Receive, send: Send) -> None:
+    await (_stream if scope["path"] == "/stream" else _echo)(scope, receive, send)
+
+
+@contextmanager
+def _serving(requests: IncompleteRequests) -> Iterator[int]:
+    protocol = requests.protocol(UnreadAnswers().protocol())
+    server = uvicorn.Server(
+        uvicorn.Config(_app, http=protocol, log_config=None, lifespan="off", timeout_keep_alive=600)
+    )
+    server.force_exit = True
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
+        port: int = listening.getsockname()[1]
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+        thread.start()
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _begin(port: int, data: bytes) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port))
+    client.settimeout(60)
+    with suppress(ConnectionError):  # cut off before
+        client.sendall(data)
+    return client
+
+
+def _read(client: socket.socket) -> bytes:
+    """Everything that comes, until the other side closes or breaks off."""
+    got = b""
+    with client:
+        try:
+            while piece := client.recv(1 << 16):
+                got += piece
+        except ConnectionResetError:
+            return got
+    return got
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+def test_a_request_that_is_not_finished_is_cut_off(begun: str) -> None:
+    requests = IncompleteRequests(patience_s=0.05)
+    with _serving(requests) as port:
+        assert _read(_begin(port, BEGUN[begun])) == b""
+        assert requests.cut_off == 1
+
+
+@pytest.mark.parametrize("begun", ANSWERED)
+def test_what_is_not_finished_behind_an_answer_is_cut_off(begun: str) -> None:
+    requests = IncompleteRequests(patience_s=3600)
+    whole, half = ANSWERED[begun]
+    with _serving(requests) as port:
+        client = _begin(port, whole)
+        got = b""
+        while not got.endswith(b"\r\n\r\n"):
+            got += client.recv(1 << 16)
+        assert got.startswith(b"HTTP/1.1 200")
+        requests.patience_s = 0.05
+        client.sendall(half)
+        assert _read(client) == b""
+        assert requests.cut_off == 1
+
+
+def test_newcomers_take_the_place_of_those_that_wait_longest() -> None:
+    requests = IncompleteRequests(most=5, patience_s=3600)
+    with _serving(requests) as port, ExitStack() as kept:
+        slow = [kept.enter_context(_begin(port, BEGUN["half a head"])) for _ in range(20)]
+        assert _read(_begin(port, WHOLE)).endswith(b"\r\n\r\nbody")
+        assert _read(slow[0]) == b""
+        assert requests.cut_off >= 15
+
+
+def test_a_whole_request_is_answered_however_long_that_takes() -> None:
+    requests = IncompleteRequests(patience_s=3600)
+    with _serving(requests) as port, ExitStack() as kept:
+        stream = kept.enter_context(
+            _begin(port, b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        )
+        got = b""
+        while b"first" not in got:
+            got += stream.recv(1 << 16)
+        assert requests.waiting == 0
+        assert requests.cut_off == 0
