@@ -79,6 +79,55 @@ def test_of_workspaces_within_each_other_the_inner_one_is_meant(
 
 
 @pytest.mark.requirement("MC-1", "MC-3")
+def test_a_directory_that_the_workspace_leaves_out_does_not_stand_for_it(
+    sessions: ServedSessions, workspace: Path
+) -> None:
+    fill(workspace / ".gitignore", b"build/\n")
+    fill(workspace / "build/deep/work", b"1")
+    place = str(workspace / "build" / "deep")
+    result = call(sessions, "checkpoint_create", reasoning="r", workspace=place)
+    assert result.is_error
+    assert "nothing in it is saved there" in text_of(result)
+    (workspace / ".gitignore").unlink()
+    assert not call(sessions, "checkpoint_create", reasoning="r", workspace=place).is_error
+
+
+@pytest.mark.requirement("MC-1")
+def test_a_server_that_is_started_in_a_worktree_which_the_project_ignores_serves_that(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "project") as session:
+        fill(workspace / ".gitignore", b".worktrees/\n")
+        session.checkpoint("so that the project has a store")
+    worktree = workspace / ".worktrees" / "feature"
+    fill(worktree / ".git", b"gitdir: elsewhere\n")
+    fill(worktree / "deep/work", b"1")
+    assert _served_in(worktree / "deep", monkeypatch) == str(worktree)
+    assert _served_in(workspace, monkeypatch) == str(workspace)
+
+
+def _served_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    from mcp.client.stdio import StdioServerParameters
+
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "holdfast", "mcp"],
+        env=dict(os.environ),
+        cwd=str(directory),
+    )
+
+    async def run() -> CallToolResult:
+        async with Client(server) as client:
+            await client.call_tool("checkpoint_create", {"reasoning": "r"})
+            return await client.call_tool("checkpoint_stats", {})
+
+    stats = anyio.run(run).structured_content
+    assert stats is not None
+    return stats["workspace"]
+
+
+@pytest.mark.requirement("MC-1", "MC-3")
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.read_only])
 def test_a_tool_that_only_reads_makes_nothing_where_nothing_is(
     sessions: ServedSessions, workspace: Path, holdfast_home: Path, name: str

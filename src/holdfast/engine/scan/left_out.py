@@ -3,7 +3,8 @@
     from the root downwards: list → rules of this directory → is the next one on the way captured?
 
 Guarantee: the answer is the one that a scan at this moment would give. A directory that is entered
-just for what is included below it counts as left out: whatever else is in it is not captured.
+just for something that is included below it counts as left out: whatever else is in it is not
+captured.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules, Mode, Ver
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
+
+_ANY_NAME = b"\x01"
+"""A file that no pattern is about, unless it is about all of them."""
 
 
 def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: bytes) -> bool:
@@ -29,12 +33,15 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
             path = join(path, name)
             judged = policy.judge(rules.stack, path, True, rules.mode)
             own = name == GIT_DIRECTORY or path in policy.own_data
-            if own or _is_out(entered) or _is_out(judged):
+            if own or entered.reason is not None or judged.reason is not None:
                 return True
             rules = DirectoryRules(rules.fingerprint, judged.mode, stack=rules.stack)
             opened.append(fs.open(name, DIRECTORY_FLAGS, dir_fd=opened[-1]))
         names = fs.list_names(opened[-1])
-        return _is_out(_as_cache(rule_files, policy, opened[-1], path, names, rules))
+        judged = _as_cache(rule_files, policy, opened[-1], path, names, rules)
+        if judged.reason is None and judged.mode is not Mode.NORMAL:
+            judged = policy.judge(rules.stack, join(path, _ANY_NAME), False, judged.mode)
+        return judged.reason is not None
     finally:
         for fd in opened:
             fs.close(fd)
@@ -49,7 +56,3 @@ def _as_cache(
     rules: DirectoryRules,
 ) -> Verdict:
     return policy.judge_cache(rules, path, names, lambda name: rule_files.read(fd, name))
-
-
-def _is_out(verdict: Verdict) -> bool:
-    return verdict.reason is not None or verdict.mode not in (Mode.NORMAL, Mode.EVERYTHING)

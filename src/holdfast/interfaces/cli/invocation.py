@@ -102,6 +102,10 @@ class Invocation:
 
         directory = self.directory
         known = None if exact else nearest_workspace(directory)
+        if known is not None and known != directory:
+            from holdfast.nested_projects import own_project
+
+            known = own_project(known, directory.resolve()) or known
         opened = open_workspace(
             known or directory,
             create=create,

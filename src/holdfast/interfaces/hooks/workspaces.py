@@ -1,17 +1,11 @@
-"""Which directory an event is about: what the agent was opened on, or the project it stands in.
-
-    a workspace with a store, upwards from there → does it leave that place out? → the place itself
-
-A worktree or another repository often lies in a directory that the project around it ignores. A
-checkpoint of the project would hold nothing of it.
-"""
+"""Which directory an event is about: what the agent was opened on, or the project it stands in."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceMissing
+from holdfast.domain.errors import WorkspaceMissing
 from holdfast.interfaces.hooks.events import AgentEvent
 
 
@@ -27,8 +21,10 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
     if project is not None and Path.home().resolve().is_relative_to(project):
         project = None  # an agent that was started at home, or above, says nothing by that
     if project is not None and (standing is None or standing.is_relative_to(project)):
+        from holdfast.nested_projects import own_project
+
         opened_on = _known_above(project, or_itself=True) or project
-        return _left_out_of(opened_on, standing or project) or opened_on
+        return own_project(opened_on, standing or project) or opened_on
     gone = None if standing is not None else _last_known(event.cwd)
     if gone is not None:
         return gone
@@ -64,55 +60,12 @@ def _last_known(path: str | None) -> Path | None:
 def _known_above(directory: Path, *, or_itself: bool = False) -> Path | None:
     """The workspace with a store that a directory belongs to; `or_itself`: the directory, where
     that one leaves it out, even if it is no repository."""
-    from holdfast.bootstrap import nearest_workspace
+    from holdfast.nested_projects import is_left_out, workspace_around
 
-    found = nearest_workspace(directory)
-    if found is None or found == directory:
+    found = workspace_around(directory)
+    if found is None or found == directory or not or_itself:
         return found
-    own = _left_out_of(found, directory)
-    if own is None and or_itself and _is_left_out(found, directory):
-        return directory
-    return own or found
-
-
-def _left_out_of(workspace: Path, directory: Path) -> Path | None:
-    """The outermost repository or workspace, on the way down to the directory, of which nothing is
-    saved with the workspace."""
-    from holdfast.bootstrap import store_of
-
-    between = [above for above in (directory, *directory.parents) if workspace in above.parents]
-    for place in reversed(between):
-        ours = (place / ".git").exists() or store_of(place) is not None
-        if ours and _is_left_out(workspace, place):
-            return place
-    return None
-
-
-def _is_left_out(workspace: Path, directory: Path) -> bool:
-    """By the rules and settings of the workspace as they are now. What cannot be told is not left
-    out: whoever saves the workspace meets the same trouble, and reports it."""
-    from holdfast.bootstrap import gather_settings, open_workspace
-    from holdfast.domain.settings import make_settings
-    from holdfast.engine.save import capture_policy
-    from holdfast.engine.scan.left_out import leaves_out
-    from holdfast.engine.scan.policy import CapturePolicy
-    from holdfast.store.local_filesystem import LocalFilesystem
-
-    inside = os.fsencode(directory.relative_to(workspace))
-    try:
-        try:
-            with open_workspace(workspace, create=False, passive=True) as opened:
-                policy = capture_policy(opened.engine.vault)
-        except NotFound:  # the first event of all
-            settings = make_settings(gather_settings({}, workspace)[0])
-            policy = CapturePolicy(settings, workspace)
-        root_fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            return leaves_out(LocalFilesystem(), policy, root_fd, inside)
-        finally:
-            os.close(root_fd)
-    except (HoldfastError, OSError):
-        return False
+    return directory if is_left_out(found, directory) else found
 
 
 def _repository_of(directory: Path) -> Path | None:

@@ -8,6 +8,7 @@ changed or whose store was repaired.
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +33,17 @@ class _Open:
     handlers: ToolHandlers
     users: int = 0
     stale: bool = False
+
+
+def _require_saved(workspace: Path, directory: Path) -> None:
+    """A directory below stands for the workspace, unless nothing of it is saved there."""
+    from holdfast.nested_projects import is_left_out
+
+    if is_left_out(workspace, directory):
+        raise NotFound(
+            f"the rules of {workspace} leave {directory} out: nothing in it is saved there",
+            hint=f"serve it by itself: holdfast mcp {shlex.quote(str(directory))}",
+        )
 
 
 class ServedSessions:
@@ -100,7 +112,9 @@ class ServedSessions:
             path = None
         around = [] if path is None else [path, *path.parents]  # the nearest first
         nearest = next((one for one in around if one in self._workspaces), None)
-        if nearest is not None:
+        if nearest is not None and path is not None:
+            if nearest != path:
+                _require_saved(nearest, path)
             return nearest
         raise NotFound(
             f"the workspace {ascii(wanted)[:200]} is not served here",

@@ -11,6 +11,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.outcomes import SaveOutcome
 
 _PARTIAL = 3
@@ -75,11 +76,23 @@ def run(invocation: Invocation) -> int:
         session = invocation.session(opened, create=True)
         with invocation.busy("saving", opened):
             outcome = opened.engine.save(session, intent, reuse=options.reuse)
+        if invocation.terminal.standing_in:
+            outcome = _seen_from_there(invocation, opened, outcome)
     if invocation.json:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
     else:
         _show(invocation, outcome)
     return _PARTIAL if outcome.failures or outcome.degraded else 0
+
+
+def _seen_from_there(
+    invocation: Invocation, opened: OpenWorkspace, outcome: SaveOutcome
+) -> SaveOutcome:
+    from holdfast.interfaces.cli.standing_place import not_saved_here
+    from holdfast.values.classes import replace
+
+    told = not_saved_here(invocation.terminal, opened)
+    return outcome if told is None else replace(outcome, warnings=(*outcome.warnings, told))
 
 
 def _reason(words: list[str]) -> str:

@@ -103,12 +103,12 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     from holdfast.bootstrap import (
         gather_settings,
         holdfast_home,
-        nearest_workspace,
         require_project,
     )
     from holdfast.domain.settings import make_settings
+    from holdfast.nested_projects import workspace_around
 
-    if nearest_workspace(invocation.directory) is None:
+    if workspace_around(invocation.directory) is None:
         home = holdfast_home(os.environ)
         directory = require_project(invocation.directory, home, force=True)
         values, origins = gather_settings({}, directory, os.environ)
@@ -168,9 +168,10 @@ def _print_all(invocation: Invocation) -> int:
 
 def _print_files(invocation: Invocation) -> None:
     """Where values can be written by hand; the first file that has a key wins."""
-    from holdfast.bootstrap import nearest_workspace, project_settings_file, user_settings_file
+    from holdfast.bootstrap import project_settings_file, user_settings_file
+    from holdfast.nested_projects import workspace_around
 
-    workspace = nearest_workspace(invocation.directory) or invocation.directory.resolve()
+    workspace = workspace_around(invocation.directory) or invocation.directory.resolve()
     terminal = invocation.terminal
     terminal.line()
     for label, path in (

@@ -59,10 +59,11 @@ def run(invocation: Invocation) -> int:
 
 
 def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
-    from holdfast.bootstrap import nearest_workspace, verify_bundle
+    from holdfast.bootstrap import verify_bundle
+    from holdfast.nested_projects import workspace_around
 
     with invocation.busy("verifying") as progress:
-        if nearest_workspace(invocation.directory) is None:
+        if workspace_around(invocation.directory) is None:
             outcome = verify_bundle(request, progress)
             if request.dry_run:
                 return outcome

@@ -79,9 +79,9 @@ def chosen_scope(invocation: Invocation) -> str:
 
 def workspace_of(invocation: Invocation) -> Path:
     """The workspace that the directory belongs to, or the directory itself."""
-    from holdfast.bootstrap import nearest_workspace
+    from holdfast.nested_projects import workspace_around
 
-    return nearest_workspace(invocation.directory) or invocation.directory.absolute()
+    return workspace_around(invocation.directory) or invocation.directory.absolute()
 
 
 def show(invocation: Invocation, agent: str, done: Installation, word: str) -> int:

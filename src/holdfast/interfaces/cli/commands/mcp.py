@@ -113,14 +113,15 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 
 def _workspaces(invocation: Invocation) -> list[Path]:
     """Those that were named, else the one that the environment names, else the directory's."""
-    from holdfast.bootstrap import holdfast_home, nearest_workspace, require_project
+    from holdfast.bootstrap import holdfast_home, require_project
+    from holdfast.nested_projects import workspace_around
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:
         set_ones = (os.environ.get(name) for name in _WORKSPACE_VARIABLES)
         named = [Path(value) for value in set_ones if value][:1]
     if not named:
-        named = [nearest_workspace(invocation.directory) or invocation.directory]
+        named = [workspace_around(invocation.directory) or invocation.directory]
     home = holdfast_home(os.environ)
     return [require_project(path, home, force=False) for path in named]
 

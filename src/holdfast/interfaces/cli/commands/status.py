@@ -49,6 +49,7 @@ def run(invocation: Invocation) -> int:
 def _run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
     from holdfast.engine.attempts import cut_off, still_to_put_back
+    from holdfast.interfaces.cli.standing_place import not_saved_here
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
     with invocation.open() as opened:
@@ -82,23 +83,26 @@ def _run(invocation: Invocation) -> int:
             degraded=_degraded(opened, head),
             chosen=invocation.chosen_session,
         )
+        unsaved = not_saved_here(invocation.terminal, opened)
     if invocation.json:
         invocation.emit(status_as_json(status, listed=invocation.options.skipped))
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
+        if unsaved is not None:
+            invocation.terminal.warn(unsaved)
     return 0
 
 
 def _tell_of_problems(invocation: Invocation) -> None:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
     what explains it."""
-    from holdfast.bootstrap import nearest_workspace
     from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
     from holdfast.interfaces.cli.terminal import visible
+    from holdfast.nested_projects import workspace_around
 
     workspace = invocation.directory.absolute()
     with contextlib.suppress(HoldfastError):
-        workspace = nearest_workspace(workspace) or workspace
+        workspace = workspace_around(workspace) or workspace
     problems = _problems(invocation, workspace)
     if not problems:
         return

@@ -1,0 +1,37 @@
+"""Whether the directory that a command was called in is saved at all.
+
+"Saved, nothing changed" is true of the workspace, and still not what somebody means who has just
+worked in a directory that its rules leave out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.interfaces.cli.terminal import Terminal
+
+
+def not_saved_here(terminal: Terminal, opened: OpenWorkspace) -> str | None:
+    """What to warn of; mostly nothing, and nothing where it cannot be told."""
+    inside = terminal.standing_in
+    if not inside:
+        return None
+    from holdfast.domain.paths import to_text
+    from holdfast.engine.save import capture_policy
+    from holdfast.engine.scan.left_out import leaves_out
+
+    vault = opened.engine.vault
+    try:
+        with vault.open_root() as root_fd:
+            left_out = leaves_out(vault.fs, capture_policy(vault), root_fd, inside)
+    except OSError:
+        return None
+    if not left_out:
+        return None
+    return (
+        f"nothing in {to_text(inside)} is saved: the rules of {vault.workspace} leave it out. To "
+        "have it saved, include it (holdfast config get include), or make it a workspace of its "
+        "own: holdfast init"
+    )
