@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.sqlite_files import database_of, is_shared_memory
+from holdfast.domain.sqlite_files import (
+    database_of,
+    has_size_of_shared_memory,
+    is_shared_memory,
+)
 
 
 @pytest.mark.requirement("DB-1")
@@ -21,6 +25,8 @@ def test_shared_memory_is_known_as_sqlite_makes_it_and_as_it_cuts_it_down(tmp_pa
     assert is_shared_memory(b"app.db-shm", made[:4])
     assert is_shared_memory(b"app.db-shm", made[:3])  # as long as somebody takes it over
     assert is_shared_memory(b"app.db-shm", made[3::-1])  # of a machine with the other byte order
+    assert all(has_size_of_shared_memory(size) for size in (0, 3, 4096, len(made)))
+    assert not any(has_size_of_shared_memory(size) for size in (1, 20, 4095, len(made) + 1))
 
 
 @pytest.mark.parametrize(

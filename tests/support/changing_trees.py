@@ -23,6 +23,8 @@ def build(root: Path) -> None:
     fill(root / "half", b"half outside")
     os.link(root / "half", root.parent / "elsewhere")
     (root / "one/link").symlink_to("plain")
+    fill(root / "cache/CACHEDIR.TAG", b"")
+    fill(root / "cache/deep/file", b"cached")
     os.setxattr(root / "one/noted", "user.note", b"x")
 
 
@@ -61,6 +63,10 @@ def _change_git_exclude(root: Path) -> None:
 
 def _mark_as_cache(root: Path) -> None:
     fill(root / "one/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
+
+
+def _write_the_mark_of_a_cache(root: Path) -> None:
+    fill(root / "cache/CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
 
 
 def _retarget_link(root: Path) -> None:
@@ -139,6 +145,7 @@ CHANGES: list[Callable[[Path], None]] = [
     _rules_become_a_link,
     _change_git_exclude,
     _mark_as_cache,
+    _write_the_mark_of_a_cache,
     _retarget_link,
     _turn_into_directory,
     _turn_into_fifo,

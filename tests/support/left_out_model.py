@@ -63,7 +63,7 @@ def restore_problems(
     found = describe(root)
     stored = stored_in_databases(root, found)
     wanted = then.captured
-    names = wanted & set(saved) if then.state is now.state else wanted
+    names = {path for path in wanted if not covers(not_done, path)}
     problems: list[str] = []
     for path in sorted(found.keys() | wanted | now.state.keys()):
         if covers(not_done, path) or _is_beside_database(path, then, now):

@@ -86,7 +86,8 @@ class _Work:
         vault, skipped = opened.engine.vault, opened.engine.skipped(saved)
         alone = scan_from_nothing(vault)
         said = {(s.path, s.describe()) for s in skipped}
-        assert said ^ {(s.path, s.describe()) for s in alone.skipped} == set()
+        otherwise = said ^ {(s.path, s.describe()) for s in alone.skipped}
+        assert not otherwise, otherwise
         assert saved.tree == alone.tree
         moment = Moment.of(self._root, skipped)
         assert _listed(opened, saved) == moment.captured, "captured, or said to be left out"
@@ -102,14 +103,17 @@ class _Work:
         outcome = opened.restore(target, best_effort=True)
         not_done = {problem.path for problem in (*outcome.skipped, *outcome.conflicts)}
         saved = _listed(opened, opened.engine.resolve(SESSION, outcome.safety))
-        assert restore_problems(self._root, then, now, saved, not_done) == []
+        problems = restore_problems(self._root, then, now, saved, not_done)
+        assert not problems, problems
         assert outcome.verified
         assert debris(self._root) == []
         if outcome.recorded and self._rng.random() < 0.5:
             undone = opened.undo()
-            assert [*undone.skipped, *undone.conflicts] == []
-            before = replace(now, left_out=frozenset())
-            assert restore_problems(self._root, before, now, saved, set()) == []
+            troubles = [*undone.skipped, *undone.conflicts]
+            assert not troubles, troubles
+            before = replace(now, left_out=frozenset(now.state.keys() - saved))
+            problems = restore_problems(self._root, before, now, saved, set())
+            assert not problems, problems
 
 
 def _listed(opened: Composed, checkpoint: Checkpoint) -> set[bytes]:

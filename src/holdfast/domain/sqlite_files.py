@@ -36,7 +36,7 @@ def is_shared_memory(name: bytes, beginning: bytes) -> bool:
 def has_size_of_shared_memory(size: int) -> bool:
     """Whether a file with that name can be it, told without opening it: whoever does so in a
     program that has the database open drops the locks that the program has on it."""
-    return size <= _CUT_DOWN_BYTES or size % _SHARED_MEMORY_STEP_BYTES == 0
+    return size == _CUT_DOWN_BYTES or size % _SHARED_MEMORY_STEP_BYTES == 0
 
 
 SMALLEST_PAGE_BYTES = 512

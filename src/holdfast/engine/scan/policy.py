@@ -30,6 +30,9 @@ from holdfast.values.classes import dataclass
 GITIGNORE = b".gitignore"
 HOLDFASTIGNORE = b".holdfastignore"
 IGNORE_FILES = (GITIGNORE, HOLDFASTIGNORE)
+DECIDING_FILES = (*IGNORE_FILES, CACHEDIR_TAG)
+"""Files whose content decides about others."""
+
 FINGERPRINT_BYTES = 16
 _BELOW_IGNORED = "in an ignored directory"
 

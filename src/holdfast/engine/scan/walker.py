@@ -30,7 +30,7 @@ from holdfast.engine.scan.directory_state import (
     numbers_of,
 )
 from holdfast.engine.scan.file_capture import FileCapture
-from holdfast.engine.scan.policy import IGNORE_FILES, CapturePolicy, DirectoryRules
+from holdfast.engine.scan.policy import DECIDING_FILES, CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
 from holdfast.engine.scan.wanted import WantedTree
@@ -267,7 +267,7 @@ class Walker:
         for name, st in changed:
             if not stat.S_ISREG(st.st_mode) or st.st_size > self.policy.max_file_size:
                 return None
-            if name in IGNORE_FILES:
+            if name in DECIDING_FILES:
                 return None
         return changed
 
