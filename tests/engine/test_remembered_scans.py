@@ -15,6 +15,7 @@ from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.changing_trees import CHANGES, build
 from tests.support.composition import Composed, composed, configure, scan_from_nothing
 from tests.support.hostile_trees import fill
+from tests.support.watched_filesystem import Call, WatchedFilesystem
 
 pytestmark = pytest.mark.requirement("RL-5")
 
@@ -171,6 +172,35 @@ def test_what_lies_beside_a_file_that_turns_into_a_database_is_judged_anew(
             _compare(opened)
             threading.Event().wait(0.03)
             _compare(opened)
+
+
+@pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize("where", ["", "sub/"])
+def test_rules_that_were_others_for_a_moment_are_not_taken_for_those_before_and_after(
+    tmp_path: Path, where: str
+) -> None:
+    """An agent edits an ignore file while a save runs, and takes the edit back."""
+    root = tmp_path / "project"
+    fill(root / f"{where}.gitignore", b"others\n")
+    fill(root / f"{where}below/kept.log")
+    threading.Event().wait(0.03)
+
+    def edit(call: Call) -> None:
+        if call.member == "open" and b"below" in call.names():
+            fill(root / f"{where}.gitignore", b"*.log\n")
+
+    fs = WatchedFilesystem()
+    with composed(root, fs=fs.as_port()) as opened:
+        for _ in range(2):
+            opened.save()
+        fill(root / f"{where}below/new")
+        threading.Event().wait(0.03)
+        fs.before = edit
+        opened.save()
+        fs.before = lambda call: None
+        assert (root / f"{where}.gitignore").read_bytes() == b"*.log\n"
+        fill(root / f"{where}.gitignore", b"others\n")
+        _compare(opened)
 
 
 def test_an_ignored_file_captured_for_a_restore_is_judged_anew(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.domain.checkpoints import Skipped
+from holdfast.domain.checkpoints import Skipped, SkipReason
 from tests.support.tree_hash import Node, describe
 
 State: TypeAlias = dict[bytes, Node]
@@ -24,22 +24,30 @@ _BESIDE = (b"-wal", b"-shm", b"-journal")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """`state` is everything that was there, `left_out` what was said not to be captured, and
-    `databases` what was stored in each of them, as far as SQLite could tell."""
+    """`state` is everything that was there, `left_out` what was said not to be captured, `shared`
+    what was said to have no content, and `databases` what was stored in each of them, as far as
+    SQLite could tell."""
 
     state: State
     left_out: frozenset[bytes]
+    shared: frozenset[bytes]
     databases: dict[bytes, str]
 
     @classmethod
     def of(cls, root: Path, skipped: Iterable[Skipped]) -> Moment:
         state = describe(root)
-        left_out = frozenset(s.path for s in skipped if not s.reason.content_is_captured)
-        return cls(state, left_out, stored_in_databases(root, state))
+        left_out = {s.path: s.reason for s in skipped if not s.reason.content_is_captured}
+        shared = {path for path, why in left_out.items() if why is SkipReason.SHARED_MEMORY}
+        return cls(
+            state,
+            frozenset(left_out.keys() - shared),
+            frozenset(shared),
+            stored_in_databases(root, state),
+        )
 
     @property
     def captured(self) -> set[bytes]:
-        return {path for path in self.state if not covers(self.left_out, path)}
+        return {p for p in self.state if not covers(self.left_out, p) and p not in self.shared}
 
 
 def covers(paths: Collection[bytes], path: bytes) -> bool:
@@ -66,7 +74,9 @@ def restore_problems(
     names = {path for path in wanted if not covers(not_done, path)}
     problems: list[str] = []
     for path in sorted(found.keys() | wanted | now.state.keys()):
-        if covers(not_done, path) or _is_beside_database(path, then, now):
+        if covers(not_done, path) or path in then.shared | now.shared:
+            continue
+        if _is_beside_database(path, then, now):
             continue
         here = found.get(path)
         if path in wanted:

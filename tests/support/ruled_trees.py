@@ -129,6 +129,10 @@ class RuledTree:
             found += [os.path.relpath(os.path.join(directory, n), top) for n in (*names, *files)]
         return sorted(found)
 
+    def change_much(self, times: int) -> None:
+        for _ in range(times):
+            self.change()
+
     def change(self) -> None:
         rng, do = self._rng, self._do
         paths = self.paths() or [b"a"]

@@ -77,8 +77,7 @@ class _Work:
                 self._go_back(opened)
             if self._rng.random() < 0.2:
                 self._save_while_it_changes(opened)
-            for _ in range(self._rng.choice((0, 1, 1, 2, 5, 12))):
-                self._tree.change()
+            self._tree.change_much(self._rng.choice((0, 1, 1, 2, 5, 12)))
             if self._rng.random() < 0.5:
                 threading.Event().wait(_OLD_ENOUGH_S)
             if self._rng.random() < 0.3:
@@ -104,7 +103,7 @@ class _Work:
     def _save_while_it_changes(self, opened: Composed) -> None:
         """What is found then is nothing to compare with, and must not spoil what is found later."""
         with ThreadPoolExecutor(1) as pool:
-            changing = pool.submit(lambda: [self._tree.change() for _ in range(20)])
+            changing = pool.submit(self._tree.change_much, 20)
             opened.save()
             while not changing.done():
                 opened.save()

@@ -56,12 +56,17 @@ class RuleFiles:
 
         def load() -> RuleStack:
             parent = self.known(above) if isinstance(above, tuple) else above
-            if not state.has_ignore_files:
-                return parent.stack
-            contents = self._contents(fd, list(IGNORE_FILES), git=False)
-            return self._stack(parent.stack, path, contents)
+            stack = parent.stack
+            if state.has_ignore_files:
+                contents = self._contents(fd, list(IGNORE_FILES), git=False)
+                stack = self._stack(stack, path, contents)
+            # Somebody may have edited them since they were looked at: what is decided by them now
+            # must not be remembered as decided by those that were there, and may come back.
+            rules.fingerprint = rules_fingerprint(self._policy.salt, stack, Mode.NORMAL)
+            return stack
 
-        return DirectoryRules(state.rules, Mode.NORMAL, load=load)
+        rules = DirectoryRules(state.rules, Mode.NORMAL, load=load)
+        return rules
 
     def _stack(self, stack: RuleStack, path: bytes, contents: dict[bytes, bytes]) -> RuleStack:
         for layer in layers_of(path, contents):
