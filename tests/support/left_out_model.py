@@ -74,7 +74,7 @@ def restore_problems(
     names = {path for path in wanted if not covers(not_done, path)}
     problems: list[str] = []
     for path in sorted(found.keys() | wanted | now.state.keys()):
-        if covers(not_done, path) or path in then.shared | now.shared:
+        if covers(not_done, path) or _may_be_shared(path, then, now):
             continue
         if _is_beside_database(path, then, now):
             continue
@@ -116,6 +116,12 @@ def _same_content(one: Node | None, other: Node | None) -> bool:
 
 def _holds_something(path: bytes, found: State) -> bool:
     return any(other.startswith(path + b"/") for other in found)
+
+
+def _may_be_shared(path: bytes, then: Moment, now: Moment) -> bool:
+    """Beside what is a database only between the two, nothing tells it from shared memory."""
+    memory = path.endswith(b"-shm") and path.removesuffix(b"-shm") in now.state
+    return memory or path in then.shared or path in now.shared
 
 
 def _is_beside_database(path: bytes, *moments: Moment) -> bool:
