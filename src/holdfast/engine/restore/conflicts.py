@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
+from holdfast.domain.paths import parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.listing import entry_at
@@ -35,20 +36,20 @@ Unsaved: TypeAlias = dict[bytes, FileEntry | SymlinkEntry | None]
 def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
     """Displaced things that are not what the plan expected, by path, with content made durable."""
     found: list[Displaced] = []
-    links: Unsaved = {}
+    links: list[tuple[bytes, SymlinkEntry]] = []
     for item in displaced:
         status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             link = _link_in(vault, item.area, item.slot, status)
             if not link.same_state(item.expected):
-                links[item.path] = link
+                links.append((item.path, link))
         elif stat.S_ISREG(status.st_mode):
             if _is_no_content(vault, item.path, item.area, item.slot):
                 continue
             digest = digest_of_file(vault.fs, item.area, item.slot)
             if not isinstance(item.expected, FileEntry) or digest != item.expected.digest:
                 found.append(item)
-    return links | _capture(vault, found)
+    return _each_at_its_own_path((*links, *_capture(vault, found)))
 
 
 def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> Unsaved:
@@ -60,18 +61,18 @@ def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> U
     """
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         found: list[Displaced] = []
-        links: Unsaved = {}
+        links: list[tuple[bytes, SymlinkEntry]] = []
         for path, area, slot, whole in _occupied_slots(vault, handles, journal):
             status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 link = _link_in(vault, area, slot, status)
                 if not any(_has_link(vault, tree, path, link) for tree in known):
-                    links[path] = link
+                    links.append((path, link))
             elif not _is_no_content(vault, path, area, slot):
                 digest = digest_of_file(vault.fs, area, slot)
                 if not any(_has(vault, tree, path, digest, whole=whole) for tree in known):
                     found.append(Displaced(path, area, slot, None, whole))
-        return links | _capture(vault, found)
+        return _each_at_its_own_path((*links, *_capture(vault, found)))
 
 
 def _occupied_slots(
@@ -130,17 +131,48 @@ def _is_no_content(vault: Vault, path: bytes, area: int, slot: bytes) -> bool:
         vault.fs.close(fd)
 
 
-def _capture(vault: Vault, items: list[Displaced]) -> Unsaved:
+def _each_at_its_own_path(
+    found: Iterable[tuple[bytes, FileEntry | SymlinkEntry | None]],
+) -> Unsaved:
+    """One path can have been several things in turn, a directory among them. No tree has all of
+    them there: the further ones stand beside it."""
+    placed: Unsaved = {}
+    directories: set[bytes] = set()
+    for path, entry in found:
+        free = path if entry is None else _free_path(path, placed, directories)
+        placed[free] = entry
+        directories.update(_above(free))
+    return placed
+
+
+def _free_path(path: bytes, placed: Unsaved, directories: set[bytes]) -> bytes:
+    taken = next((above for above in (path, *_above(path)) if above in placed), None)
+    if taken is None and path not in directories:
+        return path
+    length = len(path if taken is None else taken)
+    number, beside = 0, path[:length]
+    while beside in placed or beside in directories:
+        number += 1
+        beside = b"%s.meanwhile-%d" % (path[:length], number)
+    return beside + path[length:]
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while path := parent(path):
+        yield path
+
+
+def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntry | None]]:
     if not items:
-        return {}
+        return []
     writer = vault.objects.writer()
     capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
-    captured: Unsaved = {}
+    captured: list[tuple[bytes, FileEntry | None]] = []
     try:
         for item in items:
             status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
             read = capture.capture(item.area, item.slot, status.st_size, None)
-            captured[item.path] = FileEntry(
+            entry = FileEntry(
                 item.slot,
                 status.st_mode & MODE_MASK,
                 read.content.size,
@@ -149,8 +181,9 @@ def _capture(vault: Vault, items: list[Displaced]) -> Unsaved:
                 read.content.chunks,
                 is_sparse(read.status),
             )
+            captured.append((item.path, entry))
             if item.whole:
-                captured |= dict.fromkeys((item.path + LOG, item.path + JOURNAL))
+                captured += [(item.path + LOG, None), (item.path + JOURNAL, None)]
         writer.commit()
     except BaseException:
         writer.abandon()

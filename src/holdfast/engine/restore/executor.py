@@ -68,7 +68,7 @@ class Executor:
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
         self.done = Progressed()
-        self._moves = SlotMoves(fs, handles, self.done.undo)
+        self._moves = SlotMoves(fs, handles, self.done)
         self._databases = DatabaseWriter(
             fs, handles, staging, self.done, saved, setid_mask, best_effort=best_effort
         )

@@ -91,21 +91,30 @@ def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | N
 def _finish(
     vault: Vault, scanner: Scanner, journal: Journal, file_filter: FileFilter | None
 ) -> None:
-    safety = _checkpoint(vault, journal.session_id, journal.safety)
-    _sync_what_was_done(vault, journal)
-    safety = rescue(vault, journal, safety)
-    _put_modes_back(vault, journal.modes)
-    journal = _with_safety(vault, journal, safety)
-    _remove_leftovers(vault, journal.staging)
+    journal, safety = _clear_staging(vault, journal)
     if not journal.backwards:
         target = _checkpoint(vault, journal.session_id, journal.target)
         try:
             _restore_again(vault, scanner, journal, target, safety, file_filter)
             return
         except HoldfastError:
-            journal = journal.turned_back()
+            # What that attempt wrote down, if it came so far: it has slots of its own.
+            data = vault.access.read_journal()
+            journal = journal if data is None else decode_journal(data)
+            journal, safety = _clear_staging(vault, journal.turned_back())
             vault.access.write_journal(encode_journal(journal))
     _restore_again(vault, scanner, journal, safety, safety, file_filter)
+
+
+def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]:
+    """Save whatever lies in staging alone, and clear it away; modes too."""
+    safety = _checkpoint(vault, journal.session_id, journal.safety)
+    _sync_what_was_done(vault, journal)
+    safety = rescue(vault, journal, safety)
+    _put_modes_back(vault, journal.modes)
+    journal = _with_safety(vault, journal, safety)
+    _remove_leftovers(vault, journal.staging)
+    return journal, safety
 
 
 def _restore_again(

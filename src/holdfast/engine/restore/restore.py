@@ -185,6 +185,7 @@ def carry_out(
     """Execute a plan whose safety checkpoint is durable. Called again, with the same token, by
     recovery, which captured the components once more: `present`."""
     journal = _first_journal(request, plan, safety, token, head_before)
+    recovering = vault.access.read_journal() is not None
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
@@ -205,7 +206,7 @@ def carry_out(
             staging=tuple(staging.directories),
             modes=executor.closed_directories(plan.steps),
         )
-        _write_first_journal(vault, journal, staging)
+        _write_first_journal(vault, journal, staging, recovering=recovering)
         restoring = ComponentRestore(
             vault,
             request.target,
@@ -228,6 +229,8 @@ def carry_out(
             result = resulting_tree(vault, request, head_before)
         except BaseException as error:
             _take_back(vault, journal, safety, executor, staging, restoring)
+            if not recovering:  # else what the journal was written for is still to be put right
+                vault.access.remove_journal()
             raise _failure(error) from error
         record, final_safety = record_restore(
             vault, request, safety, tree, result, token, head_before
@@ -295,10 +298,11 @@ def _first_journal(
     )
 
 
-def _write_first_journal(vault: Vault, journal: Journal, staging: Staging) -> None:
+def _write_first_journal(
+    vault: Vault, journal: Journal, staging: Staging, *, recovering: bool
+) -> None:
     """When it fails nothing has changed yet, and nothing must happen later because of a journal
     that may stand nevertheless; unless one stood before, whose restore is being recovered."""
-    recovering = vault.access.read_journal() is not None
     try:
         vault.access.write_journal(encode_journal(journal))
     except BaseException:
@@ -337,7 +341,6 @@ def _take_back(
         ) from error
     rescue(vault, journal, safety)
     staging.remove()
-    vault.access.remove_journal()
 
 
 def _failure(error: BaseException) -> BaseException:

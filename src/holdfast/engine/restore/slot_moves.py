@@ -13,10 +13,11 @@ import contextlib
 import errno
 import itertools
 import stat
-from collections.abc import Callable
+from typing import TypeAlias
 
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
+from holdfast.engine.restore.carried_out import Displaced, Progressed
 from holdfast.engine.restore.database_moments import (
     between_transactions,
     rather_between_transactions,
@@ -24,36 +25,36 @@ from holdfast.engine.restore.database_moments import (
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.ports.filesystem import Filesystem
 
+Inode: TypeAlias = tuple[int, int]
+
 
 class SlotMoves:
-    """`ways_back` are run newest first when a restore is taken back."""
+    """Notes the ways back, and what somebody else put where something had to be returned."""
 
-    def __init__(
-        self, fs: Filesystem, handles: DirectoryHandles, ways_back: list[Callable[[], None]]
-    ) -> None:
+    def __init__(self, fs: Filesystem, handles: DirectoryHandles, done: Progressed) -> None:
         self._fs = fs
         self._handles = handles
-        self._ways_back = ways_back
+        self._done = done
 
     def put_new(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
         """What waits in the slot takes a name that is free; `FileExistsError` when it is not."""
         staged = self._inode(area, slot)
-        self._ways_back.append(lambda: self._put_out(path, slot, area, staged))
+        self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
         self._fs.rename_new(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
 
     def exchange(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
         """What waits in the slot takes the place of what stands there, which goes into it."""
         path, name, staged = step.path, basename(step.path), self._inode(area, slot)
         self.refuse_directory(path, dir_fd, name)
-        self._ways_back.append(lambda: self._put_out(path, slot, area, staged))
+        self._done.undo.append(lambda: self._put_out(path, slot, area, staged))
         with between_transactions(self._fs, step, dir_fd, name):
-            self._exchange(path, slot, dir_fd, area)
+            self._exchange(path, slot, dir_fd, area, staged)
 
     def take_out(self, step: Step, slot: bytes, dir_fd: int, area: int) -> None:
         """What stands there goes into the slot, which is free."""
         path, name = step.path, basename(step.path)
         self.refuse_directory(path, dir_fd, name)
-        self._ways_back.append(lambda: self._put_out(path, slot, area, None))
+        self._done.undo.append(lambda: self._put_out(path, slot, area, None))
         with between_transactions(self._fs, step, dir_fd, name):
             self._take(path, slot, dir_fd, area)
 
@@ -70,7 +71,7 @@ class SlotMoves:
         if stat.S_ISDIR(status.st_mode):
             raise _directory_at(path)
 
-    def _put_out(self, path: bytes, slot: bytes, area: int, before: tuple[int, int] | None) -> None:
+    def _put_out(self, path: bytes, slot: bytes, area: int, before: Inode | None) -> None:
         """Taking back: `before` is what lay in the slot before the move, if anything did."""
         now = self._inode(area, slot)
         if now == before:
@@ -88,19 +89,27 @@ class SlotMoves:
         except FileExistsError:
             self.refuse_directory(path, dir_fd, name)
             with rather_between_transactions(self._fs, dir_fd, name):
-                self._exchange(path, slot, dir_fd, area)
+                self._exchange(path, slot, dir_fd, area, None)
 
-    def _exchange(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
+    def _exchange(
+        self, path: bytes, slot: bytes, dir_fd: int, area: int, staged: Inode | None
+    ) -> None:
         self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
-        if return_others(self._fs, self._handles, path, slot, area):
-            raise _directory_at(path)
+        self._return_others(path, slot, area, staged)
 
     def _take(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
         self._fs.rename(basename(path), slot, src_dir_fd=dir_fd, dst_dir_fd=area)
-        if return_others(self._fs, self._handles, path, slot, area):
-            raise _directory_at(path)
+        self._return_others(path, slot, area, None)
 
-    def _inode(self, area: int, slot: bytes) -> tuple[int, int] | None:
+    def _return_others(self, path: bytes, slot: bytes, area: int, staged: Inode | None) -> None:
+        """`IsADirectoryError` when what came out had to go back."""
+        if not return_others(self._fs, self._handles, path, slot, area):
+            return
+        if self._inode(area, slot) not in (None, staged):
+            self._done.displaced.append(Displaced(path, area, slot, None))
+        raise _directory_at(path)
+
+    def _inode(self, area: int, slot: bytes) -> Inode | None:
         try:
             status = self._fs.stat(slot, dir_fd=area, follow_symlinks=False)
         except FileNotFoundError:
