@@ -139,6 +139,23 @@ def test_an_ambiguous_prefix_names_its_candidates(session: SessionCheckpointer) 
     session.close()
 
 
+@pytest.mark.requirement("CP-3")
+def test_a_name_that_is_the_id_of_another_checkpoint_is_ambiguous(
+    session: SessionCheckpointer,
+) -> None:
+    """Ids are shown with ten characters: whoever copies one must not get something else."""
+    one = _save(session, "1")
+    two = session.checkpoint("named after the other", name=one[:10])
+    with pytest.raises(AmbiguousReference, match="name or the beginning") as refused:
+        session.restore(one[:10])
+    assert set(refused.value.candidates) == {one, two}
+    assert session.get(one[:11]).id == session.get(one).id == one
+    assert session.get(two[:10]).id == two
+    short_name = session.checkpoint("named with one letter of it", name=one[0])
+    assert session.get(one[0]).id == short_name
+    session.close()
+
+
 def test_a_moment_means_the_newest_checkpoint_that_is_not_younger(workspace: Path) -> None:
     clock = SteppedClock(SystemClock.now_ns())
     with composed(workspace, clock=clock) as opened:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import AmbiguousReference, UnknownReference
 from holdfast.domain.ids import SessionId, short
@@ -18,6 +20,8 @@ from holdfast.engine.vault import Vault
 
 _MOST_CANDIDATES = 10
 _MOST_NAMES = 1000
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{10,}\Z")
+"""As ids are shown. Shorter names begin some id too often for that to mean anything."""
 _LIST_HINT = "see what there is: holdfast log"
 
 
@@ -103,10 +107,15 @@ def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
 def _by_text(vault: Vault, session_id: SessionId, reference: TextReference) -> Checkpoint:
     text = reference.text
     exact = vault.catalog.checkpoint(session_id, text)
-    found = exact or vault.catalog.checkpoint_named(session_id, text)
-    if found is not None:
-        return found
+    if exact is not None:
+        return exact
+    named = vault.catalog.checkpoint_named(session_id, text)
+    if named is not None and not _SHORT_ID.match(text):
+        return named
     candidates = vault.catalog.checkpoints_with_prefix(session_id, text.lower(), _MOST_CANDIDATES)
+    if named is not None:
+        # Somebody who copies an id from the log must not get what was given that name.
+        candidates = [named, *(one for one in candidates if one.id != named.id)]
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
@@ -115,7 +124,8 @@ def _by_text(vault: Vault, session_id: SessionId, reference: TextReference) -> C
         )
     shown = [f"{short(c.id)} {c.name or c.intent.reasoning[:40]}" for c in candidates]
     raise AmbiguousReference(
-        f"{text!r} is the beginning of several checkpoints: {'; '.join(shown)}",
+        f"{text!r} is the {'name or the ' if named else ''}beginning of several checkpoints: "
+        f"{'; '.join(shown)}",
         [c.id for c in candidates],
         hint="write more of the id",
     )
