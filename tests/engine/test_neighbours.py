@@ -11,6 +11,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.errors import RestoreFailed, WorkspaceRefused
+from tests import privileges
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe
@@ -124,6 +125,32 @@ def test_what_root_restores_stays_with_its_owner(workspace: Path) -> None:
         session.restore(first)
     for name in ("replaced", "deleted", "dir", "dir/deeper", "dir/deeper/file"):
         assert (workspace / name).stat().st_uid == owner, name
+
+
+@pytest.mark.requirement("RL-6")
+def test_root_that_may_not_give_files_away_restores_into_the_directory_of_another(
+    workspace: Path,
+) -> None:
+    """As in a container without that capability; but nothing that runs with its owner's rights."""
+    fill(workspace / "open/deleted", b"first")
+    fill(workspace / "open/dir/file", b"first")
+    fill(workspace / "open/program", b"first").chmod(0o4755)
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("before")
+        shutil.rmtree(workspace / "open/dir")
+        (workspace / "open/deleted").unlink()
+        (workspace / "open/program").unlink()
+        (workspace / "open").chmod(0o777)
+        is_someone_elses = _give_away(workspace / "open") != os.geteuid()
+        with privileges.none():
+            session.restore_checkpoint(first, paths=["open/deleted", "open/dir"])
+            outcome = session.restore_checkpoint(first, paths=["open/program"], best_effort=True)
+    assert (workspace / "open/deleted").read_bytes() == b"first"
+    assert (workspace / "open/dir/file").read_bytes() == b"first"
+    told = [problem.path for problem in outcome.skipped]
+    assert told == ([b"open/program"] if is_someone_elses else [])
+    assert (workspace / "open/program").exists() is not is_someone_elses
+    assert debris(workspace) == []
 
 
 @pytest.mark.requirement("CP-11")

@@ -33,10 +33,11 @@ from holdfast.engine.restore.handles import (
     NO_DIRECTORY,
     OWNER_ALL,
     DirectoryHandles,
+    give_to,
     passing_over,
 )
 from holdfast.engine.restore.slot_moves import SlotMoves
-from holdfast.engine.restore.staging import Staging, sync_file
+from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.workspace_faults import FULL
 from holdfast.ports.filesystem import Filesystem
@@ -241,7 +242,7 @@ class Executor:
     def _adopt_owner(self, dir_fd: int, path: bytes) -> None:
         if self._fs.may_chown():
             status = self._fs.fstat(dir_fd)
-            self._fs.fchown(self._handles.open(path), status.st_uid, status.st_gid)
+            give_to(self._fs, self._handles.open(path), (status.st_uid, status.st_gid))
 
     def _remove_made(self, path: bytes) -> None:
         """Undo: unless somebody has put something into it, or was quicker."""
@@ -305,8 +306,7 @@ class Executor:
         try:
             file, directory = self._fs.fstat(fd), self._fs.fstat(dir_fd)
             if (file.st_uid, file.st_gid) != (directory.st_uid, directory.st_gid):
-                why = "it would run with the rights of another user than its directory's"
-                raise PermissionError(errno.EPERM, why, path)
+                raise PermissionError(errno.EPERM, RUNS_AS_ANOTHER, path)
             self._fs.fchmod(fd, mode)
         finally:
             self._fs.close(fd)

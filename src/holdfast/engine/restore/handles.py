@@ -30,6 +30,18 @@ def passing_over(*numbers: int) -> Iterator[None]:
             raise
 
 
+def give_to(fs: Filesystem, fd: int, owner: tuple[int, int]) -> bool:
+    """Whether a file or directory is `owner`'s now. Root in a container may not give anything away,
+    or not to somebody who is unknown there: then it stays ours, as with any other user."""
+    try:
+        fs.fchown(fd, *owner)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EINVAL):
+            raise
+        return False
+    return True
+
+
 class DirectoryHandles:
     """Opens directories of the workspace, and makes them writable for as long as it takes.
 

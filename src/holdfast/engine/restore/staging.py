@@ -14,11 +14,12 @@ import stat
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.engine.content import read_content
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 from holdfast.store.atomic_write import DIRECTORY_MODE, write_all
 
+RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HOLE_BYTES = 4096
 _SYNC_ONE_BY_ONE = 64
@@ -124,9 +125,10 @@ class Staging:
                     write_all(self._fs, fd, piece)
             if entry.sparse:
                 self._fs.ftruncate(fd, entry.size)
-            if owner is not None:
-                self._fs.fchown(fd, *owner)
-            self._fs.fchmod(fd, entry.mode & self._mode_mask)
+            mode = entry.mode & self._mode_mask
+            if owner is not None and not give_to(self._fs, fd, owner) and mode & SETID_BITS:
+                raise PermissionError(errno.EPERM, RUNS_AS_ANOTHER)
+            self._fs.fchmod(fd, mode)
         finally:
             self._fs.close(fd)
         self._fs.set_times(slot, entry.mtime_ns, dir_fd=area)
