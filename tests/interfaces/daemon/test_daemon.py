@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.daemon import frames
+from holdfast.interfaces.daemon import frames, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
 from holdfast.interfaces.daemon.server import MOST_CONNECTIONS, Daemon, is_newer
@@ -349,6 +349,23 @@ def test_changes_that_no_checkpoint_has_are_kept_when_it_ends(
         newest = session.history(1)[0]
         assert newest.parent == first["id"]
         assert session._engine.resolve(session._id, newest.id).kind.value == "interval"
+    assert tree_of(workspace, newest.id) == on_disk(workspace)
+
+
+@pytest.mark.requirement("AU-4")
+def test_changes_in_a_workspace_that_makes_room_for_another_are_kept(
+    runtime: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspaces, "MOST_OPEN", 1)
+    other = tmp_path / "other"
+    fill(other / "file", b"1")
+    with daemon_here():
+        first = save(workspace)
+        fill(workspace / "part0/late", b"changed after the last request")
+        save(other)
+    with SessionCheckpointer(workspace, "s") as session:
+        newest = session.history(1)[0]
+    assert newest.parent == first["id"]
     assert tree_of(workspace, newest.id) == on_disk(workspace)
 
 

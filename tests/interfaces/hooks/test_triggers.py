@@ -369,6 +369,21 @@ def test_a_project_that_the_agent_went_to_is_protected_instead(project: Path) ->
     assert not (project / ".holdfast").exists()
 
 
+@pytest.mark.requirement("AU-2", "RL-6")
+def test_a_clock_that_was_set_back_does_not_hide_what_a_command_did(
+    project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project, "Bash", "t1", command="make")
+    _send(project, event)
+    noted = Path(cli.json("status")["store"]) / "hook-events"
+    notes = json.loads(noted.read_text())
+    notes["before"] = {key: at + 3600 * 10**9 for key, at in notes["before"].items()}
+    noted.write_text(json.dumps(notes))
+    (project / "made").write_text("by the command\n")
+    _send(project, {**event, "hook_event_name": "PostToolUse", "tool_response": {}})
+    assert cli.json("log", "--session", "s1")[0]["reasoning"] == "After Bash: make"
+
+
 @pytest.mark.requirement("AU-1", "HK-2")
 @pytest.mark.parametrize("between", ["the end of the call", "another call with the same id"])
 def test_the_same_id_with_the_same_command_is_another_call_when_the_first_is_over(

@@ -65,7 +65,13 @@ class Daemon:
         self.connections = 0
         self.requests = 0
         self.wakeups = 0
-        self.workspaces = Workspaces(watcher, environment, self.triggers_changed)
+        self.workspaces = Workspaces(
+            watcher,
+            environment,
+            self.triggers_changed,
+            last_work=self._finish,
+            later=self.go_on,
+        )
         self._listener = listener
         self._surroundings = surroundings(environment)
         self._handlers = dict(HANDLERS if handlers is None else handlers)
@@ -122,10 +128,7 @@ class Daemon:
             self._nobody.wait_for(lambda: self.connections == 0, timeout=_FINISH_S)
         timer.join(_FINISH_S)
         for workspace in self.workspaces.all():
-            try:
-                workspace.finish()
-            except Exception as error:  # the others are finished all the same
-                self._missed(workspace, error)
+            self._finish(workspace)
         self.workspaces.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -298,6 +301,13 @@ class Daemon:
                 self._missed(workspace, error)
             except Exception:
                 log(traceback.format_exc())
+
+    def _finish(self, workspace: WatchedWorkspace) -> None:
+        """Save what no checkpoint has, because nobody will look at it here from now on."""
+        try:
+            workspace.finish()
+        except Exception as error:  # others are finished all the same
+            self._missed(workspace, error)
 
     @staticmethod
     def _missed(workspace: WatchedWorkspace, error: Exception) -> None:

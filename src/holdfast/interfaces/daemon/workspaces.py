@@ -27,14 +27,23 @@ class _Place:
 
 
 class Workspaces:
-    """Opened when first asked for; the one not used for longest goes when there are too many."""
+    """Opened when first asked for; the one not used for longest goes when there are too many.
+    `last_work` is called with it before, in a thread of `later`."""
 
     def __init__(
-        self, watcher: Watcher, environment: Mapping[str, str], listener: Callable[[], None]
+        self,
+        watcher: Watcher,
+        environment: Mapping[str, str],
+        listener: Callable[[], None],
+        *,
+        last_work: Callable[[WatchedWorkspace], None],
+        later: Callable[[Callable[[], None]], None],
     ) -> None:
         self._watcher = watcher
         self._environment = environment
         self._listener = listener
+        self._last_work = last_work
+        self._later = later
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
@@ -92,13 +101,23 @@ class Workspaces:
             place.lock.release()
 
     def _make_room(self) -> None:
+        """Not while somebody waits for an answer: what is not saved there may be much."""
+        if self._oldest_of_too_many() is not None:
+            self._later(self._let_the_oldest_go)
+
+    def _oldest_of_too_many(self) -> _Place | None:
         with self._lock:
             kept = [p for p in self._places.values() if p.workspace is not None]
-            if len(kept) <= MOST_OPEN:
-                return
-            oldest = min(kept, key=lambda p: p.workspace.last_used_ns if p.workspace else 0)
-        if oldest.lock.acquire(blocking=False):
+        if len(kept) <= MOST_OPEN:
+            return None
+        return min(kept, key=lambda p: p.workspace.last_used_ns if p.workspace else 0)
+
+    def _let_the_oldest_go(self) -> None:
+        oldest = self._oldest_of_too_many()  # others may have made room meanwhile
+        if oldest is not None and oldest.lock.acquire(blocking=False):
             try:
+                if oldest.workspace is not None:
+                    self._last_work(oldest.workspace)
                 self._close(oldest)
             finally:
                 oldest.lock.release()

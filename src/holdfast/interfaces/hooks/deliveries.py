@@ -54,9 +54,10 @@ class Deliveries:
 
     def overtaken(self, event: AgentEvent) -> bool:
         """Whether the next step of the session has been saved since this event arrived: what it
-        would save by now may belong to that step already."""
+        would save by now may belong to that step already. A note of the future says that the clock
+        was set back, and nothing else."""
         latest = self._notes["before"].get(_digest(event.agent, event.session), 0)
-        return bool(latest > event.received_ns)
+        return bool(event.received_ns < latest <= self._now_ns)
 
     def said_before(self, event: AgentEvent) -> bool:
         """Whether this very message was noted already. One without an id is the same as another
