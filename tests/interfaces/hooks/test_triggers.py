@@ -369,6 +369,24 @@ def test_a_project_that_the_agent_went_to_is_protected_instead(project: Path) ->
     assert not (project / ".holdfast").exists()
 
 
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize("wanted", ["on", "off"])
+def test_what_an_interrupted_turn_left_is_saved_when_the_session_ends(
+    wanted: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "auto_turn_end", wanted)
+    event = _tool(project, "Edit", "t1", file_path="notes.txt")
+    _send(project, event)
+    (project / "notes.txt").write_text("the edit that the agent was stopped after\n")
+    end = {"session_id": "s1", "cwd": str(project), "hook_event_name": "SessionEnd"}
+    for _ in range(2):
+        _send(project, {**end, "reason": "prompt_input_exit"})
+    newest = cli.json("log", "--session", "s1")[0]["reasoning"]
+    assert (newest == "When the session ended") == (wanted == "on")
+    assert (cli.json("diff", "HEAD", "--session", "s1")["changes"] == []) == (wanted == "on")
+    assert len(_kinds(cli, "--session", "s1")) == (3 if wanted == "on" else 2)
+
+
 @pytest.mark.requirement("AU-2", "RL-6")
 def test_a_clock_that_was_set_back_does_not_hide_what_a_command_did(
     project: Path, cli: CommandLine

@@ -20,6 +20,7 @@ from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError, NotFound
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
+from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_descriptions import message_description, tool_description
 from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
 
 BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+_ENDS = {
+    EventKind.TURN_END: "After the agent's turn",
+    EventKind.SESSION_END: "When the session ended",
+}
 _MOST_COMMAND = 2_000
 _CONFIDENCE = 1.0
 
@@ -88,10 +93,9 @@ def notices_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
 
 def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     vault = opened.engine.vault
-    if event.kind is EventKind.SESSION_END:
-        end_session(opened, event)
-        return Reply()
     deliveries = _deliveries(opened)
+    if event.kind is EventKind.SESSION_END:
+        return _at_the_end(opened, event, deliveries)
     deliveries.ended(event)
     seen = deliveries.seen(event)
     if seen is not None:
@@ -140,7 +144,7 @@ def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
     settings = opened.engine.vault.settings
     if event.kind is EventKind.MESSAGE:
         return settings.auto_message == "on"
-    if event.kind is EventKind.TURN_END:
+    if event.kind in _ENDS:
         return settings.auto_turn_end == "on"
     shell = event.tool_kind is ToolKind.SHELL
     if event.kind is EventKind.AFTER_TOOL:
@@ -211,6 +215,17 @@ def _shown(opened: OpenWorkspace, path: str) -> str:
     return path if shown == real else shown
 
 
+def _at_the_end(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:
+    """A turn that a person interrupted has no end of its own: what it left is saved now."""
+    session = find_session(opened, event)
+    try:
+        if session is None or session.status is not SessionStatus.ACTIVE:
+            return Reply()
+        return _after(opened, event, deliveries)
+    finally:
+        end_session(opened, event)
+
+
 def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:
     session = find_session(opened, event)
     if session is None:
@@ -224,8 +239,8 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
     head = opened.engine.vault.catalog.checkpoint(session.id, str(session.head))
     if head is not None and opened.engine.look().tree == head.tree:
         return Reply(head.id, deduplicated=True)
-    if event.kind is EventKind.TURN_END:
-        description = "After the agent's turn"
+    if event.kind in _ENDS:
+        description = _ENDS[event.kind]
     else:
         description = tool_description("After", event.tool, event.command)
     intent = make_intent(description, confidence=_CONFIDENCE)

@@ -137,7 +137,7 @@ def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
     name = visible(str(workspace.workspace))
     if status.off:
         invocation.terminal.warn(f"{name} is not watched: {status.doubt}")
-        how = "Looking once a minute"
+        how = "Looking once a minute at every file"
     elif status.unproven:
         how = "Watching, and looking once a minute, at every file"
     else:
