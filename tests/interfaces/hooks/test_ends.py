@@ -1,0 +1,77 @@
+"""The end of a tool call, of a turn and of a session: what came before it is over, and saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import call_hook
+
+
+def _send(project: Path, event: dict[str, Any]) -> None:
+    assert call_hook("claude-code", event, project).json == {}
+
+
+def _tool(project: Path, name: str, use: str, **tool_input: str) -> dict[str, Any]:
+    return {
+        "session_id": "s1",
+        "cwd": str(project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": name,
+        "tool_input": tool_input,
+        "tool_use_id": use,
+    }
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize("wanted", ["on", "off"])
+def test_what_an_interrupted_turn_left_is_saved_when_the_session_ends(
+    wanted: str, project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "auto_turn_end", wanted)
+    event = _tool(project, "Edit", "t1", file_path="notes.txt")
+    _send(project, event)
+    (project / "notes.txt").write_text("the edit that the agent was stopped after\n")
+    end = {"session_id": "s1", "cwd": str(project), "hook_event_name": "SessionEnd"}
+    for _ in range(2):
+        _send(project, {**end, "reason": "prompt_input_exit"})
+    newest = cli.json("log", "--session", "s1")[0]["reasoning"]
+    assert (newest == "When the session ended") == (wanted == "on")
+    assert (cli.json("diff", "HEAD", "--session", "s1")["changes"] == []) == (wanted == "on")
+    assert len(cli.json("log", "--session", "s1")) == (3 if wanted == "on" else 2)
+
+
+@pytest.mark.requirement("AU-2", "RL-6")
+def test_a_clock_that_was_set_back_does_not_hide_what_a_command_did(
+    project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project, "Bash", "t1", command="make")
+    _send(project, event)
+    noted = Path(cli.json("status")["store"]) / "hook-events"
+    notes = json.loads(noted.read_text())
+    notes["before"] = {key: at + 3600 * 10**9 for key, at in notes["before"].items()}
+    noted.write_text(json.dumps(notes))
+    (project / "made").write_text("by the command\n")
+    _send(project, {**event, "hook_event_name": "PostToolUse", "tool_response": {}})
+    assert cli.json("log", "--session", "s1")[0]["reasoning"] == "After Bash: make"
+
+
+@pytest.mark.requirement("AU-1", "HK-2")
+@pytest.mark.parametrize("between", ["the end of the call", "another call with the same id"])
+def test_the_same_id_with_the_same_command_is_another_call_when_the_first_is_over(
+    between: str, project: Path, cli: CommandLine
+) -> None:
+    """Some models count their calls anew in every turn: what was edited since is not lost."""
+    event = _tool(project, "Bash", "call_0", command="./generate.sh")
+    _send(project, event)
+    if between == "the end of the call":
+        _send(project, {**event, "hook_event_name": "PostToolUse", "tool_response": {}})
+    else:
+        _send(project, _tool(project, "Edit", "call_0", file_path="notes.txt"))
+    (project / "notes.txt").write_text("what the agent wrote\n")
+    _send(project, event)
+    assert cli.json("diff", "HEAD")["changes"] == []
