@@ -10,6 +10,7 @@ from holdfast.domain.entries import FileEntry
 from holdfast.domain.paths import is_within
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
+from holdfast.engine.compare.known_paths import require_known_paths
 from holdfast.engine.restore.planning import require_paths
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import ChangedPath, Compared
@@ -24,7 +25,12 @@ def diff(bench: Bench, arguments: dict[str, Any]) -> Answer:
     old = bench.resolve(arguments["from_ref"] or "HEAD")
     new = bench.resolve(arguments["to_ref"]) if arguments["to_ref"] is not None else None
     paths = require_paths(bench.paths(arguments["paths"]))
-    changes = [c for c in bench.engine.changes(old, new) if _selected(c, paths)]
+    scan = bench.engine.look() if new is None else None
+    found = bench.engine.changes_in(scan, old) if scan else bench.engine.changes(old, new)
+    changes = [change for change in found if _selected(change, paths)]
+    if not changes:
+        hint = 'paths are relative to the workspace, e.g. ["src/app.py"]'
+        require_known_paths(bench.engine.vault, paths, old, new, scan, hint=hint)
     listed = [_changed(change) for change in changes[:MOST_LISTED]]
     other = label(new) if new is not None else "the workspace as it is now"
     sides = f"between {label(old)} and {other}"

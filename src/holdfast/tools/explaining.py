@@ -13,7 +13,7 @@ from holdfast.engine.why.why import why as explain
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Explained, ExplainedLines, MessageInfo
-from holdfast.tools.wording import bullets, count, info, label, one_line, path_text, said
+from holdfast.tools.wording import bullets, count, cut, info, label, one_line, path_text, said
 
 # What a model is given of one file: more than that is asked for line by line.
 _MOST_SPANS = 200
@@ -65,9 +65,11 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
         text=_text(span[0].text),
         state=origin.state.value,
         path=path_text(origin.path),
-        checkpoint=None if origin.checkpoint is None else info(origin.checkpoint, head=head),
+        checkpoint=None
+        if origin.checkpoint is None
+        else info(origin.checkpoint, head=head, longest=_LONGEST_CALL),
         before=origin.before,
-        reasoning=origin.reasoning,
+        reasoning=origin.reasoning and cut(origin.reasoning, _LONGEST_CALL),
         tool_calls=[_call(call) for call in origin.tool_calls],
         tool_use_id=origin.tool_use_id,
         message=_message(origin.message),
@@ -76,33 +78,29 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
 
 
 def _text(line: bytes) -> str:
-    return _cut(one_line(line.decode("utf-8", "backslashreplace")), _LONGEST_TEXT)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return cut(one_line(line.decode("utf-8", "backslashreplace")), _LONGEST_TEXT)
 
 
 def _call(call: ToolCall) -> str | dict[str, Any]:
     """As it was made; one that holds a whole file only in part."""
     if isinstance(call, str):
-        return _cut(call, _LONGEST_CALL)
+        return cut(call, _LONGEST_CALL)
     whole = dict(call)
     text = json.dumps(whole, ensure_ascii=False)
-    return whole if len(text) <= _LONGEST_CALL else _cut(text, _LONGEST_CALL)
+    return whole if len(text) <= _LONGEST_CALL else cut(text, _LONGEST_CALL)
 
 
 def _message(message: Message | None) -> MessageInfo | None:
     if message is None:
         return None
-    return MessageInfo(message.index, message.role.value, _cut(message.content, _LONGEST_MESSAGE))
+    return MessageInfo(message.index, message.role.value, cut(message.content, _LONGEST_MESSAGE))
 
 
 def _words(span: ExplainedLines) -> Iterator[str]:
     one = span.first_line == span.last_line
     number = f"{span.first_line}" if one else f"{span.first_line}-{span.last_line}"
     told = f"line {number}" if one else f"lines {number}"
-    beginning = _cut(span.text.strip(), 80)
+    beginning = cut(span.text.strip(), 80)
     match span.state:
         case LineState.UNSAVED:
             yield f"{told}: not saved yet | {beginning}"
@@ -115,10 +113,10 @@ def _words(span: ExplainedLines) -> Iterator[str]:
         yield f"{told}: there when the history begins, {label(span.checkpoint)} | {beginning}"
         return
     yield f"{told}: {label(span.checkpoint)}, {span.checkpoint.created_at} | {beginning}"
-    details = [f"why: {_cut(one_line(span.reasoning or ''), 300)}"]
+    details = [f"why: {cut(one_line(span.reasoning or ''), 300)}"]
     for call in span.tool_calls:
         text = call if isinstance(call, str) else json.dumps(call, ensure_ascii=False)
-        details.append(f"call: {_cut(one_line(text), 300)}")
+        details.append(f"call: {cut(one_line(text), 300)}")
     if span.prompt is not None:
-        details.append(f"asked: {_cut(one_line(span.prompt.content.strip()), 300)}")
+        details.append(f"asked: {cut(one_line(span.prompt.content.strip()), 300)}")
     yield from bullets(details)

@@ -29,6 +29,7 @@ from holdfast.tools.wording import (
     path_text,
     row,
     said,
+    within_an_answer,
 )
 
 _PAGE = 500
@@ -36,11 +37,10 @@ _PAGE = 500
 
 def list_checkpoints(bench: Bench, arguments: dict[str, Any]) -> Answer:
     limit: int = arguments["limit"]
-    found = list(islice(_matching(bench, arguments), limit + 1))
-    more = len(found) > limit
+    found, following = within_an_answer(_matching(bench, arguments), limit)
     head = bench.session.head
-    rows = [info(checkpoint, head=head) for checkpoint in found[:limit]]
-    cursor = str(found[limit - 1].sequence) if more else None
+    rows = [info(checkpoint, head=head) for checkpoint in found]
+    cursor = None if following is None else str(found[-1].sequence)
     if not rows:
         first = "No checkpoint matches." if bench.session.checkpoint_count else EMPTY
         return Answer(first, Listed([], None))
@@ -93,16 +93,17 @@ def history(bench: Bench, arguments: dict[str, Any]) -> Answer:
     if arguments["ref"] is None and head is None:
         return Answer(EMPTY, LineOfWork([], True))
     limit: int = arguments["limit"]
-    line = list(islice(_line(bench, bench.resolve(arguments["ref"] or "HEAD")), limit + 1))
-    steps = [info(checkpoint, head=head) for checkpoint in line[:limit]]
+    start = bench.resolve(arguments["ref"] or "HEAD")
+    line, following = within_an_answer(_line(bench, start), limit)
+    steps = [info(checkpoint, head=head) for checkpoint in line]
     lines: list[str] = []
     for step in steps:
         lines.append(row(step))
         rest = step.reasoning.strip().split("\n")[1:]
         lines += [f"    {one_line(part)}" for part in rest]
-    if len(line) > limit:
-        lines.append(f'It goes on: checkpoint_history {{"ref": "{line[limit].id}"}}.')
-    return Answer("\n".join(lines), LineOfWork(steps, len(line) <= limit))
+    if following is not None:
+        lines.append(f'It goes on: checkpoint_history {{"ref": "{following.id}"}}.')
+    return Answer("\n".join(lines), LineOfWork(steps, following is None))
 
 
 def _line(bench: Bench, found: Checkpoint) -> Iterator[Checkpoint]:

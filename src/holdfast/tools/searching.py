@@ -10,6 +10,7 @@ from holdfast.tools.results import Found, FoundText, SearchHit
 from holdfast.tools.wording import info, one_line, row, said
 
 _MOST_MATCHES = 5
+_LONGEST_REASONING = 2_000
 
 
 def search(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -28,8 +29,11 @@ def search(bench: Bench, arguments: dict[str, Any]) -> Answer:
 
 
 def _hit(hit: Hit, head: str | None) -> SearchHit:
+    found = None
+    if hit.checkpoint is not None:
+        found = info(hit.checkpoint, head=head, longest=_LONGEST_REASONING)
     return SearchHit(
-        checkpoint=None if hit.checkpoint is None else info(hit.checkpoint, head=head),
+        checkpoint=found,
         matches=[
             FoundText(match.field.value, one_line(match.excerpt.text), match.message_index)
             for match in hit.matches[:_MOST_MATCHES]

@@ -16,6 +16,7 @@ count = count_words
 
 MOST_LINES = 50
 MOST_LISTED = 1_000
+MOST_REASONING = 300_000
 _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]|[\u2028\u2029\u202a-\u202e]")
 
 
@@ -35,6 +36,10 @@ def said(text: str) -> str:
     return one_line(in_calls(text))
 
 
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def path_text(path: bytes) -> str:
     return one_line(path.decode("utf-8", "surrogateescape"))
 
@@ -46,14 +51,15 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def info(found: Checkpoint, *, head: str | None) -> CheckpointInfo:
+def info(found: Checkpoint, *, head: str | None, longest: int | None = None) -> CheckpointInfo:
+    """A checkpoint as data; `longest`: of its reasoning only so much."""
     intent = found.intent
     return CheckpointInfo(
         id=found.id,
         name=found.name,
         kind=found.kind.value,
         created_at=found.created_at.astimezone(UTC).isoformat(timespec="milliseconds"),
-        reasoning=intent.reasoning,
+        reasoning=intent.reasoning if longest is None else cut(intent.reasoning, longest),
         confidence=intent.confidence,
         tags=list(intent.tags),
         files=found.files,
@@ -66,6 +72,21 @@ def info(found: Checkpoint, *, head: str | None) -> CheckpointInfo:
         partial=found.partial,
         restores_from=found.restores_from,
     )
+
+
+def within_an_answer(
+    found: Iterable[Checkpoint], limit: int
+) -> tuple[list[Checkpoint], Checkpoint | None]:
+    """As many as fit: at most `limit`, and with long reasons as many as an answer holds, at least
+    one; and the next one, if there is one."""
+    fitting: list[Checkpoint] = []
+    room = MOST_REASONING
+    for one in found:
+        room -= len(one.intent.reasoning)
+        if len(fitting) == limit or (fitting and room < 0):
+            return fitting, one
+        fitting.append(one)
+    return fitting, None
 
 
 def label(found: CheckpointInfo | Checkpoint) -> str:

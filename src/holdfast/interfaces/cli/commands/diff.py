@@ -76,6 +76,11 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
+_HOW_PATHS_ARE_GIVEN = (
+    "paths are relative to the current directory; from the workspace's top: :/PATH"
+)
+
+
 def _compare(
     invocation: Invocation,
     opened: OpenWorkspace,
@@ -83,8 +88,8 @@ def _compare(
     paths: list[bytes],
     context: int,
 ) -> None:
+    from holdfast.engine.compare.known_paths import require_known_paths
     from holdfast.interfaces.cli.diff_views.difference import Difference
-    from holdfast.interfaces.cli.diff_views.known_paths import require_known_paths
     from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
 
     engine, (old, new) = opened.engine, ends
@@ -93,7 +98,7 @@ def _compare(
         found = engine.changes_in(scan, old) if scan else engine.changes(old, new)
     changes = [change for change in found if _selected(change, paths)]
     if not changes:
-        require_known_paths(engine.vault, paths, old, new, scan)
+        require_known_paths(engine.vault, paths, old, new, scan, hint=_HOW_PATHS_ARE_GIVEN)
     left_out = left_out_changes(
         changes,
         lambda: engine.skipped(old),

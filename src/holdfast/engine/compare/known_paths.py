@@ -19,8 +19,10 @@ def require_known_paths(
     old: Checkpoint,
     new: Checkpoint | None,
     scan: Scan | None,
+    *,
+    hint: str,
 ) -> None:
-    """`scan` is the workspace, where that is one of the sides."""
+    """`scan` is the workspace, where that is one of the sides; `hint` tells how paths are given."""
     trees = [old.tree, *([new.tree] if new else []), *([scan.tree] if scan else [])]
     load = loader_for(vault, scan) if scan else vault.load_tree
     for path in paths:
@@ -32,7 +34,4 @@ def require_known_paths(
                     f"{to_text(path)!r} is in neither side: {skip.describe()}",
                     hint="see everything that is left out: holdfast status --skipped",
                 )
-        raise NotFound(
-            f"{to_text(path)!r} is in neither side of the comparison",
-            hint="paths are relative to the current directory; from the workspace's top: :/PATH",
-        )
+        raise NotFound(f"{to_text(path)!r} is in neither side of the comparison", hint=hint)
