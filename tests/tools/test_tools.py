@@ -398,3 +398,27 @@ def test_a_path_that_neither_side_has_is_no_empty_difference(
         assert "is in neither side" in result.output
     result = tools.call("checkpoint_diff", {"paths": ["src/app.py", "notes.txt"]})
     assert "Nothing differs" in result.output
+
+
+@pytest.mark.requirement("CP-10", "MC-1")
+def test_what_was_written_about_a_checkpoint_and_what_it_holds_besides_files_is_shown(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.set_agent_state("planner", {"step": 3})
+    made = session.checkpoint("with memory")
+    text, _ = done(tools, "checkpoint_annotate", results.Annotated, ref=made, text="breaks it")
+    assert "checkpoint_show" in text
+    done(tools, "checkpoint_annotate", results.Annotated, ref=made, text="mends it", number=1)
+    for number in range(30):
+        fill(workspace / f"{number}.txt", b"1")
+    session.checkpoint("many files")
+    text, shown = done(tools, "checkpoint_show", results.Shown, ref=made)
+    assert [(note.number, note.revision, note.text) for note in shown.annotations] == [
+        (1, 2, "mends it")
+    ]
+    assert "note 1: mends it" in text
+    assert any("planner" in line for line in shown.components)
+    assert "planner" in text
+    text, shown = done(tools, "checkpoint_show", results.Shown, files=True)
+    assert len(shown.paths) == 20
+    assert f"and {shown.checkpoint.files - 20} more" in text

@@ -11,15 +11,18 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.sizes import size_words
 from holdfast.engine.components.breaker import degraded
+from holdfast.engine.components.describing import describe_components
 from holdfast.engine.listing import list_entries
+from holdfast.engine.told import Told
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.nothing_saved import EMPTY
-from holdfast.tools.results import DegradedPart, LineOfWork, Listed, Shown, Statistics
+from holdfast.tools.results import DegradedPart, LineOfWork, Listed, NoteInfo, Shown, Statistics
 from holdfast.tools.wording import (
     MOST_LISTED,
     bullets,
     count,
+    cut,
     info,
     label,
     many_lines,
@@ -33,6 +36,8 @@ from holdfast.tools.wording import (
 )
 
 _PAGE = 500
+_MOST_NOTES = 50
+_LONGEST_NOTE = 5_000
 
 
 def list_checkpoints(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -121,7 +126,9 @@ def show(bench: Bench, arguments: dict[str, Any]) -> Answer:
     one = info(found, head=bench.session.head)
     skipped = [s for s in bench.engine.skipped(found) if s.reason is not SkipReason.OWN_DATA]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
-    intent = found.intent
+    intent, written = found.intent, _written(bench, found)
+    parts = describe_components(bench.engine.vault, found)
+    besides = [said(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
     paths: list[str] = []
     if arguments["files"]:
         load = bench.engine.vault.load_tree
@@ -139,12 +146,35 @@ def show(bench: Bench, arguments: dict[str, Any]) -> Answer:
             f"{one.modified} modified, {one.removed} removed since the one before"
         ),
         *(["It is partial: something could not be saved."] if found.partial else []),
+        *(["Besides files:", *bullets(besides)] if besides else []),
+        *(f"note {note.number}: {many_lines(note.text)}" for note in written),
         *noted(f"Left out ({len(skipped):,}):", left_out),
         *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
     ]
+    if paths and found.files > len(paths):
+        lines.append(f"  … and {found.files - len(paths):,} more; `limit` is how many are listed.")
     calls = [call if isinstance(call, str) else dict(call) for call in intent.tool_calls]
-    data = Shown(one, intent.goal_id, intent.task_id, calls, left_out, len(skipped), paths)
+    data = Shown(
+        one,
+        intent.goal_id,
+        intent.task_id,
+        calls,
+        left_out,
+        len(skipped),
+        paths,
+        annotations=written,
+        components=besides,
+    )
     return Answer("\n".join(lines), data)
+
+
+def _written(bench: Bench, found: Checkpoint) -> list[NoteInfo]:
+    """The newest notes about a checkpoint, as far as an answer holds them."""
+    told = Told(bench.engine.vault).notes(found)[-_MOST_NOTES:]
+    return [
+        NoteInfo(note.number, note.revision, note.author, cut(note.text, _LONGEST_NOTE))
+        for note in told
+    ]
 
 
 def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:

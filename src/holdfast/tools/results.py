@@ -69,8 +69,18 @@ class LineOfWork:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteInfo:
+    """What somebody wrote about a checkpoint."""
+
+    number: int
+    revision: int
+    author: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """Everything about one checkpoint."""
+    """Everything about one checkpoint. `components` is what it holds besides files, in lines."""
 
     checkpoint: CheckpointInfo
     goal_id: str | None
@@ -79,6 +89,8 @@ class Shown:
     left_out: list[PathNote]
     left_out_total: int
     paths: list[str] = field(default_factory=list)
+    annotations: list[NoteInfo] = field(default_factory=list)
+    components: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
