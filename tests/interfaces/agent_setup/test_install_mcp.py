@@ -317,3 +317,33 @@ def test_a_server_that_does_not_start_is_not_registered(
     assert "holdfast[mcp]" in answer.error["hint"]
     assert state_of(project) == before
     cli.json("install", "codex")
+
+
+@pytest.mark.requirement("HK-1")
+def test_settings_that_have_grown_large_are_edited_and_no_reason_to_worry(
+    project: Path, cli: CommandLine, own_home: Path
+) -> None:
+    """Claude Code keeps the history of all projects beside its servers."""
+    place = own_home / ".claude.json"
+    history = "x" * (11 << 20)
+    before = f'{{\n  "history": "{history}"\n}}\n'.encode()
+    place.write_bytes(before)
+    findings = json.loads(cli("--json", "doctor").out)["findings"]
+    assert [f for f in findings if "claude" in f["subject"]] == []
+    cli.json("install", "claude-code", "--user", "--mcp")
+    assert "holdfast" in json.loads(place.read_bytes())["mcpServers"]
+    cli.json("uninstall", "claude-code", "--user")
+    assert place.read_bytes() == before
+
+
+@pytest.mark.requirement("HK-1")
+def test_settings_beyond_what_is_edited_are_left_with_advice_that_does_no_harm(
+    project: Path, cli: CommandLine, own_home: Path
+) -> None:
+    place = own_home / ".claude.json"
+    place.touch()
+    os.truncate(place, 60 << 20)
+    answer = cli("--json", "install", "claude-code", "--user", "--mcp")
+    assert answer.status == 5
+    assert "more than is edited" in answer.error["message"]
+    assert "leave it as it is" in answer.error["hint"]

@@ -129,12 +129,12 @@ def has_server(place: Place) -> bool | None:
     """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
     else has its name. `Refused` as above."""
     before, _ = read_settings(place.path)
-    if before is None or place.server is None:
-        return False
+    if before is None or place.server is None or NAME not in before:
+        return False  # such a file can be large, and is somebody else's
     try:
         found = found_server(before, place.server)
     except (NotJson, NotToml) as error:
-        if NAME in before and place.server.table in before:
+        if place.server.table in before:
             raise _invalid(place, error) from None
         return False
     if found is None:

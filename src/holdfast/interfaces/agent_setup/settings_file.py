@@ -7,8 +7,10 @@ import stat
 from pathlib import Path
 
 from holdfast.domain.errors import Refused
+from holdfast.domain.sizes import size_words
 
-_LARGEST = 10 << 20
+_LARGEST = 50 << 20
+"""Some agents keep the history of all projects in their settings."""
 
 
 def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
@@ -31,8 +33,13 @@ def read_settings(path: Path) -> tuple[str | None, os.stat_result | None]:
         ) from None
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
+        if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{path} is not a settings file", hint="move it out of the way")
+        if status.st_size > _LARGEST:
+            raise Refused(
+                f"{path} has {size_words(status.st_size)}, which is more than is edited",
+                hint="leave it as it is, and set the agent up by its own commands",
+            )
         with os.fdopen(fd, "rb", closefd=False) as file:
             return file.read(_LARGEST).decode("utf-8"), status
     except UnicodeDecodeError:
