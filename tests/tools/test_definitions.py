@@ -64,3 +64,16 @@ def test_an_unknown_format_is_named() -> None:
     unknown: Any = "carrier-pigeon"
     with pytest.raises(UsageError, match="carrier-pigeon"):
         definitions(format=unknown)
+
+
+@pytest.mark.requirement("MC-1")
+def test_what_can_change_or_remove_something_for_good_is_said_to_be_destructive() -> None:
+    """Rules of retention decide which checkpoints go."""
+    destructive = {name for name, spec in SPECS.items() if spec.destructive}
+    assert destructive == {
+        "checkpoint_restore",
+        "checkpoint_undo",
+        "checkpoint_reset",
+        "checkpoint_cleanup",
+        "checkpoint_auto_configure",
+    }

@@ -365,6 +365,7 @@ _ALL = (
             ),
         ),
         "admin",
+        destructive=True,
         idempotent=True,
     ),
 )

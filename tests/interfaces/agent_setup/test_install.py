@@ -376,3 +376,12 @@ def _version() -> str:
     from holdfast import __version__
 
     return __version__
+
+
+@pytest.mark.requirement("HK-4")
+def test_a_plugin_is_written_into_the_directory_that_was_chosen(
+    project: Path, cli: CommandLine
+) -> None:
+    done = cli.json("install", "claude-code", "--plugin", "tools/plugin")
+    assert (project / "tools/plugin/.claude-plugin/plugin.json").is_file()
+    assert done["plugin"] == str(project / "tools/plugin")

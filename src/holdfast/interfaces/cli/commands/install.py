@@ -127,7 +127,7 @@ def _plugin(invocation: Invocation, agent: str) -> int:
 
     if agent not in ("claude-code", "codex"):
         raise UsageError("plug-ins are for claude-code and codex")
-    target = Path(invocation.options.plugin)
+    target = invocation.directory / Path(invocation.options.plugin).expanduser()
     written = write_plugin(target, dry_run=invocation.options.dry_run)
     if invocation.json:
         paths = [str(path) for path in written]
