@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
 
+SET_ASIDE = b".aside"
+"""Behind the name of what waits while an exchange is made in steps; see `exchange`."""
+
 
 class Filesystem(Protocol):
     """What a directory handle can be asked to do."""
@@ -111,8 +114,10 @@ class Filesystem(Protocol):
         ...
 
     def exchange(self, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        """Swap two existing names; where the system cannot do it in one step, `other` is moved
-        aside first, so that no bytes can be lost, only briefly be absent."""
+        """Swap two existing names. Where the system cannot do it in one step, `other` is first set
+        aside as `one` with `SET_ASIDE` behind it, so that no bytes can be lost, only briefly be
+        absent. It stays there when a death came between, and with `FileExistsError`, when somebody
+        took its name meanwhile."""
         ...
 
     def is_open_for_writing(self, fd: int) -> bool | None:

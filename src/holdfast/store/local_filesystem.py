@@ -92,19 +92,17 @@ class LocalFilesystem:
 
     @staticmethod
     def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        if rename_with_flags(source, target, src_dir_fd, dst_dir_fd, RENAME_NOREPLACE):
-            return
-        os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
-        os.unlink(source, dir_fd=src_dir_fd)
+        if not rename_with_flags(source, target, src_dir_fd, dst_dir_fd, RENAME_NOREPLACE):
+            from holdfast.store.stepwise_moves import move_new  # late: few systems need it
 
-    @classmethod
-    def exchange(cls, one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        if rename_with_flags(one, other, src_dir_fd, dst_dir_fd, RENAME_EXCHANGE):
-            return
-        aside = one + b".aside"
-        os.rename(other, aside, src_dir_fd=dst_dir_fd, dst_dir_fd=src_dir_fd)
-        cls.rename_new(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-        os.rename(aside, one, src_dir_fd=src_dir_fd, dst_dir_fd=src_dir_fd)
+            move_new(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    @staticmethod
+    def exchange(one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if not rename_with_flags(one, other, src_dir_fd, dst_dir_fd, RENAME_EXCHANGE):
+            from holdfast.store.stepwise_moves import exchange  # late, as above
+
+            exchange(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     @staticmethod
     def is_open_for_writing(fd: int) -> bool | None:

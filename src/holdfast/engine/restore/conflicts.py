@@ -25,6 +25,7 @@ from holdfast.engine.restore.slot_moves import return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
+from holdfast.ports.filesystem import SET_ASIDE
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -114,8 +115,8 @@ def _has(vault: Vault, tree: Digest, path: bytes, digest: bytes, *, whole: bool)
 
 def _slot_number(slot: bytes) -> tuple[int | None, bool]:
     """Of the step that put it there, and whether it is a whole database."""
-    if slot.isdigit():
-        return int(slot), False
+    if slot.removesuffix(SET_ASIDE).isdigit():
+        return int(slot.removesuffix(SET_ASIDE)), False
     number = slot.removeprefix(ASIDE).removeprefix(BACK)
     return (int(number), True) if slot.startswith(ASIDE) and number.isdigit() else (None, False)
 

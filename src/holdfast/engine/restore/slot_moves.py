@@ -23,7 +23,7 @@ from holdfast.engine.restore.database_moments import (
     rather_between_transactions,
 )
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import SET_ASIDE, Filesystem
 
 Inode: TypeAlias = tuple[int, int]
 
@@ -94,8 +94,18 @@ class SlotMoves:
     def _exchange(
         self, path: bytes, slot: bytes, dir_fd: int, area: int, staged: Inode | None
     ) -> None:
-        self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
+        try:
+            self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
+        except FileExistsError:  # in steps, and somebody took the name between two of them
+            self._keep_aside(path, slot + SET_ASIDE, area)
+            raise
         self._return_others(path, slot, area, staged)
+
+    def _keep_aside(self, path: bytes, aside: bytes, area: int) -> None:
+        if self._inode(area, aside) is None:
+            return
+        if not return_others(self._fs, self._handles, path, aside, area):
+            self._done.displaced.append(Displaced(path, area, aside, None))
 
     def _take(self, path: bytes, slot: bytes, dir_fd: int, area: int) -> None:
         self._fs.rename(basename(path), slot, src_dir_fd=dir_fd, dst_dir_fd=area)
