@@ -48,6 +48,22 @@ def test_a_signal_during_a_wait_ends_it(ending: Ending) -> None:
         ending.wait(Waited(), None)
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(None, [1.0] * 4), (2.5, [1.0, 1.0, 0.5])])
+def test_a_signal_that_arrives_while_python_falls_asleep_is_heard_soon(
+    ending: Ending, seconds: float | None, expected: list[float]
+) -> None:
+    """A long wait is many short ones: such a signal is noted, and wakes nobody."""
+    waited: list[float | None] = []
+
+    class Silent(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waited.append(timeout)
+            return len(waited) == 4
+
+    ending.wait(Silent(), seconds)
+    assert waited == expected
+
+
 def test_what_was_decided_about_signals_before_holds_again(ending: Ending) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PART_S = 1.0
+"""A signal that arrives while Python is falling asleep is only heard when it wakes up."""
 
 
 class Ended(BaseException):
@@ -52,7 +54,7 @@ class Ending:
         try:
             if self._asked:
                 raise Ended
-            happened.wait(seconds)
+            _wait_in_parts(happened, seconds)
         finally:
             self._waiting = False
 
@@ -62,3 +64,10 @@ class Ending:
             raise KeyboardInterrupt
         if self._waiting:
             raise Ended
+
+
+def _wait_in_parts(happened: threading.Event, seconds: float | None) -> None:
+    while seconds is None or seconds > 0:
+        if happened.wait(_PART_S if seconds is None else min(seconds, _PART_S)):
+            return
+        seconds = None if seconds is None else seconds - _PART_S
