@@ -32,6 +32,7 @@ from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
 from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
+from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
 from holdfast.ports.watcher import Watcher
 from holdfast.store.linux_calls import give_memory_back
 from holdfast.watching import WatchedWorkspace
@@ -107,16 +108,24 @@ class Daemon:
         poll.register(self._listener.socket, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
         try:
-            while not self._ended.is_set():
-                poll.poll(self._next_look_s() * 1000)
-                self.wakeups += 1
-                if not self._ended.is_set():
-                    self._accept()
-                    self._give_memory_back()
-                    if self._is_idle() or not self._listener.is_reachable():
-                        self._ended.set()
+            with signs_of_signals() as signs:
+                if signs is not None:
+                    poll.register(signs, select.POLLIN)
+                while not self._ended.is_set():
+                    poll.poll(self._next_look_s() * 1000)
+                    if signs is not None:
+                        heard(signs)
+                    self.wakeups += 1
+                    if not self._ended.is_set():
+                        self._look_after_things()
         finally:
             self._shut_down(timer)
+
+    def _look_after_things(self) -> None:
+        self._accept()
+        self._give_memory_back()
+        if self._is_idle() or not self._listener.is_reachable():
+            self._ended.set()
 
     def _shut_down(self, timer: threading.Thread) -> None:
         self.end()
