@@ -65,16 +65,22 @@ def restore_problems(
     now: Moment,
     saved: Collection[bytes],
     not_done: Collection[bytes],
+    between: Collection[bytes] = (),
 ) -> list[str]:
     """What is wrong after `then` was restored, where `now` was there just before, of which the
-    restore saved the paths `saved` first. `not_done` are those that it said itself it had left."""
+    restore saved the paths `saved` first. `not_done` are those that it said itself it had left,
+    `between` those that were there when an undo began."""
     found = describe(root)
     stored = stored_in_databases(root, found)
     wanted = then.captured
-    names = {path for path in wanted if not covers(not_done, path)}
+    names = {
+        path
+        for path in wanted
+        if not covers(not_done, path) and not _is_beside_database(path, then, now)
+    }
     problems: list[str] = []
     for path in sorted(found.keys() | wanted | now.state.keys()):
-        if covers(not_done, path) or _may_be_shared(path, then, now):
+        if covers(not_done, path) or _may_be_shared(path, then, now, between):
             continue
         if _is_beside_database(path, then, now):
             continue
@@ -118,9 +124,11 @@ def _holds_something(path: bytes, found: State) -> bool:
     return any(other.startswith(path + b"/") for other in found)
 
 
-def _may_be_shared(path: bytes, then: Moment, now: Moment) -> bool:
-    """Beside what is a database only between the two, nothing tells it from shared memory."""
-    memory = path.endswith(b"-shm") and path.removesuffix(b"-shm") in now.state
+def _may_be_shared(path: bytes, then: Moment, now: Moment, between: Collection[bytes]) -> bool:
+    """Beside what is a database before, after, or only between the two, nothing tells it from
+    shared memory."""
+    base = path.removesuffix(b"-shm")
+    memory = base != path and any(base in paths for paths in (now.state, then.state, between))
     return memory or path in then.shared or path in now.shared
 
 

@@ -122,11 +122,12 @@ class _Work:
         assert outcome.verified
         assert debris(self._root) == []
         if outcome.recorded and self._rng.random() < 0.5:
+            between = describe(self._root).keys()
             undone = opened.undo()
             troubles = [*undone.skipped, *undone.conflicts]
             assert not troubles, troubles
             before = replace(now, left_out=frozenset(now.state.keys() - saved))
-            problems = restore_problems(self._root, before, now, saved, set())
+            problems = restore_problems(self._root, before, now, saved, set(), between)
             assert not problems, problems
 
 
