@@ -24,12 +24,13 @@ from holdfast.store.local_filesystem import LocalFilesystem
 def workspace_around(directory: Path) -> Path | None:
     """None where there is no store, here or above."""
     found = nearest_workspace(directory)
-    return None if found is None else own_project(found, directory.resolve()) or found
+    return None if found is None else own_project(found, directory) or found
 
 
 def own_project(workspace: Path, directory: Path) -> Path | None:
     """The repository or workspace, on the way down from `workspace` to the directory, that is saved
-    by itself or not at all. Both without links in them."""
+    by itself or not at all. `workspace` is without links in it."""
+    directory = directory.expanduser().resolve()
     between = [above for above in (directory, *directory.parents) if workspace in above.parents]
     for place in reversed(between):
         ours = (place / ".git").exists() or store_of(place) is not None

@@ -42,6 +42,20 @@ def test_a_repository_that_the_workspace_leaves_out_is_saved_by_itself(ruled: Co
 
 
 @pytest.mark.requirement("CL-1")
+def test_it_is_meant_however_it_is_named(
+    ruled: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = _repository(ruled.workspace / ".worktrees" / "feature")
+    CommandLine(place).save()
+    monkeypatch.setenv("HOME", str(ruled.workspace.parent))
+    (tmp_path / "link").symlink_to(place / "deep")
+    for named in (f"~/{ruled.workspace.name}/.worktrees/feature/deep", str(tmp_path / "link")):
+        assert ruled.json("-C", named, "status")["workspace"] == str(place)
+        (place / "deep" / "more").mkdir(exist_ok=True)
+        assert ruled.json("-C", f"{named}/more", "checkpoint", "why")["files"] == 1
+
+
+@pytest.mark.requirement("CL-1")
 def test_before_it_is_saved_nothing_else_is_restored_in_its_place(ruled: CommandLine) -> None:
     place = _repository(ruled.workspace / ".worktrees" / "feature")
     (ruled.workspace / "README.md").write_text("not to be touched from there\n")

@@ -102,14 +102,15 @@ def test_a_server_that_is_started_in_a_worktree_which_the_project_ignores_serves
     worktree = workspace / ".worktrees" / "feature"
     fill(worktree / ".git", b"gitdir: elsewhere\n")
     fill(worktree / "deep/work", b"1")
-    assert _served_in(worktree / "deep", monkeypatch) == str(worktree)
-    assert _served_in(workspace, monkeypatch) == str(workspace)
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    assert _told_by_server_in(worktree / "deep")["workspace"] == str(worktree)
+    assert _told_by_server_in(workspace)["workspace"] == str(workspace)
 
 
-def _served_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+def _told_by_server_in(directory: Path) -> dict[str, Any]:
+    """What a server says of itself that an agent has started there, and that has saved once."""
     from mcp.client.stdio import StdioServerParameters
 
-    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "holdfast", "mcp"],
@@ -122,9 +123,9 @@ def _served_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> object:
             await client.call_tool("checkpoint_create", {"reasoning": "r"})
             return await client.call_tool("checkpoint_stats", {})
 
-    stats = anyio.run(run).structured_content
+    stats: dict[str, Any] | None = anyio.run(run).structured_content
     assert stats is not None
-    return stats["workspace"]
+    return stats
 
 
 @pytest.mark.requirement("MC-1", "MC-3")
@@ -228,23 +229,9 @@ def test_without_a_name_the_session_is_that_of_the_command_line(
 def test_the_environment_of_the_agent_names_workspace_and_session(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    from mcp.client.stdio import StdioServerParameters
-
     monkeypatch.setenv(variable, str(workspace))
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "of-the-agent")
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "holdfast", "mcp"],
-        env=dict(os.environ),
-        cwd=str(tmp_path),
-    )
-
-    async def run() -> CallToolResult:
-        async with Client(server) as client:
-            return await client.call_tool("checkpoint_stats", {})
-
-    stats = anyio.run(run).structured_content
-    assert stats is not None
+    stats = _told_by_server_in(tmp_path)
     assert (stats["workspace"], stats["session_id"]) == (str(workspace), "of-the-agent")
 
 

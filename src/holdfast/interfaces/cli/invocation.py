@@ -105,7 +105,7 @@ class Invocation:
         if known is not None and known != directory:
             from holdfast.nested_projects import own_project
 
-            known = own_project(known, directory.resolve()) or known
+            known = own_project(known, directory) or known
         opened = open_workspace(
             known or directory,
             create=create,
