@@ -68,8 +68,8 @@ reliability: $(READY) ## write docs/reliability.md from what the last campaigns 
 	$(BIN)/python -m tests.torture.reliability --write
 
 .PHONY: promises
-promises: $(READY) ## write the tests that carry each requirement's mark into promises.toml
-	$(BIN)/python -m tests.project.promises --write
+promises: $(READY) ## list each promise with the tests that prove it
+	@$(BIN)/python -m tests.project.promises
 
 .PHONY: lock
 lock: $(READY) ## resolve the dependencies again and write requirements/*.lock

@@ -1,52 +1,27 @@
-"""The manifest of promises, and the marks in the tests that it is compared with.
+"""The manifest of promises, and the marks in the tests that prove them.
 
-Marks are read from the syntax tree, so that the comparison sees every test file, also one whose
-import fails. A mark may stand on a test function, on a test class, or in a `pytestmark`.
+Marks are read from the syntax tree, so that every test file counts, even if its import fails. A
+mark may be on a test function, on a test class, or in a `pytestmark`.
 
-    python -m tests.project.promises --write     refresh the lists of promises.toml from the marks
+    python -m tests.project.promises     list each promise with the tests that prove it
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = ROOT / "promises.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """One promise: a sentence for people, and the tests that prove it."""
-
-    sentence: str
-    tests: tuple[str, ...]
-
-
-def read_manifest(path: Path = MANIFEST) -> dict[str, Promise]:
-    """Every promise by its id, in the order of the file."""
-    tables = tomllib.loads(path.read_text("utf-8"))
-    return {
-        identifier: Promise(table["promise"], tuple(table.get("tests", ())))
-        for identifier, table in tables.items()
-    }
-
-
-def write_manifest(promises: Mapping[str, Promise], path: Path = MANIFEST) -> None:
-    """Write the file again: its opening comment and the sentences stay as they are."""
-    lines = path.read_text("utf-8").splitlines()
-    written = [line for line in _until_first_table(lines) if line]
-    for identifier, promise in promises.items():
-        written += ["", f"[{identifier}]", f"promise = {_toml_string(promise.sentence)}"]
-        listed = [f"    {_toml_string(test)}," for test in promise.tests]
-        written += ["tests = [", *listed, "]"] if listed else ["tests = []"]
-    path.write_text("\n".join(written) + "\n", "utf-8")
+def read_manifest(path: Path = MANIFEST) -> dict[str, str]:
+    """The sentence of every promise by its id, in the order of the file."""
+    return {name: str(sentence) for name, sentence in tomllib.loads(path.read_text()).items()}
 
 
 def marked_tests(root: Path = ROOT) -> dict[str, tuple[str, ...]]:
@@ -102,36 +77,14 @@ def _ids(expressions: Iterable[ast.expr]) -> list[str]:
     return ids
 
 
-def _until_first_table(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if line.startswith("["):
-            return
-        yield line
-
-
-def _toml_string(text: str) -> str:
-    # JSON's escapes are a subset of those of a TOML basic string.
-    return json.dumps(text, ensure_ascii=False)
-
-
-def main(arguments: list[str]) -> int:
-    if arguments != ["--write"]:
-        print(__doc__, file=sys.stderr)
-        return 2
+def main() -> int:
     marks = marked_tests()
-    promises = read_manifest()
-    write_manifest(
-        {
-            identifier: Promise(promise.sentence, marks.get(identifier, ()))
-            for identifier, promise in promises.items()
-        }
-    )
-    for identifier in sorted(marks.keys() - promises.keys()):
-        print(f"no promise {identifier}, named by {', '.join(marks[identifier])}", file=sys.stderr)
-    for identifier in [name for name in promises if name not in marks]:
-        print(f"no test proves {identifier}", file=sys.stderr)
+    for identifier, sentence in read_manifest().items():
+        print(f"{identifier}: {sentence}")
+        for test in marks.get(identifier, ("no test proves it",)):
+            print(f"    {test}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

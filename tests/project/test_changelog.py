@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
-
-import pytest
 
 from tests.project.repository import ROOT, relative
 
@@ -24,13 +21,15 @@ def test_changes_since_the_last_release_have_notes() -> None:
     assert version in released or any((CHANGELOG / "unreleased").glob("*.md"))
 
 
-@pytest.mark.parametrize("note", NOTES, ids=relative)
-def test_a_note_has_the_shape_of_the_template(note: Path) -> None:
-    headline, blank, *body = note.read_text("utf-8").rstrip("\n").split("\n")
-    assert re.fullmatch(rf"(?:{'|'.join(KINDS)}): [A-Z`].*[^.]", headline)
-    assert len(headline) <= 80
-    assert blank == ""
-    assert len(" ".join(body)) > 80, "say what was wrong or missing, and what is so now"
+def test_a_note_has_the_shape_of_the_template() -> None:
+    assert [relative(note) for note in NOTES if not _has_shape(note.read_text("utf-8"))] == []
+
+
+def _has_shape(note: str) -> bool:
+    """A headline of a known kind; what was wrong or missing, and what is so now."""
+    headline, blank, *body = note.rstrip("\n").split("\n")
+    known = re.fullmatch(rf"(?:{'|'.join(KINDS)}): [A-Z`].*[^.]", headline)
+    return bool(known) and len(headline) <= 80 and not blank and len(" ".join(body)) > 80
 
 
 def test_the_template_names_every_kind_of_change() -> None:

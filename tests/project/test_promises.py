@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.project.promises import (
-    MANIFEST,
-    Promise,
-    marked_tests,
-    read_manifest,
-    write_manifest,
-)
+from tests.project.promises import marked_tests, read_manifest
 
 PROMISES = read_manifest()
 MARKS = marked_tests()
 
 
-@pytest.mark.parametrize("identifier", PROMISES)
-def test_every_promise_is_proven_by_a_marked_test(identifier: str) -> None:
-    assert MARKS.get(identifier), f'no test carries @pytest.mark.requirement("{identifier}")'
-
-
-@pytest.mark.parametrize("identifier", PROMISES)
-def test_the_manifest_lists_exactly_the_tests_that_carry_the_mark(identifier: str) -> None:
-    assert PROMISES[identifier].tests == MARKS.get(identifier, ()), "run `make promises`"
+def test_every_promise_is_proven_by_a_marked_test() -> None:
+    assert [identifier for identifier in PROMISES if not MARKS.get(identifier)] == []
 
 
 def test_no_mark_names_a_promise_that_is_not_in_the_manifest() -> None:
@@ -34,9 +20,8 @@ def test_no_mark_names_a_promise_that_is_not_in_the_manifest() -> None:
 
 
 def test_every_promise_is_one_written_sentence() -> None:
-    for identifier, promise in PROMISES.items():
-        assert promise.sentence.endswith("."), identifier
-        assert len(promise.sentence) > 40, identifier
+    short = [i for i, text in PROMISES.items() if not text.endswith(".") or len(text) <= 40]
+    assert short == []
 
 
 def test_marks_are_found_on_functions_classes_modules_and_state_machines(tmp_path: Path) -> None:
@@ -63,14 +48,3 @@ def test_marks_are_found_on_functions_classes_modules_and_state_machines(tmp_pat
         "F-2": (f"{file}::test_function",),
         "M-1": (f"{file}::TestClass", f"{file}::TestMachine", f"{file}::test_function"),
     }
-
-
-def test_writing_the_manifest_changes_the_lists_and_nothing_else(tmp_path: Path) -> None:
-    copy = tmp_path / "promises.toml"
-    copy.write_bytes(MANIFEST.read_bytes())
-    promises = {name: Promise(promise.sentence, ("a", "b")) for name, promise in PROMISES.items()}
-    write_manifest(promises, copy)
-    assert read_manifest(copy) == promises
-    assert copy.read_text().split("\n[")[0].strip() == MANIFEST.read_text().split("\n[")[0].strip()
-    write_manifest(PROMISES, copy)
-    assert read_manifest(copy) == PROMISES
