@@ -19,7 +19,13 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
-from holdfast.domain.settings import NOT_FROM_PROJECT, Settings, check_setting, make_settings
+from holdfast.domain.settings import (
+    NOT_FROM_PROJECT,
+    RETIRED,
+    Settings,
+    check_setting,
+    make_settings,
+)
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.faults import store_trouble, translate_os_error
@@ -339,7 +345,7 @@ def gather_settings(
     stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Effective values and where each comes from: the store wins over the project file, which
-    wins over the user's file."""
+    wins over the user's file. A retired setting has an origin and no value."""
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -347,6 +353,9 @@ def gather_settings(
     project_file = project_settings_file(workspace)
     for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
         for key, value in _read_toml(path, link_flags).items():
+            if key in RETIRED:
+                origins[key] = str(path)
+                continue
             try:
                 if key in NOT_FROM_PROJECT and path is project_file:
                     raise InvalidSetting(
@@ -356,7 +365,9 @@ def gather_settings(
             except InvalidSetting as error:
                 raise InvalidSetting(f"{path}: {error.message}", hint=error.hint) from None
     for key, text in stored.items():
-        values[key], origins[key] = json.loads(text), "store"
+        origins[key] = "store"
+        if key not in RETIRED:
+            values[key] = json.loads(text)
     return values, origins
 
 

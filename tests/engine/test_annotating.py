@@ -123,22 +123,3 @@ def test_of_another_session_nothing_can_be_annotated(session: SessionCheckpointe
         head = str(session.head)
         with pytest.raises(NotFound):
             other.annotate(head, "x")
-
-
-@pytest.mark.requirement("SE-11")
-def test_an_annotated_checkpoint_gives_its_place_to_no_automatic_one(
-    session: SessionCheckpointer,
-) -> None:
-    from holdfast.domain.checkpoints import Kind
-    from holdfast.domain.intent import make_intent
-
-    with session:
-        session._engine.set_setting("max_automatic_per_hour", 1)
-    with SessionCheckpointer(session.workspace, "s") as again:
-        kept = again._engine.save(again._id, make_intent("a"), kind=Kind.RISKY)
-        (session.workspace / "a.txt").write_text("1")
-        kept = again._engine.save(again._id, make_intent("b"), kind=Kind.RISKY)
-        again.annotate(kept.checkpoint.id, "this one worked")
-        (session.workspace / "a.txt").write_text("2")
-        assert again._engine.save(again._id, make_intent("c"), kind=Kind.RISKY).replaced is None
-        assert again.get(kept.checkpoint.id).id == kept.checkpoint.id

@@ -15,7 +15,7 @@ from holdfast.domain.errors import InvalidIntent, NotFound, Refused
 from holdfast.domain.intent import make_intent
 from holdfast.domain.rounds import RoundStatus
 from holdfast.ports.progress import NoProgress
-from tests.support.composition import SESSION, SteppedClock, composed, configure
+from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
@@ -253,26 +253,6 @@ def test_cleanup_never_drops_the_first_or_any_approved_checkpoint_or_an_abandone
         for number, identifier in enumerate(thrown):
             made.restore(identifier)
             assert (workspace / "file").read_bytes() == f"bad {number}".encode()
-
-
-@pytest.mark.requirement("ST-2", "SE-11")
-def test_an_automatic_checkpoint_takes_no_place_of_one_approved_in_an_earlier_round(
-    workspace: Path,
-) -> None:
-    configure(workspace, max_automatic_per_hour=2)
-    with composed(workspace) as made:
-        engine = made.engine
-        made.save("began")
-        fill(workspace / "file", b"automatic 0")
-        engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL)
-        fill(workspace / "file", b"automatic 1")
-        newest = engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL).checkpoint
-        assert engine.approve(SESSION, None).approved.id == newest.id
-        fill(workspace / "file", b"by hand")
-        engine.approve(SESSION, None)
-        fill(workspace / "file", b"one too many")
-        assert engine.save(SESSION, make_intent("tool"), kind=Kind.TOOL).replaced is None
-        assert engine.vault.catalog.checkpoint(SESSION, newest.id) is not None
 
 
 @pytest.mark.requirement("SE-5")

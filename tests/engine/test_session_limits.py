@@ -1,21 +1,19 @@
-"""How many checkpoints a session takes: by hand in all, automatically in an hour."""
+"""How many checkpoints a session takes: as many as there are, unless its owner set a limit."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidSetting, LimitReached
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.settings import Settings, check_setting
-from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
-
-HOUR_NS = 3600 * 10**9
+from tests.support.composition import SESSION, Composed, composed, configure
 
 pytestmark = pytest.mark.requirement("SE-11")
 
@@ -28,20 +26,55 @@ def workspace(tmp_path: Path) -> Path:
     return workspace
 
 
-def _automatic(opened: Composed, reason: str, kind: Kind = Kind.TOOL) -> SaveOutcome:
+def _automatic(opened: Composed, reason: str) -> SaveOutcome:
     """A trigger after a change: without one it would be given the checkpoint there is."""
     (opened.engine.vault.workspace / "changed").write_text(reason)
-    return opened.engine.save(SESSION, make_intent(reason), kind=kind)
+    return opened.engine.save(SESSION, make_intent(reason), kind=Kind.TOOL)
 
 
-def _history(opened: Composed) -> list[str]:
-    found = opened.engine.vault.catalog.history(SESSION)
+def _history(opened: Composed, limit: int | None = None) -> list[str]:
+    found = opened.engine.vault.catalog.history(SESSION, limit=limit)
     return [checkpoint.intent.reasoning for checkpoint in found]
 
 
-def test_the_limits_are_fifty_by_hand_and_thirty_an_hour_unless_set() -> None:
-    assert Settings().max_manual_checkpoints == 50
-    assert Settings().max_automatic_per_hour == 30
+def test_no_default_limits_what_a_session_keeps(workspace: Path) -> None:
+    assert Settings().max_manual_checkpoints == 0
+    with composed(workspace) as opened:
+        for number in range(60):
+            opened.save(f"by hand {number}")
+        for number in range(60):
+            _automatic(opened, f"tool {number}")
+        assert len(_history(opened, limit=200)) == 120
+
+
+@pytest.mark.parametrize("place", ["store", "project's file", "user's file"])
+def test_a_rate_of_an_earlier_version_still_opens_and_does_nothing(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    if place == "store":
+        configure(workspace, max_automatic_per_hour=1)
+    else:
+        own = place == "project's file"
+        file = workspace / ".holdfast" if own else tmp_path / "config" / "holdfast"
+        file.mkdir(parents=True)
+        (file / "config.toml").write_text("max_automatic_per_hour = 1\n")
+    with composed(workspace) as opened:
+        for number in range(5):
+            _automatic(opened, f"tool {number}")
+        assert _history(opened) == [f"tool {number}" for number in reversed(range(5))]
+    with open_workspace(workspace, create=False) as reopened:
+        assert "max_automatic_per_hour" in reopened.setting_origins
+        if place == "store":
+            reopened.engine.set_setting("max_automatic_per_hour", None)
+    if place == "store":
+        with open_workspace(workspace, create=False) as reopened:
+            assert "max_automatic_per_hour" not in reopened.setting_origins
+
+
+def test_a_rate_can_no_longer_be_set(workspace: Path) -> None:
+    with composed(workspace) as opened, pytest.raises(InvalidSetting, match="no longer exists"):
+        opened.engine.set_setting("max_automatic_per_hour", 30)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, True, "many", 10**10])
@@ -85,83 +118,3 @@ def test_each_session_has_its_own_count_and_restores_do_not_count(workspace: Pat
             (workspace / "file").write_text(name)
             session.restore(first)
             session.checkpoint("second")
-
-
-def test_no_limit_is_set_by_zero(workspace: Path) -> None:
-    configure(workspace, max_manual_checkpoints=0, max_automatic_per_hour=0)
-    with composed(workspace) as opened:
-        for number in range(60):
-            opened.save(f"{number}")
-        for number in range(40):
-            assert _automatic(opened, f"{number}").replaced is None
-
-
-def test_an_automatic_one_too_many_in_an_hour_takes_the_place_of_the_one_before(
-    workspace: Path,
-) -> None:
-    configure(workspace, max_automatic_per_hour=3)
-    clock = SteppedClock(time.time_ns())
-    with composed(workspace, clock=clock) as opened:
-        opened.save("by hand")
-        for number in range(3):
-            _automatic(opened, f"tool {number}")
-        (workspace / "file").write_bytes(b"what the fourth saw")
-        newest = opened.engine.vault.catalog.newest_of(SESSION, AUTOMATIC_KINDS)
-        assert newest is not None
-        outcome = _automatic(opened, "tool 3", Kind.RISKY)
-        assert outcome.replaced == newest.id
-        assert outcome.checkpoint.parent == newest.parent
-        assert _history(opened) == ["tool 3", "tool 1", "tool 0", "by hand"]
-        (workspace / "file").write_bytes(b"later")
-        opened.restore(outcome.checkpoint.id)
-        assert (workspace / "file").read_bytes() == b"what the fourth saw"
-
-
-def test_an_hour_later_there_is_room_again(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=2)
-    clock = SteppedClock(time.time_ns())
-    with composed(workspace, clock=clock) as opened:
-        _automatic(opened, "first")
-        _automatic(opened, "second", Kind.INTERVAL)
-        clock.now += HOUR_NS + 1
-        assert _automatic(opened, "third").replaced is None
-        assert _history(opened) == ["third", "second", "first"]
-
-
-@pytest.mark.requirement("ST-2")
-def test_the_first_and_named_checkpoints_are_never_replaced(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=1)
-    with composed(workspace) as opened:
-        assert _automatic(opened, "where it began").replaced is None
-        named = make_intent("worth a name", name="kept")
-        assert opened.engine.save(SESSION, named, kind=Kind.TOOL).replaced is None
-        assert _automatic(opened, "after it").replaced is None
-        assert _automatic(opened, "and again").replaced is not None
-        assert _history(opened) == ["and again", "worth a name", "where it began"]
-
-
-def test_a_line_that_was_left_keeps_its_only_copy(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=1)
-    with SessionCheckpointer(workspace, "s") as session:
-        first = session.checkpoint("first")
-    with composed(workspace) as opened:
-        only_copy = _automatic(opened, "the one experiment").checkpoint
-    with SessionCheckpointer(workspace, "s") as session:
-        session.restore(first)
-    with composed(workspace) as opened:
-        _automatic(opened, "the other experiment")
-        kept = opened.engine.vault.catalog.checkpoint(SESSION, only_copy.id)
-    assert kept is not None
-
-
-def test_checkpoints_by_hand_are_never_replaced_by_automatic_ones(workspace: Path) -> None:
-    configure(workspace, max_automatic_per_hour=1)
-    with composed(workspace) as opened:
-        opened.save("at first")
-        _automatic(opened, "tool 0")
-        opened.save("by hand")
-        outcome = _automatic(opened, "tool 1")
-        assert _history(opened) == ["tool 1", "by hand", "at first"]
-        hand, first = opened.engine.vault.catalog.history(SESSION)[1:]
-        assert outcome.checkpoint.parent == hand.id
-        assert hand.parent == first.id

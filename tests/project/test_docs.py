@@ -14,6 +14,7 @@ from holdfast.domain.repair_plans import RepairType
 from tests.project.repository import ROOT, commands, documents, relative
 
 CLI_REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+DEFAULTS = ROOT / "docs" / "design" / "defaults.md"
 SETTINGS_REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 
 # What this version promises of the command line.
@@ -120,6 +121,13 @@ def test_every_step_of_a_repair_is_named_in_the_reference() -> None:
     listed = re.search(r"Types are `([a-z,\s-]+)`", section)
     assert listed is not None
     assert re.split(r",\s+", listed[1]) == [step.value for step in RepairType]
+
+
+@pytest.mark.requirement("SE-11")
+def test_every_setting_has_a_row_that_says_what_its_default_can_cost() -> None:
+    rows = [line.split("|")[1] for line in DEFAULTS.read_text("utf-8").splitlines() if "|" in line]
+    explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(settings.KEYS) - explained == set()
 
 
 def test_every_setting_is_described_in_the_reference() -> None:

@@ -82,8 +82,8 @@ pytestmark = pytest.mark.requirement("CP-10")
         ("checkpoint_auto_configure", {"settings": {"retention": 4}}, "invalid_setting"),
         (
             "checkpoint_auto_configure",
-            {"settings": {"max_automatic_per_hour.x": 1}},
-            "has no 'max_automatic_per_hour.x'",
+            {"settings": {"auto_files.x": 1}},
+            "has no 'auto_files.x'",
         ),
         ("checkpoint_auto_configure", {"settings": "no"}, "is a text, not an object"),
         ("checkpoint_auto_configure", {"settings": [1]}, "is a list, not an object"),
@@ -118,11 +118,11 @@ def test_what_models_write_is_understood(tools: ToolHandlers, session: SessionCh
 
 
 def test_of_several_settings_all_are_changed_or_none(tools: ToolHandlers) -> None:
-    wrong = {"max_automatic_per_hour": 7, "retention.tool": {"most": "many"}}
+    wrong = {"auto_files": 7, "retention.tool": {"most": "many"}}
     assert not tools.call("checkpoint_auto_configure", {"settings": wrong}).success
     listed = tools.call("checkpoint_auto_configure").output
-    assert "max_automatic_per_hour = 30 (default)" in listed
-    right = {"max_automatic_per_hour": 7, "retention.tool": {"most": 3}}
+    assert "auto_files = 5 (default)" in listed
+    right = {"auto_files": 7, "retention.tool": {"most": 3}}
     assert tools.call("checkpoint_auto_configure", {"settings": right}).success
     assert "retention = {'tool': {'most': 3}}" in tools.call("checkpoint_auto_configure").output
 

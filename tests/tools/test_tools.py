@@ -321,17 +321,17 @@ def test_automatic_checkpoints_are_configured(
     tools: ToolHandlers, session: SessionCheckpointer
 ) -> None:
     text, data = done(tools, "checkpoint_auto_configure", results.AutomaticSettings)
-    assert "max_automatic_per_hour = 30 (default)" in text
+    assert "auto_files = 5 (default)" in text
     assert data.changed == []
-    wanted = {"max_automatic_per_hour": 7, "retention": {"tool": {"most": 3}}}
+    wanted = {"auto_files": 7, "retention": {"tool": {"most": 3}}}
     text, data = done(
         tools, "checkpoint_auto_configure", results.AutomaticSettings, settings=wanted
     )
     assert data.changed == list(wanted)
     assert {one.name: one.value for one in data.settings}.items() >= wanted.items()
-    undone = {"max_automatic_per_hour": None}
+    undone = {"auto_files": None}
     text, _ = done(tools, "checkpoint_auto_configure", results.AutomaticSettings, settings=undone)
-    assert "max_automatic_per_hour = 30 (default)" in text
+    assert "auto_files = 5 (default)" in text
 
 
 def test_names_that_are_no_text_are_told_as_text(

@@ -55,7 +55,6 @@ class _Life:
             retention=_RULES,
             budget=_BUDGET_BYTES,
             max_manual_checkpoints=0,
-            max_automatic_per_hour=0,
         )
 
     def edit(self, rng: random.Random) -> None:

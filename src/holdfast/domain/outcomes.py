@@ -15,17 +15,15 @@ if TYPE_CHECKING:  # a save reports back as well, and needs no plan
 
 @dataclass(frozen=True, slots=True)
 class SaveOutcome:
-    """A durable checkpoint and everything worth saying about it. `replaced` is the automatic
-    checkpoint whose place it took because there were too many of them (SE-11). `deduplicated`:
-    nothing had changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`:
-    what components could not take in, each with the reason and the way out."""
+    """A durable checkpoint and everything worth saying about it. `deduplicated`: nothing had
+    changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`: what
+    components could not take in, each with the reason and the way out."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
     bytes_stored: int
     bytes_deduplicated: int
     warnings: tuple[str, ...] = ()
-    replaced: CheckpointId | None = None
     deduplicated: bool = False
     degraded: tuple[str, ...] = ()
 

@@ -13,7 +13,6 @@ EXAMPLES = {
     "wait_for_edits": "5",
     "setuid": '"restore" or "drop"',
     "max_manual_checkpoints": "50 or 0 for no limit",
-    "max_automatic_per_hour": "30 or 0 for no limit",
     "components": '["git"] or [] for files alone',
     "component_timeout": "20",
     "component_max_size": '"1 GB"',

@@ -198,13 +198,7 @@ class Settings:
         "restore", _choice("restore", "drop"), "whether setuid and setgid bits come back"
     )
     max_manual_checkpoints: int = _setting(
-        50, _count, "checkpoints a session may take by hand; 0 for no limit"
-    )
-    max_automatic_per_hour: int = _setting(
-        30,
-        _count,
-        "automatic checkpoints a session takes in one hour, 0 for no limit; a further one takes "
-        "the place of the one before it",
+        0, _count, "manual checkpoints that a session may have; 0 for no limit"
     )
     components: tuple[str, ...] = _setting(
         ("git", "agents", "postgres", "worktrees", "external"),
@@ -332,6 +326,11 @@ NOT_FROM_PROJECT = USER_ONLY | {
 """Somebody else's project may not say what is run, nor what outside of it, or in its repository, is
 read and written."""
 
+RETIRED: Mapping[str, str] = {
+    "max_automatic_per_hour": "automatic checkpoints are never replaced any more",
+}
+"""Settings of earlier versions: a store or a file that has one still opens, and it does nothing."""
+
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
@@ -348,6 +347,11 @@ def unknown_setting(key: str) -> InvalidSetting:
 
 def check_setting(key: str, value: Any) -> Any:
     """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
+    if key in RETIRED:
+        raise InvalidSetting(
+            f"the setting {key} no longer exists: {RETIRED[key]}",
+            hint=f"remove it where it is still set: holdfast config unset {key}",
+        )
     if key not in _CHECKS:
         raise unknown_setting(key)
     try:

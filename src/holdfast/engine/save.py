@@ -85,7 +85,8 @@ def save(
             )
         reuse = reuse and name is None
         # Whoever is content with the checkpoint there is may not need room for another.
-        replaced = None if reuse else require_room(vault, session_id, kind)
+        if not reuse:
+            require_room(vault, session_id, kind)
         saved = save_tree(vault, scanner, file_filter=file_filter)
         if unsettled:
             from holdfast.engine.running import with_unsettled
@@ -102,9 +103,7 @@ def save(
                 scanner.remember(saved.scan)
                 return _outcome(same, saved, components, deduplicated=True)
         if reuse:
-            replaced = require_room(vault, session_id, kind)
-        base = replaced.parent if replaced is not None and replaced.id == head else head
-        parent = at_head if base == head else _parent(vault, session_id, base)
+            require_room(vault, session_id, kind)
         position, warnings = placed(vault, session_id, position)
         # What triggers still bring after the end does not begin the work again.
         resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
@@ -114,7 +113,7 @@ def save(
             vault,
             saved,
             session_id=session_id,
-            parent=parent,
+            parent=at_head,
             kind=kind,
             intent=intent,
             position=position,
@@ -128,16 +127,8 @@ def save(
             elif resumes:
                 transaction.set_session_status(session_id, SessionStatus.ACTIVE)
             checkpoint = add_to_history(transaction, new, head)
-            if replaced is not None:
-                transaction.remove_checkpoint(replaced.id)
-                transaction.add_operation(
-                    NewOperation(
-                        OperationKind.PRUNE, session_id, new.created_at_ns, checkpoint=replaced.id
-                    )
-                )
         scanner.remember(saved.scan)
-        gone = replaced.id if replaced is not None else None
-        outcome = _outcome(checkpoint, saved, components, replaced=gone)
+        outcome = _outcome(checkpoint, saved, components)
         return replace(outcome, warnings=(*outcome.warnings, *warnings)) if warnings else outcome
 
 
@@ -164,7 +155,6 @@ def _outcome(
     saved: SavedTree,
     components: CapturedComponents,
     *,
-    replaced: CheckpointId | None = None,
     deduplicated: bool = False,
 ) -> SaveOutcome:
     return SaveOutcome(
@@ -173,7 +163,6 @@ def _outcome(
         saved.totals.stored_bytes,
         saved.totals.deduplicated_bytes,
         saved.warnings,
-        replaced,
         deduplicated,
         components.troubles,
     )

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.settings import DEFAULTS, USER_ONLY, check_setting
+from holdfast.domain.settings import DEFAULTS, RETIRED, USER_ONLY, check_setting
 from holdfast.engine.vault import Vault
 
 
@@ -16,7 +16,8 @@ def set_setting(vault: Vault, key: str, value: Any) -> None:
     if entry:
         table = json.loads(vault.catalog.settings().get(key, "{}"))
         value = {**table, entry: value} if value is not None else _without(table, entry)
-    check_setting(key, DEFAULTS.get(key) if value is None else value)
+    if value is not None or key not in RETIRED:  # one that no longer exists can still be removed
+        check_setting(key, DEFAULTS.get(key) if value is None else value)
     if key in USER_ONLY:
         raise InvalidSetting(
             f"{key} cannot be set for one store",

@@ -20,7 +20,7 @@ from holdfast.tools.results import AutomaticSettings, CleanedUp, DroppedCheckpoi
 from holdfast.tools.wording import MOST_LISTED, bullets, count, one_line, said
 
 _CLEANUP = "checkpoint_cleanup"
-_ALSO = ("max_automatic_per_hour", "restore_on_failure", "end_of_day", "retention")
+_ALSO = ("restore_on_failure", "end_of_day", "retention")
 AUTOMATIC = tuple(key for key in KEYS if key.startswith("auto_") or key in _ALSO)
 """Only these: what is captured and where it is kept is not a model's to change."""
 

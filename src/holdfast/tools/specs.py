@@ -361,7 +361,7 @@ _ALL = (
                 "settings",
                 "object",
                 "New values by name; null goes back to the default.",
-                {"max_automatic_per_hour": 60},
+                {"auto_interval": 10},
             ),
         ),
         "admin",

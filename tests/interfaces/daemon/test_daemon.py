@@ -305,7 +305,7 @@ def test_a_crowd_of_silent_connections_does_not_keep_the_others_out_for_good(
 
 
 def test_requests_of_many_clients_at_once_are_all_answered(runtime: Path, workspace: Path) -> None:
-    configure(workspace, max_manual_checkpoints=0, max_automatic_per_hour=0)
+    configure(workspace, max_manual_checkpoints=0)
     with daemon_here(), ThreadPoolExecutor(12) as clients:
         made = list(clients.map(lambda n: save(workspace, f"request {n}")["id"], range(40)))
     assert len(set(made)) == 40

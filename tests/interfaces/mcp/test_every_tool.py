@@ -62,7 +62,7 @@ class Scenario:
         preview = await self.call("checkpoint_cleanup")
         token = preview["confirm_token"]
         assert (await self.call("checkpoint_cleanup", confirm_token=token))["done"]
-        set_to = {"max_automatic_per_hour": 12}
+        set_to = {"auto_files": 12}
         await self.call("checkpoint_auto_configure", settings=set_to)
         settings = (await self.call("checkpoint_auto_configure"))["settings"]
         assert {one["name"]: one["value"] for one in settings}.items() >= set_to.items()

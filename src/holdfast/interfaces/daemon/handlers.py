@@ -210,7 +210,6 @@ def saved_as_data(outcome: SaveOutcome) -> dict[str, Any]:
         "changed": made.changed.to_dict(),
         "partial": made.partial,
         "deduplicated": outcome.deduplicated,
-        "replaced": outcome.replaced,
         "failures": len(outcome.failures),
         "warnings": list(outcome.warnings),
     }

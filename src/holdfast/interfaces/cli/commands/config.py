@@ -117,13 +117,21 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
         with invocation.open() as opened:
             settings, origins = opened.engine.vault.settings, dict(opened.setting_origins)
     effective = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return effective, {key: origins.get(key, "default") for key in effective}
+    retired = {key: origin for key, origin in origins.items() if key not in effective}
+    return effective, {key: origins.get(key, "default") for key in effective} | retired
 
 
 def _print_one(invocation: Invocation, key: str, warning: str | None = None) -> int:
-    from holdfast.domain.settings import KEYS, unknown_setting
+    from holdfast.domain.settings import KEYS, RETIRED, unknown_setting
 
     key = key.partition(".")[0]
+    if key in RETIRED:
+        message = f"{key} no longer exists: {RETIRED[key]}"
+        if invocation.json:
+            invocation.emit({"key": key, "value": None, "origin": "none", "warnings": [message]})
+        else:
+            invocation.terminal.line(message)
+        return 0
     if key not in KEYS:
         raise unknown_setting(key)
     values, origins = _effective(invocation)
@@ -162,8 +170,19 @@ def _print_all(invocation: Invocation) -> int:
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
         terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
+    _warn_of_retired(invocation, origins)
     _print_files(invocation)
     return 0
+
+
+def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None:
+    """Settings of earlier versions that somebody still has, and that do nothing."""
+    from holdfast.domain.settings import RETIRED
+
+    for key in RETIRED.keys() & origins.keys():
+        place = origins[key]
+        way = f"holdfast config unset {key}" if place == "store" else f"remove it from {place}"
+        invocation.terminal.warn(f"{key} has no effect: {RETIRED[key]}. To remove it: {way}")
 
 
 def _print_files(invocation: Invocation) -> None:
