@@ -54,10 +54,22 @@ def test_what_was_said_goes_before_what_triggers_said() -> None:
         checkpoint("Restored to x", Kind.RESTORE),
     ]
     message = compose_message(told, template=TEMPLATE)
-    assert message == "Before user message: fix it\n"
+    assert message == "fix it\n"
     told.append(checkpoint("Fix the login", Kind.MANUAL))
     assert compose_message(told, template=TEMPLATE) == "Fix the login\n"
-    assert compose_message(told[:1], template=TEMPLATE) == "Before Edit of a.py\n"
+    assert compose_message(told[:1], template=TEMPLATE) == "Edit of a.py\n"
+
+
+@pytest.mark.requirement("GT-3")
+def test_messages_of_the_person_are_the_reasons_unless_a_checkpoint_has_its_own() -> None:
+    told = [checkpoint("Before user message: fix the lo…", Kind.MESSAGE)]
+    said = ["fix the login page\nand its tests", "now the docs"]
+    message = compose_message(told, template=TEMPLATE, prompts=said)
+    assert message.startswith("now the docs\n\n- fix the login page\n  and its tests\n- now")
+    told.append(checkpoint("Before fixing: keep this", Kind.MANUAL))
+    assert compose_message(told, template=TEMPLATE, prompts=said) == "Before fixing: keep this\n"
+    bare = [checkpoint("Before user message", Kind.MESSAGE)]
+    assert compose_message(bare, template=TEMPLATE) == "Accept work\n"
     assert compose_message([], template=TEMPLATE) == "Accept work\n"
 
 

@@ -3,8 +3,10 @@
     subject: the newest reason that a person or an agent gave, shortened to one line
     body:    every reason in order, once each
 
-A template may arrange them differently. Whatever a reason holds stays text: control characters are
-written as spaces, and lines that git would take for comments are moved by one blank.
+Where no checkpoint has a reason of its own, the person's messages are the reasons, and without any
+message the tool calls that checkpoints were made for. A template may arrange them differently.
+Whatever a reason holds stays text: control characters are written as spaces, and lines that git
+would take for comments are moved by one blank.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import short
+from holdfast.domain.tool_descriptions import BEFORE_MESSAGE
 
 PLACEHOLDERS = ("subject", "reasons", "checkpoints", "session", "goals")
 _SUBJECT_LENGTH = 72
@@ -24,6 +27,7 @@ _MOST_REASONS = 100
 _LONGEST_REASON = 2000
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
+_MOMENT = re.compile(rf"\A(?:{BEFORE_MESSAGE}(?:: |\Z)|(?:Before|After) )")
 _CO_AUTHOR = re.compile(r"[^<>\n]*[^<>\s][^<>\n]* <[^<>\s]+>\Z")
 
 
@@ -33,11 +37,14 @@ def compose_message(
     template: str,
     message: str | None = None,
     co_authors: Iterable[str] = (),
+    prompts: Sequence[str] = (),
 ) -> str:
-    """The message for these checkpoints, oldest first; `message` takes the place of the template.
-    Ends with exactly one line feed."""
-    chosen = [clean_text(c.intent.reasoning) for c in telling(checkpoints)]
-    reasons = list(dict.fromkeys(chosen))
+    """The message for these checkpoints, oldest first; `message` takes the place of the template,
+    `prompts` are the person's messages during that work. Ends with exactly one line feed."""
+    given = [c.intent.reasoning for c in telling(checkpoints)]
+    if not has_own_reasons(checkpoints):
+        given = list(prompts) or [_subject_of(reason) for reason in given]
+    reasons = list(dict.fromkeys(text for text in map(clean_text, given) if text.strip()))
     subject = one_line(reasons[-1]) if reasons else "Accept work"
     if message is not None:
         text = clean_text(message)
@@ -65,6 +72,16 @@ def telling(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     own = [c for c in checkpoints if not c.kind.is_record]
     said = [c for c in own if c.kind not in AUTOMATIC_KINDS]
     return said or [c for c in own if c.kind is Kind.MESSAGE] or own
+
+
+def has_own_reasons(checkpoints: Sequence[Checkpoint]) -> bool:
+    """Whether a person or an agent has given one of them a reason."""
+    return any(not c.kind.is_record and c.kind not in AUTOMATIC_KINDS for c in checkpoints)
+
+
+def _subject_of(reason: str) -> str:
+    """What an automatic reason is about: `Before user message: fix it` is about `fix it`."""
+    return _MOMENT.sub("", reason, count=1)
 
 
 def require_template(text: str) -> str:

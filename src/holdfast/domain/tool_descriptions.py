@@ -8,6 +8,7 @@ from holdfast.domain.masking import masked
 
 DESCRIPTION_MAX_LENGTH = 200
 MESSAGE_PREVIEW = 50
+BEFORE_MESSAGE = "Before user message"
 _SPACE = re.compile(r"\s+")
 _MOST_LOOKED_AT = 4_000
 
@@ -38,4 +39,4 @@ def tool_description(
 def message_description(prompt: str) -> str:
     """Such as `Before user message: make the tests pass`, with the first 50 characters of it."""
     told = one_line(masked(prompt[:_MOST_LOOKED_AT]), MESSAGE_PREVIEW)
-    return f"Before user message: {told}" if told else "Before user message"
+    return f"{BEFORE_MESSAGE}: {told}" if told else BEFORE_MESSAGE

@@ -14,20 +14,23 @@ from dataclasses import dataclass, replace
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.commit_messages import compose_message
+from holdfast.domain.commit_messages import compose_message, has_own_reasons
 from holdfast.domain.commits import AcceptOutcome, AcceptPlan
 from holdfast.domain.entries import DirectoryEntry, Entry
 from holdfast.domain.errors import Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import join, parent
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.content import read_content
 from holdfast.engine.references import resolve
+from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.repository import CommitWish, Content, HandOver, PathChange
 
+_MOST_PROMPTS = 500
 _RULES = (b".gitignore", b".gitattributes")
 
 
@@ -67,6 +70,7 @@ def prepare(
         template=vault.settings.accept_template,
         message=message,
         co_authors=co_authors,
+        prompts=() if has_own_reasons(chosen.checkpoints) else _prompts(vault, chosen),
     )
     warnings = _not_part(vault, chosen) if range_text is None and not unborn else ()
     return Acceptance(chosen, _work(vault, chosen), text, warnings)
@@ -143,6 +147,22 @@ def _not_part(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
     if any(operation.checkpoint == start.id for operation in accepted):
         return ()
     return ("work that was approved before is not part of this; for all: accept initial..HEAD",)
+
+
+def _prompts(vault: Vault, chosen: AcceptRange) -> list[str]:
+    """The person's messages between the two ends: what the work was done for. A checkpoint is at
+    the last message before it, so that the message after `end` is not among them."""
+    start, end = chosen.start, chosen.end
+    if end.message_index is None:
+        return []
+    until = end.message_index + 1
+    first = max(until - _MOST_PROMPTS, 0)
+    if start is not None and start.session_id == end.session_id and start.message_index is not None:
+        first = max(first, start.message_index + 1)
+    said = Told(vault)(
+        lambda story: story.messages(end.session_id, first=first, limit=max(until - first, 0))
+    )
+    return [message.content for message in said if message.role is Role.USER]
 
 
 def _line(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:

@@ -176,3 +176,22 @@ def test_after_a_restore_the_next_event_tells_the_agent_once(
     assert "src/app.py" in told
     assert "additionalContext" in told
     assert "additionalContext" not in json.dumps(_send(project, _before_edit("t4")))
+
+
+@pytest.mark.requirement("GT-3")
+def test_accepted_work_is_committed_with_what_the_person_asked_for(
+    project: Path, cli: CommandLine
+) -> None:
+    asked = "make it cheaper, since nobody buys anything at this price any more"
+    _send(project, {"hook_event_name": "UserPromptSubmit", "prompt": "hello"})
+    _send(project, {"hook_event_name": "UserPromptSubmit", "prompt": asked})
+    _send(project, _before_edit("t1"))
+    (project / "src" / "app.py").write_text("price = 0\n")
+    _send(project, _before_edit("t2"))
+    (project / "src" / "app.py").write_text("price = 1\nsale = True\n")
+    _send(project, {"hook_event_name": "UserPromptSubmit", "prompt": "now something else"})
+    planned = cli.json("accept", "--session", "s1", "--dry-run")
+    subject, _, body = planned["message"].partition("\n")
+    assert subject == asked
+    assert "Before" not in planned["message"]
+    assert "something else" not in body

@@ -204,7 +204,32 @@ def test_a_daemon_that_cannot_start_is_not_tried_with_every_event(
             environment={"PYTHONPATH": path},
         )
         assert answer.json == {}
-    assert counter.read_text() == "x"
+    assert counter.read_text() == "xx"
+
+
+def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_event(
+    project: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    places = tmp_path / "site"
+    places.mkdir()
+    killed = tmp_path / "killed"
+    (places / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        f"if 'serve' in sys.orig_argv and not os.path.exists({str(killed)!r}):\n"
+        f"    open({str(killed)!r}, 'x').close()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = os.pathsep.join([str(places), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # The pipe that the hook inherited is closed when everything it started has ended or detached.
+    call_hook("claude-code", tool_call(project, "t1"), project, environment={"PYTHONPATH": path})
+    assert killed.exists()
+    call_hook("claude-code", tool_call(project, "t2"), project, environment={"PYTHONPATH": path})
+    # Whoever waits for the lock of a start finds a daemon, and starts none itself.
+    pid = ask("ping", start=True, start_s=120)["pid"]
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        assert os.fsencode(f"PYTHONPATH={places}") in file.read()
+    ask("stop")
+    wait_for(pid)
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,12 @@ def test_a_person_who_agrees_has_it_done_in_one_call(
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("action", "content"),
-    [("decline", None), ("cancel", None), ("accept", {"confirm": False})],
-)
+@pytest.mark.parametrize(("action", "content"), [("decline", None), ("accept", {"confirm": False})])
 def test_a_person_who_does_not_agree_has_nothing_done(
     sessions: ServedSessions,
     broken: Path,
     era: Era,
-    action: Literal["accept", "decline", "cancel"],
+    action: Literal["accept", "decline"],
     content: dict[str, Any] | None,
 ) -> None:
     def no(_: str) -> ElicitResult:
@@ -90,6 +87,36 @@ def test_a_person_who_does_not_agree_has_nothing_done(
     assert result.structured_content is not None
     assert result.structured_content["confirm_token"] is None
     assert (broken / "src" / "app.py").read_bytes() == b"broken"
+
+
+def cancel(_: str) -> ElicitResult:
+    """As a client does that has no person to ask."""
+    return ElicitResult(action="cancel")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("checkpoint_restore", {"ref": "HEAD"}), ("checkpoint_reset", {}), ("checkpoint_cleanup", {})],
+)
+def test_a_question_closed_without_an_answer_leaves_the_preview_and_a_token_that_counts(
+    sessions: ServedSessions, broken: Path, era: Era, name: str, arguments: dict[str, Any]
+) -> None:
+    shown, asked = call_asking(sessions, era, cancel, name, **arguments)
+    assert len(asked) == 1
+    assert not shown.is_error
+    assert shown.structured_content is not None
+    assert shown.structured_content["done"] is False
+    assert (broken / "src" / "app.py").read_bytes() == b"broken"
+    token = shown.structured_content["confirm_token"]
+    text = shown.content[0].text  # type: ignore[union-attr]
+    assert "closed without an answer" in text
+    assert f'{name} {{"confirm_token": "{token}"}}' in text
+
+    result, asked = call_asking(sessions, era, cancel, name, confirm_token=token)
+    assert asked == []
+    assert result.structured_content is not None
+    assert result.structured_content["done"] is True
 
 
 @BOTH

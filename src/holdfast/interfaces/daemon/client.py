@@ -40,7 +40,8 @@ _LOOK_AGAIN_S = 0.01
 _CREDENTIALS = struct.Struct("3i")
 _LARGEST_LOG_BYTES = 1 << 20
 _TRY_AGAIN_S = 60.0
-_NOT_READY_YET = b"?"
+_FIRST_TRY, _SECOND_TRY = b"?", b"!"
+"""What the start file says of a daemon that is not ready: it overwrites this when it is."""
 _started: list[int] = []
 
 
@@ -180,7 +181,8 @@ def start_daemon(environment: Mapping[str, str], wait_s: float) -> None:
 
 def begin_daemon(environment: Mapping[str, str]) -> None:
     """Start one for whoever comes next, without waiting for it, unless somebody is about to. One
-    that did not get ready is not tried again for a while.
+    that ended before it was ready is tried again at once, as it may have been killed. After two
+    such tries it is left alone for a while: a daemon that crashes must not cost every event.
 
     The new process inherits the lock and gives it back when it is ready, or when it ends; until
     then the file says that it is not.
@@ -195,9 +197,10 @@ def begin_daemon(environment: Mapping[str, str]) -> None:
             connection.close()
             return
         age_s = time.time() - os.fstat(fd).st_mtime
-        if os.pread(fd, 1, 0) == _NOT_READY_YET and 0 <= age_s < _TRY_AGAIN_S:
+        before, recent = os.pread(fd, 1, 0), 0 <= age_s < _TRY_AGAIN_S
+        if before == _SECOND_TRY and recent:
             return
-        os.pwrite(fd, _NOT_READY_YET, 0)
+        os.pwrite(fd, _SECOND_TRY if before == _FIRST_TRY and recent else _FIRST_TRY, 0)
         _spawn(directory, environment, fd)
     except (OSError, NoDaemon):
         return

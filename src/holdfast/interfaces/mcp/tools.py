@@ -3,9 +3,10 @@
     raw arguments → the session's handlers, in a thread → text for the model, data by its schema
 
 Arguments are checked by the handlers and not by the protocol's library, so that a mistake gets a
-correction. What needs a confirmation is asked of the person where the client can ask; elsewhere
-the client gets the preview and its token. What was taken back meanwhile is told with the answer of
-a call, to the client and not to the person, and again with the next one if nobody waited for it.
+correction. What needs a confirmation is asked of the person where the client can ask. A client that
+cannot, or that closes the question without an answer (as one without a person does), gets the
+preview and its token. What was taken back meanwhile is told with the answer of a call, to the
+client and not to the person, and again with the next one if nobody waited for it.
 """
 
 # Annotations are values here, not texts: the library reads those of the functions made below.
@@ -18,7 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
+from mcp.server.elicitation import (
+    AcceptedElicitation,
+    CancelledElicitation,
+    ElicitationResult,
+)
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.server.mcpserver.tools import Tool
@@ -151,7 +156,7 @@ class ServedTools:
                 return _result(await self.call(name, arguments))
             agreed = isinstance(consent, AcceptedElicitation) and consent.data.confirm
             if shown.token is None or not agreed:
-                said = shown.answer if shown.token is None else _declined(shown.answer)
+                said = shown.answer if shown.token is None else _not_agreed(shown.answer, consent)
                 return _result(await self._told(name, said, arguments))
             place = {key: arguments[key] for key in _PLACE if key in arguments}
             return _result(await self.call(name, place | {"confirm_token": shown.token}))
@@ -253,7 +258,15 @@ def _question(shown: ToolResult, token: str) -> str:
     return "\n".join([*lines, f"Do it? (plan {plan})"])
 
 
-def _declined(shown: ToolResult) -> ToolResult:
+def _not_agreed(shown: ToolResult, consent: object) -> ToolResult:
+    """A person's no ends it. A question that was closed unanswered is no answer: clients without a
+    person close it themselves, and would have no way to go on."""
+    if isinstance(consent, CancelledElicitation):
+        text = (
+            "The question was closed without an answer, so nothing was changed. If the person "
+            "asked for this, go on with the confirm_token below; otherwise ask them first."
+        )
+        return ToolResult(None, True, f"{text}\n{shown.output}", shown.data)
     data: Any = dataclasses.replace(shown.data, confirm_token=None)  # type: ignore[type-var]
     text = "The person was asked and did not agree. Nothing was changed; do not try it again."
     return ToolResult(None, True, text, data)
