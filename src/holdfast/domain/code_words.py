@@ -17,6 +17,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from holdfast.domain.word_forms import stem
+
 LONGEST_WORD = 64
 """Longer runs are data, not words: their beginning stands for them."""
 
@@ -42,6 +44,11 @@ class Name(NamedTuple):
 
     words: tuple[Word, ...]
     whole: str | None
+
+    @property
+    def stem(self) -> str:
+        """What it shares with its other forms: `refreshtoken` of refreshTokens."""
+        return "".join(stem(word.text) for word in self.words)[:LONGEST_WORD]
 
 
 def names(text: str) -> Iterator[Name]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from holdfast.domain.code_words import LONGEST_WORD, Name, Word, names
 from holdfast.domain.search_query import Term
+from holdfast.domain.word_forms import stem
 
 LONGEST_TEXT = 100_000
 """Characters of one text that are searched."""
@@ -44,6 +45,7 @@ def spans(text: str, terms: Iterable[Term]) -> list[tuple[int, int]]:
     for term in terms:
         found |= _as_words(words, term)
         found |= _as_names(found_names, term)
+        found |= _as_forms(found_names, term)
     return _joined(sorted(found))
 
 
@@ -74,6 +76,8 @@ def _first_spans(text: str, terms: Sequence[Term], width: int) -> list[tuple[int
         return spans(searched, terms)
     wanted = {term.words[0] for term in terms}
     wanted |= {term.whole[:LONGEST_WORD] for term in terms if term.whole is not None}
+    # A stem may end in other letters than the word it is of: `happi` of happy.
+    wanted |= {term.stem[: max(len(term.stem) - 2, 1)] for term in terms if term.stem is not None}
     for begin, end in _pieces(searched):
         letters = _letters(searched[begin:end])
         if any(word in letters for word in wanted):
@@ -134,6 +138,19 @@ def _as_names(found: Iterable[Name], term: Term) -> set[tuple[int, int]]:
         for name in found
         if name.whole is not None and _same(name.whole[:LONGEST_WORD], wanted, term.prefix)
     }
+
+
+def _as_forms(found: Iterable[Name], term: Term) -> set[tuple[int, int]]:
+    """Words and names whose stem is that of the term."""
+    wanted = term.stem
+    if wanted is None:
+        return set()
+    spans: set[tuple[int, int]] = set()
+    for name in found:
+        if name.whole is not None and name.stem == wanted:
+            spans.add((name.words[0].start, name.words[-1].end))
+        spans |= {(word.start, word.end) for word in name.words if stem(word.text) == wanted}
+    return spans
 
 
 def _same(word: str, wanted: str, prefix: bool) -> bool:

@@ -51,12 +51,13 @@ class Hit:
 class SearchResult:
     """Best first. When it is not `complete`, the index has not taken everything in yet: the next
     search goes on with that. With `back_to_ns`, the query costs too much for everything, and what
-    is older was not looked at."""
+    is older was not looked at. Without a hit, `suggestions` are queries near it that have one."""
 
     hits: tuple[Hit, ...]
     complete: bool = True
     warnings: tuple[str, ...] = ()
     back_to_ns: int | None = None
+    suggestions: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

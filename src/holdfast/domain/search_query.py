@@ -1,6 +1,7 @@
 """What somebody looks for, read from one line of text; no line is wrong.
 
-    login timeout          both words        "connection reset"    a phrase
+    login timeout          both words, in    "connection reset"    a phrase, or one word
+                           any form                                exactly as written
     getUser*               a beginning       kind: session: tag: path: name: after: before: is:
                                              filters; two of one sort are a choice
 
@@ -18,9 +19,10 @@ from enum import StrEnum
 from typing import Any
 
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, Kind
-from holdfast.domain.code_words import names
+from holdfast.domain.code_words import LONGEST_WORD, names
 from holdfast.domain.errors import UnknownReference
 from holdfast.domain.references import TimeReference, parse_reference
+from holdfast.domain.word_forms import stem
 
 FILTERS = ("kind", "session", "tag", "path", "name", "is", "after", "before")
 LONGEST_QUERY = 2_000
@@ -47,11 +49,18 @@ class State(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Term:
     """Words that follow each other. `whole` is the one word that they also are, when they were
-    written as one name; with `prefix` the last one need only begin like that."""
+    written as one name; with `prefix` the last one need only begin like that. With `forms`, other
+    forms of it count as well: a word, or a name, whose stem is the same."""
 
     words: tuple[str, ...]
     whole: str | None = None
     prefix: bool = False
+    forms: bool = False
+
+    @property
+    def stem(self) -> str | None:
+        """Of the word or name; None where only what was written counts."""
+        return "".join(map(stem, self.words))[:LONGEST_WORD] if self.forms else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,15 @@ def parse_query(text: str, *, now_ns: int) -> SearchQuery:
     return replace(query, **bounded)
 
 
+def free_words(text: str) -> list[tuple[int, int]]:
+    """Where the words of a query stand that are neither quoted nor a filter."""
+    return [
+        match.span()
+        for match in _PIECE.finditer(text[:LONGEST_QUERY])
+        if match[4] is not None and match[1] is None and any(names(match[4]))
+    ]
+
+
 def _bounded(found: tuple[Any, ...]) -> tuple[Any, ...]:
     """Each once, and not more of them than anybody means."""
     return tuple(dict.fromkeys(found))[:MOST_TERMS]
@@ -128,7 +146,8 @@ def _terms(text: str, quoted: bool, prefix: bool) -> Iterator[Term]:
             whole = found[0].whole if len(found) == 1 else None
             if len(words) > MOST_WORDS:
                 words, prefix = words[:MOST_WORDS], False
-            yield Term(words, whole, prefix)
+            is_one = whole is not None or len(words) == 1
+            yield Term(words, whole, prefix, forms=is_one and not (quoted or prefix))
 
 
 def _filtered(

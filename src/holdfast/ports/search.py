@@ -114,6 +114,10 @@ class SearchIndex(Protocol):
         texts alone, and says so."""
         ...
 
+    def near_words(self, word: str, limit: int) -> Sequence[str]:
+        """Known words that it may have been meant for, the nearest first."""
+        ...
+
     def erase(self) -> None:
         """Forget everything, and leave nothing of it on the medium."""
         ...

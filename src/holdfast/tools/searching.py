@@ -23,7 +23,9 @@ def search(bench: Bench, arguments: dict[str, Any]) -> Answer:
         lines.append(row(hit.checkpoint) if hit.checkpoint else "(a message before any checkpoint)")
         lines += [f"    {match.field}: {match.text}" for match in hit.matches]
     if not hits:
-        lines.append("Nothing was found. Try fewer or other words; a star finds beginnings: auth*.")
+        near = ", ".join(said(query) for query in result.suggestions)
+        instead = f"Did you mean: {near}" if near else "Try fewer or other words."
+        lines.append(f"Nothing was found. {instead}")
     lines += [f"Warning: {warning}" for warning in warnings]
     return Answer("\n".join(lines), Found(hits, result.complete, warnings))
 

@@ -140,10 +140,38 @@ def test_a_name_is_found_however_many_newer_texts_say_the_same(
     named = session.checkpoint("something else", name="the-loginPage v2")
     tagged = session.checkpoint("something else", tags=("login page",))
     for number in range(8):
-        session.checkpoint(f"about the login page of the shop, number {number}")
+        session.checkpoint(f"about the login page of the shop, number {number}, fixed")
     for query in ("login", '"login page"', "loginPage", "logi*"):
         assert set(_ids(session.search(query, limit=5))) >= {named, tagged}, query
     assert named not in _ids(session.search('"page v3"', limit=3))
+    fixes = session.checkpoint("something else", name="fixes")
+    for number in range(4):
+        session.checkpoint(f"fix {number}")
+    assert fixes in _ids(session.search("fix", limit=5))
+
+
+def test_words_match_their_forms_and_identifiers_their_parts(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "src" / "refreshTokens.py", b"1")
+    forms = session.checkpoint("refreshing the tokens", name="token-refreshes")
+    session.checkpoint("something else")
+    for query in ("token", "refresh", "refreshed tokens", "refresh_token", "RefreshToken"):
+        assert _ids(session.search(query)) == [forms], query
+    assert Field.PATH in _fields(session.search("refresh_token"))
+    for exact in ('"refreshed"', '"tokens refreshing"'):
+        assert _ids(session.search(exact)) == [], exact
+    for still in ("refreshi*", '"the tokens"', "tok*", "refreshtok*"):
+        assert _ids(session.search(still)) == [forms], still
+    _say(session, "the migrations are failing")
+    assert _fields(session.search("migration fail")) == [Field.MESSAGE]
+
+
+def test_the_word_itself_ranks_above_its_other_forms(session: SessionCheckpointer) -> None:
+    itself = session.checkpoint("one token here")
+    form = session.checkpoint("two tokens here")
+    assert _ids(session.search("token")) == [itself, form]
+    assert _ids(session.search("tokens")) == [form, itself]
 
 
 def test_filters(session: SessionCheckpointer) -> None:

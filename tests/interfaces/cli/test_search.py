@@ -12,7 +12,14 @@ pytestmark = pytest.mark.requirement("SE-8", "CL-1")
 def test_the_json_has_the_promised_shape(cli: CommandLine) -> None:
     made = cli.save("make the login wait", "--name", "login", "--tag", "x")
     found = cli.json("search", "login")
-    assert list(found) == ["query", "hits", "complete", "warnings", "elapsed_ms"]
+    assert list(found) == [
+        "query",
+        "hits",
+        "suggestions",
+        "complete",
+        "warnings",
+        "elapsed_ms",
+    ]
     assert (found["query"], found["complete"], found["warnings"]) == ("login", True, [])
     [hit] = found["hits"]
     assert hit["checkpoint"]["id"] == made
@@ -53,9 +60,11 @@ def test_nothing_found_is_no_error(cli: CommandLine) -> None:
     answer = cli("search", "nowhere")
     assert (answer.status, answer.out, answer.err) == (0, "", "nothing was found\n")
     cli.save("nowhere else", "--session", "other")
-    answer = cli("search", "nowhere")
-    assert "nothing was found in this session; search all of them" in answer.err
-    assert "nowhere else" in cli("search", "nowhere", "--all-sessions").out
+    cli.save("here", "--session", "mine")
+    answer = cli("search", "nowhere", "--session", "mine")
+    assert (answer.status, answer.out) == (0, "")
+    assert answer.err == "nothing was found in this session\n"
+    assert "nowhere else" in cli("search", "nowhere").out
     for odd in ('"', "foo:bar", "(((", "AND", "-- -x"):
         assert cli("search", *odd.split()).status == 0
 
@@ -70,7 +79,7 @@ def test_without_a_query_the_newest_come_first_and_filters_work_alone(cli: Comma
     assert [hit["checkpoint"]["id"] for hit in hits] == [made[2], made[0]]
     session_id = hits[0]["session_id"]
     cli.save("elsewhere", "--session", "other")
-    hits = cli.json("search", f"session:{session_id}", "--all-sessions")["hits"]
+    hits = cli.json("search", f"session:{session_id}")["hits"]
     assert [hit["checkpoint"]["id"] for hit in hits] == made[::-1]
 
 
@@ -92,14 +101,29 @@ def test_the_number_has_to_be_one(cli: CommandLine) -> None:
     assert cli("search", "something", "-n", "9" * 40).status == 0
 
 
-def test_other_sessions_are_searched_when_asked_for(cli: CommandLine) -> None:
-    mine = cli.save("about login")
+@pytest.mark.requirement("RB-12")
+def test_every_session_is_searched_unless_one_is_named(cli: CommandLine) -> None:
+    mine = cli.save("about login", "--session", "mine")
     theirs = cli.json("checkpoint", "about login", "--session", "other")["id"]
-    assert [hit["checkpoint"]["id"] for hit in cli.json("search", "login")["hits"]] == [mine]
-    found = cli.json("search", "login", "--all-sessions")["hits"]
-    assert {hit["checkpoint"]["id"] for hit in found} == {mine, theirs}
-    assert "  other  about login" in cli("search", "login", "--all-sessions").out
+    for everywhere in ((), ("--all-sessions",)):
+        found = cli.json("search", "login", *everywhere)["hits"]
+        assert {hit["checkpoint"]["id"] for hit in found} == {mine, theirs}
+    assert "  other  about login" in cli("search", "login").out
+    found = cli.json("search", "login", "--session", "mine")["hits"]
+    assert [hit["checkpoint"]["id"] for hit in found] == [mine]
     assert cli("search", "login", "--session", "nobody").status == 4
+
+
+def test_no_hit_suggests_queries_that_find_something(cli: CommandLine) -> None:
+    cli.save("refreshing the tokens before the login")
+    answer = cli("search", "tokns")
+    assert (answer.status, answer.out) == (0, "")
+    assert answer.err == "nothing was found\n  did you mean: holdfast search tokens\n"
+    assert cli.json("search", "tokns")["suggestions"] == ["tokens"]
+    assert cli.json("search", "login banana")["suggestions"] == ["login"]
+    for near in cli.json("search", "tokns logn")["suggestions"]:
+        assert cli.json("search", near)["hits"]
+    assert cli.json("search", "zzzzz")["suggestions"] == []
 
 
 def test_what_was_found_cannot_play_tricks_on_a_terminal(cli: CommandLine) -> None:

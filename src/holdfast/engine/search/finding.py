@@ -19,6 +19,7 @@ from holdfast.domain.search_highlights import beginning, excerpt
 from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
 from holdfast.domain.search_query import SearchQuery, Term, parse_query
 from holdfast.engine.search.catching_up import catch_up
+from holdfast.engine.search.suggesting import suggestions
 from holdfast.engine.search.texts import call_text, fields_of, touched_paths
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
@@ -61,7 +62,10 @@ def search(
         warnings = caught.warnings
         if answer.back_to_ns is not None:
             warnings += (_not_farther(answer.back_to_ns),)
-        return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns)
+        near: tuple[str, ...] = ()
+        if not hits:
+            near = tuple(suggestions(vault, text, session_id))
+        return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns, near)
     raise StoreDamaged(
         "the search index of the store breaks whenever it is made",
         hint="check the disk; saving and restoring do not need it",

@@ -17,6 +17,7 @@ from holdfast.interfaces.cli.wording import ago, iso
 def result_as_json(result: SearchResult, elapsed_ms: float) -> dict[str, Any]:
     return {
         "hits": [_hit(hit) for hit in result.hits],
+        "suggestions": list(result.suggestions),
         "complete": result.complete,
         "warnings": list(result.warnings),
         "elapsed_ms": elapsed_ms,

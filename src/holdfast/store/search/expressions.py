@@ -22,6 +22,9 @@ ASIDE = -1
 SPOKEN = "fspoken"
 """The mark of every message."""
 
+STEM = "\ue001"
+"""What a stem begins with, so that no word is taken for one."""
+
 BOUNDARY = "\ue000"
 """A word that nobody can ask for, between texts that no phrase should join."""
 
@@ -29,10 +32,12 @@ BOUNDARY = "\ue000"
 @dataclass(frozen=True, slots=True)
 class Expression:
     """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, `ASIDE` if it
-    is worth nothing but where it stands is told, None for a mark."""
+    is worth nothing but where it stands is told, None for a mark. `forms` are the phrases that
+    stand for another form of what was asked for."""
 
     text: str
     terms: tuple[int | None, ...]
+    forms: frozenset[int] = frozenset()
 
 
 def session_mark(number: int) -> str:
@@ -53,6 +58,10 @@ def title_mark(word: str) -> str:
     return "n" + word
 
 
+def stem_mark(stem: str) -> str:
+    return STEM + stem
+
+
 def state_mark(state: State) -> str:
     return "f" + state.value
 
@@ -68,9 +77,10 @@ class ExpressionWriter:
     def __init__(self) -> None:
         self._clauses: list[str] = []
         self._terms: list[int | None] = []
+        self._forms: set[int] = set()
 
     def written(self) -> Expression:
-        return Expression(" AND ".join(self._clauses), tuple(self._terms))
+        return Expression(" AND ".join(self._clauses), tuple(self._terms), frozenset(self._forms))
 
     def want(self, term: Term, number: int) -> None:
         """Anywhere but among the marks."""
@@ -78,6 +88,8 @@ class ExpressionWriter:
         ways = [f"- {SCOPE} : {words}"]
         if term.whole is not None:
             ways.append(f"{WHOLE} : " + self._phrase(term.whole, number, prefix=term.prefix))
+        for form in _forms(term):
+            ways.append(f"- {SCOPE} : " + self._form(form, number))
         self._clauses.append(f"({' OR '.join(ways)})")
 
     def want_in_title(self, term: Term, number: int) -> None:
@@ -85,6 +97,7 @@ class ExpressionWriter:
         ways = [self._phrase(" ".join(map(title_mark, term.words)), number, prefix=term.prefix)]
         if term.whole is not None:
             ways.append(self._phrase(title_mark(term.whole), number, prefix=term.prefix))
+        ways += [self._form(title_mark(form), number) for form in _forms(term)]
         self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
 
     def among(self, column: str, terms: Sequence[Term]) -> None:
@@ -98,9 +111,21 @@ class ExpressionWriter:
         if ways:
             self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
 
+    def _form(self, word: str, number: int) -> str:
+        self._forms.add(len(self._terms))
+        return self._phrase(word, number, prefix=False)
+
     def _phrase(self, words: str, term: int | None, *, prefix: bool) -> str:
         self._terms.append(term)
         return f'"{words}"' + (" *" if prefix else "")
+
+
+def _forms(term: Term) -> Iterator[str]:
+    """The words of the index that stand for its other forms."""
+    if (stem := term.stem) is not None:
+        yield stem_mark(stem)
+        if stem != (term.whole or term.words[0]):
+            yield stem
 
 
 def about_checkpoints(
@@ -147,11 +172,12 @@ def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expres
     return writer.written()
 
 
-def alone(word: str, *, prefix: bool) -> str:
+def alone(word: str, *, prefix: bool, forms: bool = False) -> str:
     """One word without anything else, to see how common it is. The beginning of one is as common as
     what the index knows of it, so that this costs no more than a word does."""
     writer = ExpressionWriter()
-    writer.want(Term((word[:INDEXED_BEGINNING] if prefix else word,), prefix=prefix), 0)
+    beginning = word[:INDEXED_BEGINNING] if prefix else word
+    writer.want(Term((beginning,), prefix=prefix, forms=forms), 0)
     return writer.written().text
 
 

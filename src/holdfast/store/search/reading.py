@@ -104,7 +104,12 @@ def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int
     """How many have a term, about: a phrase is as rare as the rarest of its first words."""
     last = len(term.words) - 1
     counts = [
-        _count(db, tables, alone(word, prefix=term.prefix and number == last), most)
+        _count(
+            db,
+            tables,
+            alone(word, prefix=term.prefix and number == last, forms=term.forms and not last),
+            most,
+        )
         for number, word in enumerate(term.words[:_COUNTED_WORDS])
     ]
     whole = 0

@@ -4,6 +4,7 @@
 sources number them; neither keeps the texts, only where which word stands. Each is cut into parts
 by number, so that looking at the newest costs the same however much there is: what a query costs
 grows with the part, the beginnings of words above all, which are gathered from a whole table.
+Behind the words of a column stand the stems of those that have one of their own, marked.
 `scope` holds no words but marks: session, kind, tags and states, so that filters are as quick as
 words. `eras` tells between which times the rows of a block of numbers lie.
 """
@@ -14,7 +15,7 @@ from enum import StrEnum
 
 from holdfast.domain.search_hits import Field
 
-FORMAT = "3"
+FORMAT = "4"
 OUR_MARK = b"CREATE TABLE eras ("
 BLOCK_BITS = 12
 INDEXED_BEGINNING = 5

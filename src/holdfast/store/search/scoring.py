@@ -14,13 +14,15 @@ from holdfast.store.search.expressions import ASIDE, Expression
 
 _COLUMN_BITS = 16
 _PARTS = 1000
+_FORM = 0.6
+"""What another form of a word is worth, as a share of the word itself."""
 
 
 class Scorer:
     """Called by the database for every row it finds; `about` says beforehand what was asked."""
 
     def __init__(self) -> None:
-        self._phrases: Sequence[tuple[int, int]] = ()
+        self._phrases: Sequence[tuple[int, int, float]] = ()
         self._weights: Sequence[float] = ()
         self._rarities: Sequence[float] = ()
         self._average = 0.0
@@ -28,7 +30,11 @@ class Scorer:
     def about(
         self, expression: Expression, weights: Sequence[float], rarities: Sequence[float]
     ) -> None:
-        self._phrases = [(n, term) for n, term in enumerate(expression.terms) if term is not None]
+        self._phrases = [
+            (n, term, _FORM if n in expression.forms else 1.0)
+            for n, term in enumerate(expression.terms)
+            if term is not None
+        ]
         self._weights = weights
         self._rarities = rarities
         self._average = 0.0
@@ -38,12 +44,12 @@ class Scorer:
             self._average = max(api.column_total_size() / max(api.row_count, 1), 1.0)
         frequencies = [0.0] * len(self._rarities)
         columns = 0
-        for phrase, term in self._phrases:
+        for phrase, term, share in self._phrases:
             for column in api.phrase_columns(phrase):
                 columns |= 1 << column
                 if term != ASIDE:
                     times = len(api.phrase_column_offsets(phrase, column))
-                    frequencies[term] += times * self._weights[column]
+                    frequencies[term] += times * share * self._weights[column]
         worth = score(frequencies, self._rarities, api.column_size() / self._average)
         return (int(worth * _PARTS) << _COLUMN_BITS) | columns
 

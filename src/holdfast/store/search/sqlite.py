@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +26,7 @@ from holdfast.store.search.asking import Effort
 from holdfast.store.search.reading import find
 from holdfast.store.search.schema import FORMAT, OUR_MARK, SCHEMA
 from holdfast.store.search.scoring import Scorer
+from holdfast.store.search.vocabulary import near_words
 from holdfast.store.search.writing import read_cursors, write_batch
 from holdfast.store.setting_aside import identity_of
 from holdfast.store.sqlite_connection import connect, fold_log, translate
@@ -95,6 +96,12 @@ class SqliteSearchIndex:
             return find(db, self._scorer, effort, query, session_id, limit)
 
         return self._use(ask)
+
+    def near_words(self, word: str, limit: int) -> Sequence[str]:
+        def look(db: apsw.Connection) -> Sequence[str]:
+            return near_words(db, Effort(self._clock_ns, _MOST_EFFORT_NS), word, limit)
+
+        return self._use(look)
 
     def erase(self) -> None:
         self.begin_anew()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import apsw
 
 from holdfast.domain.checkpoints import RECORD_KINDS
-from holdfast.domain.code_words import LONGEST_WORD, names
+from holdfast.domain.code_words import LONGEST_WORD, Name, names
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.search_highlights import LONGEST_TEXT
 from holdfast.domain.search_hits import Field
+from holdfast.domain.word_forms import stem
 from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, MessageText
 from holdfast.store.search.expressions import (
     BOUNDARY,
@@ -22,6 +23,7 @@ from holdfast.store.search.expressions import (
     kind_mark,
     session_mark,
     state_mark,
+    stem_mark,
     tag_mark,
     title_mark,
 )
@@ -112,6 +114,7 @@ def _add_checkpoint(db: apsw.Connection, text: CheckpointText, session: int) -> 
         for name in names(title):
             marks += [title_mark(word.text) for word in name.words]
         marks += [title_mark(name.whole[:LONGEST_WORD]) for name in names(title) if name.whole]
+        marks += [title_mark(mark) for name in names(title) for mark in _stem_marks(name)]
     _add(db, Place.KEPT, text, marks)
 
 
@@ -148,8 +151,19 @@ def _columns(
     for field in columns.values():
         found = [list(names(text[:LONGEST_TEXT])) for text in texts.get(field, ())]
         whole |= {name.whole[:LONGEST_WORD]: None for text in found for name in text if name.whole}
-        columns_of_words.append(joined([w.text for n in text for w in n.words] for text in found))
+        stems = dict.fromkeys(mark for text in found for name in text for mark in _stem_marks(name))
+        said = [[word.text for name in text for word in name.words] for text in found]
+        columns_of_words.append(joined([*said, list(stems)] if stems else said))
     return (sequence, *columns_of_words, " ".join(whole), " ".join(marks))
+
+
+def _stem_marks(name: Name) -> Iterator[str]:
+    """Of the words that are not their own stem, and of the name."""
+    for word in name.words:
+        if (found := stem(word.text)) != word.text:
+            yield stem_mark(found)
+    if name.whole is not None and name.stem != name.whole[:LONGEST_WORD]:
+        yield stem_mark(name.stem)
 
 
 def _widen_eras(
