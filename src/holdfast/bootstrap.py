@@ -20,6 +20,7 @@ from holdfast.domain.errors import (
     WorkspaceRefused,
 )
 from holdfast.domain.settings import (
+    KEYS,
     NOT_FROM_PROJECT,
     RETIRED,
     Settings,
@@ -344,8 +345,9 @@ def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
 def gather_settings(
     stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Effective values and where each comes from: the store wins over the project file, which
-    wins over the user's file. A retired setting has an origin and no value."""
+    """Effective values and where each comes from: the environment wins over the store, which wins
+    over the project file, which wins over the user's file. A retired setting has an origin and no
+    value."""
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -368,7 +370,28 @@ def gather_settings(
         origins[key] = "store"
         if key not in RETIRED:
             values[key] = json.loads(text)
+    _take_from_environment(environment, values, origins)
     return values, origins
+
+
+def _take_from_environment(
+    environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]
+) -> None:
+    """`HOLDFAST_AUTO_INTERVAL=30` and the like, for whoever has set them."""
+    given = [name for name in environment if name.startswith("HOLDFAST_")]
+    for key in KEYS if given else ():
+        variable = f"HOLDFAST_{key.upper()}"
+        if variable not in given or key == "key_file":  # the key file is looked for by unlocking
+            continue
+        text: Any = environment[variable]
+        try:
+            if text not in ("on", "off"):
+                from holdfast.engine.setting_words import value_of_words  # late: hardly ever needed
+
+                text = value_of_words(key, [text])
+            values[key], origins[key] = check_setting(key, text), variable
+        except InvalidSetting as error:
+            raise InvalidSetting(f"{variable}: {error.message}", hint=error.hint) from None
 
 
 def project_settings_file(workspace: Path) -> Path:

@@ -28,7 +28,16 @@ DECISIVE = (
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
 )
-"""What makes the same request mean something else."""
+"""What makes the same request mean something else; so does every setting of the environment."""
+
+_NO_SETTINGS = (
+    "HOLDFAST_DAEMON",
+    "HOLDFAST_DEBUG",
+    "HOLDFAST_PAGER",
+    "HOLDFAST_POSTGRES_URL",
+    "HOLDFAST_SESSION",
+    "HOLDFAST_WORKSPACE",
+)
 
 _SHARED = "/tmp"
 
@@ -39,7 +48,14 @@ class NoPlace(Exception):
 
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that client and daemon must agree on."""
-    return {name: environment[name] for name in DECISIVE if name in environment}
+    settings = [
+        name
+        for name in environment
+        if name.startswith("HOLDFAST_") and name not in DECISIVE and name not in _NO_SETTINGS
+    ]
+    return {
+        name: environment[name] for name in (*DECISIVE, *sorted(settings)) if name in environment
+    }
 
 
 def socket_name(environment: Mapping[str, str]) -> str:

@@ -3,66 +3,113 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from holdfast.domain.errors import InvalidSetting, UsageError
+from holdfast.domain.errors import UsageError
 from holdfast.domain.settings import parse_size
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import BOLD, DIM, visible
 from holdfast.interfaces.cli.wording import size
 
-_ACTIONS = {"list": 0, "get": 1, "set": 2, "unset": 1}
+_FORMS = {
+    "list": "",
+    "get": " KEY",
+    "set": " KEY VALUE",
+    "unset": " KEY",
+    "edit": " [--user | --project]",
+}
 _SIZES = ("budget", "max_file_size", "component_max_size")
-# What people type without the quotes that TOML wants around a text.
-_BARE_TEXT = re.compile(r"[\w.][\w .+-]*\Z", re.ASCII)
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY]"
+    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY | edit]"
     parser.description = """\
-Read and change the settings of a workspace. VALUE is TOML: a number, a text in double quotes, or a
-list in brackets; a single word needs no quotes. set writes into the workspace's store, which wins
+Read and change the settings of a workspace. VALUE needs no quotes: write 10GB, 17:30 or .env *.db.
+TOML works too, such as [".env", "*.db"]. set writes into the workspace's store. That value wins
 over the project's file .holdfast/config.toml, which wins over the user's file
-~/.config/holdfast/config.toml (under XDG_CONFIG_HOME, if that is set); unset takes the store's
-value away again. list shows each setting with its value, where that comes from, and what it
-means."""
+~/.config/holdfast/config.toml (under XDG_CONFIG_HOME, if that is set). A variable such as
+HOLDFAST_AUTO_INTERVAL=30 wins over all of them. unset removes the store's value.
+
+list shows each setting with its value, its origin and its meaning. edit opens the store's settings
+in your editor (VISUAL or EDITOR); --user and --project open those files."""
     parser.epilog = """\
 examples:
   $ holdfast config list
-  $ holdfast config set include '[".env", "*.db"]'
-  $ holdfast config set budget '"10 GB"'
+  $ holdfast config set end_of_day 17:30
+  $ holdfast config set budget 10GB
+  $ holdfast config set include .env '*.db'
   $ holdfast config set retention.tool '{age = "3 days", most = 100}'
-  $ holdfast config get budget"""
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list, get, set or unset")
+  $ holdfast config edit --user"""
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list, get, set, unset or edit")
+    parser.add_argument("--user", action="store_true", help="edit: the user's file")
+    parser.add_argument("--project", action="store_true", help="edit: the project's file")
 
 
 def run(invocation: Invocation) -> int:
     action, *words = invocation.all_words or ["list"]
-    if action not in _ACTIONS:
+    if action not in _FORMS:
         raise UsageError(
             f"config does not know {action!r}",
-            hint="use: config list, config get KEY, config set KEY VALUE, config unset KEY",
+            hint="use: " + ", ".join(f"config {name}{form}" for name, form in _FORMS.items()),
         )
-    if len(words) != _ACTIONS[action]:
-        forms = {"list": "", "get": " KEY", "set": " KEY VALUE", "unset": " KEY"}
+    _require_words(action, words)
+    options = invocation.options
+    if (options.user or options.project) and action != "edit":
         raise UsageError(
-            f"config {action} takes {_takes(action)}, and {len(words) or 'none'} "
-            f"{'was' if len(words) < 2 else 'were'} given",
-            hint=f"use: holdfast config {action}{forms[action]}; quote a VALUE with spaces",
+            "--user and --project say which file to edit",
+            hint="use: holdfast config edit --user",
         )
     if action == "list":
         return _print_all(invocation)
+    if action == "edit":
+        return _edit(invocation)
     warning = None
     if action in ("set", "unset"):
-        warning = _change(invocation, words[0], _parse(words[1]) if action == "set" else None)
+        value = _value(words[0], words[1:]) if action == "set" else None
+        warning = _change(invocation, words[0], value)
     return _print_one(invocation, words[0], warning)
 
 
-def _takes(action: str) -> str:
-    return {0: "no argument", 1: "one argument", 2: "two arguments"}[_ACTIONS[action]]
+def _require_words(action: str, words: list[str]) -> None:
+    least = _FORMS[action].count(" ") if action != "edit" else 0
+    if len(words) >= least and (len(words) == least or action == "set"):
+        return
+    missing = _FORMS[action].split()[len(words) :]
+    wrong = f"{' and '.join(missing)} missing" if missing else f"unexpected {words[least]!r}"
+    raise UsageError(
+        f"config {action}: {wrong}", hint=f"use: holdfast config {action}{_FORMS[action]}"
+    )
+
+
+def _value(key: str, words: list[str]) -> Any:
+    from holdfast.engine.setting_words import entry_of_words, value_of_words
+
+    return entry_of_words(words) if "." in key else value_of_words(key, words)
+
+
+def _edit(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.settings_editor import edit_file, edit_store
+
+    options = invocation.options
+    if options.user and options.project:
+        raise UsageError("--user and --project are two files", hint="choose one")
+    if options.user or options.project:
+        file = _files(invocation)[1 if options.user else 0][1]
+        edit_file(invocation, file)
+        told: dict[str, Any] = {"edited": str(file)}
+        said = f"Edited {visible(str(file))}"
+    else:
+        changed = edit_store(invocation, lambda key, value: _toml(_plain(key, value)))
+        told = {"changed": changed}
+        said = f"Changed {', '.join(changed)}" if changed else "Nothing was changed"
+    if invocation.json:
+        invocation.emit(told)
+    else:
+        invocation.terminal.line(said)
+    return 0
 
 
 def _change(invocation: Invocation, key: str, value: Any) -> str | None:
@@ -70,6 +117,9 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
     with invocation.open(create=value is not None) as opened:
         opened.engine.set_setting(key, value)
         used_bytes = opened.store.size_bytes()
+        origin = opened.setting_origins.get(key, "")
+    if origin.startswith("HOLDFAST_"):
+        return f"{origin} is set in the environment and wins over this value"
     if key != "budget" or value is None or used_bytes <= parse_size(value):
         return None
     return (
@@ -77,23 +127,6 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
         "first drops what the retention rules let go (holdfast cleanup --dry-run shows it) and is "
         "refused if that is not enough; nothing is dropped now, and restores still work"
     )
-
-
-def _parse(text: str) -> Any:
-    import tomllib
-
-    try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError as error:
-        if _BARE_TEXT.match(text):
-            return text
-        raise InvalidSetting(
-            f"{text!r} is not a TOML value: {error}",
-            hint='a text needs double quotes: \'"10 GB"\'; a list: \'[".env", "*.db"]\'',
-        ) from None
-    if parsed.keys() != {"value"}:
-        raise InvalidSetting(f"{text!r} is more than one value")
-    return parsed["value"]
 
 
 def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
@@ -187,23 +220,27 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
 
 def _print_files(invocation: Invocation) -> None:
     """Where values can be written by hand; the first file that has a key wins."""
-    from holdfast.bootstrap import project_settings_file, user_settings_file
-    from holdfast.nested_projects import workspace_around
-
-    workspace = workspace_around(invocation.directory) or invocation.directory.resolve()
     terminal = invocation.terminal
     terminal.line()
-    for label, path in (
-        ("project's file", project_settings_file(workspace)),
-        ("user's file", user_settings_file(os.environ)),
-    ):
+    for label, path in _files(invocation):
         absent = "" if path.exists() else terminal.paint("  (not there)", DIM)
         terminal.line(f"{label:<14} {visible(str(path))}{absent}")
 
 
+def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
+    from holdfast.bootstrap import project_settings_file, user_settings_file
+    from holdfast.nested_projects import workspace_around
+
+    workspace = workspace_around(invocation.directory) or invocation.directory.resolve()
+    return (
+        ("project's file", project_settings_file(workspace)),
+        ("user's file", user_settings_file(os.environ)),
+    )
+
+
 def _plain(key: str, value: Any) -> Any:
     """A value as it is written in settings."""
-    if key == "retention":
+    if key == "retention" and not isinstance(value, dict):
         return {str(kind): rule.to_plain() for kind, rule in value}
     return value
 

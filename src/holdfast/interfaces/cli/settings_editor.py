@@ -1,0 +1,134 @@
+"""`config edit`: settings in the user's own editor.
+
+The settings of the store are written into a file that lists every setting with its meaning, and are
+stored when the editor has ended and all of them are valid. `--user` and `--project` open those
+files themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting, UsageError
+from holdfast.domain.settings import DEFAULTS, HELP, KEYS, USER_ONLY, check_setting
+from holdfast.interfaces.cli.invocation import Invocation
+
+_HEAD = """\
+# Settings of {workspace}
+# Remove the # in front of a line to set it. Lines that are removed go back to
+# the project's file, the user's file or the default.
+"""
+
+
+def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[str]:
+    """The keys that were changed. `toml` writes a value as it stands in a file."""
+    import json
+
+    with invocation.open(create=True) as opened:
+        stored = {
+            key: json.loads(text) for key, text in opened.engine.vault.catalog.settings().items()
+        }
+        workspace = opened.engine.vault.workspace
+    with TemporaryDirectory(prefix="holdfast-") as place:
+        file = Path(place) / "config.toml"
+        file.write_text(_page(workspace, stored, toml), "utf-8")
+        wanted = _edited(invocation, file, _checked)
+    changed = [key for key in {**stored, **wanted} if stored.get(key) != wanted.get(key)]
+    if changed:
+        with invocation.open() as opened:
+            for key in changed:
+                opened.engine.set_setting(key, wanted.get(key))
+    return changed
+
+
+def edit_file(invocation: Invocation, file: Path) -> None:
+    """One that people keep themselves; made if it is not there."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text("".join(f"# {key}: {HELP[key]}\n" for key in KEYS), "utf-8")
+    _edited(invocation, file, _checked_file)
+
+
+def _edited(
+    invocation: Invocation, file: Path, check: Callable[[Path], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """What the file says when it is valid; a person is asked whether to mend it."""
+    from holdfast.interfaces.cli.confirmation import agrees, can_ask
+
+    while True:
+        _run_editor(invocation, file)
+        try:
+            return check(file)
+        except InvalidSetting as error:
+            if invocation.json or not can_ask(invocation):
+                raise
+            invocation.terminal.fail(error.message, error.hint)
+            if not agrees(invocation, "Edit again?"):
+                raise
+
+
+def _run_editor(invocation: Invocation, file: Path) -> None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    invocation.terminal.flush()
+    try:
+        with invocation.waiting():
+            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"the editor {editor!r} could not be started: {error}",
+            hint="name another one: EDITOR=nano holdfast config edit",
+        ) from None
+    if done.returncode:
+        raise UsageError(
+            f"the editor {editor!r} ended with status {done.returncode}: nothing was changed",
+            hint="change one setting without it: holdfast config set KEY VALUE",
+        )
+
+
+def _page(workspace: Path, stored: Mapping[str, Any], toml: Callable[[str, Any], str]) -> str:
+    lines = [_HEAD.format(workspace=workspace)]
+    for key in KEYS:
+        if key in USER_ONLY:
+            continue
+        mark = "" if key in stored else "# "
+        lines += [
+            f"# {HELP[key]}",
+            f"{mark}{key} = {toml(key, stored.get(key, DEFAULTS[key]))}",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _checked(file: Path) -> Mapping[str, Any]:
+    found = _read(file)
+    for key, value in found.items():
+        check_setting(key, value)
+        if key in USER_ONLY:
+            raise InvalidSetting(
+                f"{key} cannot be set for one store", hint="use: holdfast config edit --user"
+            )
+    return found
+
+
+def _checked_file(file: Path) -> Mapping[str, Any]:
+    found = _read(file)
+    for key, value in found.items():
+        check_setting(key, value)
+    return found
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSetting(
+            f"this is not TOML: {error}",
+            hint='write KEY = VALUE, with texts in double quotes: budget = "10 GB"',
+        ) from None
