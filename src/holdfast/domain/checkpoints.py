@@ -62,6 +62,8 @@ class SkipReason(StrEnum):
     LOST = "lost to damage of the store"
     SHARED_MEMORY = "made anew by whoever opens the database"
     TRANSACTION = "belongs to a database transaction that is under way"
+    WORKTREE = "a linked worktree: a workspace of its own"
+    REPOSITORY = "a repository: a workspace of its own"
 
     @property
     def is_failure(self) -> bool:
@@ -72,6 +74,10 @@ class SkipReason(StrEnum):
             SkipReason.TOO_DEEP,
             SkipReason.LOST,
         )
+
+    @property
+    def is_another_workspace(self) -> bool:
+        return self in (SkipReason.WORKTREE, SkipReason.REPOSITORY)
 
     @property
     def content_is_captured(self) -> bool:

@@ -140,18 +140,27 @@ def plan_restore(
     current_skipped: SkippedPaths | None = None,
     target_skipped: SkippedPaths | None = None,
     under_way: Collection[bytes] = (),
+    other_workspaces: SkippedPaths | None = None,
 ) -> RestorePlan:
     """The steps from `current` to `target`, for all paths or for those under `paths`.
+
+    `other_workspaces` are directories that are none of this workspace's business: whatever the
+    target has there is left alone, and is no reason not to restore everything else.
 
     `under_way` are databases that somebody is changing: the journal of that beside another state
     would destroy it.
     """
     in_the_way = _Lookup(current_skipped or {})
     left_out_then = _Lookup(target_skipped or {})
+    others = _Lookup(other_workspaces or {})
     blocked: list[Blocked] = []
     kept: list[Kept] = []
     changes: list[Change] = []
+    untouched: dict[bytes, Kept] = {}
     for change in _chosen(tree_changes(load, current, target), paths):
+        if (other := others.at_or_above(change.path)) is not None:
+            untouched[other] = Kept(other, others.reason(other))
+            continue
         if change.new is None and (reason := left_out_then.covering(change.path)):
             kept.append(Kept(change.path, f"not part of that checkpoint: {reason}"))
             continue
@@ -162,6 +171,7 @@ def plan_restore(
             blocked.append(Blocked(change.path, UNDER_WAY))
             continue
         changes.append(change)
+    kept += untouched.values()
     changes = _keep_occupied_directories(changes, in_the_way, kept, blocked)
     changes = _outside(changes, {b.path for b in blocked})
     steps = [step for change in changes for step in _steps_for(change)]
@@ -289,12 +299,17 @@ class _Lookup:
                     break
                 above = parent(above)
 
-    def covering(self, path: bytes) -> str | None:
-        while path:
-            if (reason := self._reasons.get(path)) is not None:
-                return reason
+    def reason(self, path: bytes) -> str:
+        return self._reasons[path]
+
+    def at_or_above(self, path: bytes) -> bytes | None:
+        while path and path not in self._reasons:
             path = parent(path)
-        return self._reasons.get(b"")
+        return path if path in self._reasons else None
+
+    def covering(self, path: bytes) -> str | None:
+        found = self.at_or_above(path)
+        return None if found is None else self._reasons[found]
 
     def first_below(self, directory: bytes) -> bytes | None:
         return self._below.get(directory)

@@ -35,6 +35,7 @@ EXAMPLES = {
     "watch": '"on" or "off" or "paranoid"',
     "postgres": '["DATABASE_URL"] or ["~/.config/shop/database-url"]',
     "agent_state": '["claude-code", "~/.notes/**/*.md"]',
+    "nested_repositories": '"on" or "off" or "auto"',
     "git_nested": '"on" or "off"',
     "accept_template": '"{subject}\\n\\n{reasons}"',
     "accept_timeout": "600 or 0 for no limit",

@@ -280,6 +280,12 @@ class Settings:
         _agent_state,
         "files that belong to agents: names of agents, and patterns; not taken from a project",
     )
+    nested_repositories: str = _setting(
+        "on",
+        _choice("on", "off", "auto"),
+        "whether files of repositories below the workspace are captured; auto: only if the "
+        "workspace is a project itself",
+    )
     git_nested: str = _setting(
         "off", _choice("on", "off"), "whether git state of submodules and nested clones is saved"
     )

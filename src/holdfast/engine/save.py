@@ -275,9 +275,19 @@ def capture_policy(
     vault: Vault, file_filter: Callable[[Path], bool] | None = None
 ) -> CapturePolicy:
     own_data = vault.access.path_inside_workspace()
+    settings = vault.settings
+    if settings.nested_repositories == "auto" and _is_project(vault):
+        settings = replace(settings, nested_repositories="on")
     if file_filter is None:
-        return _plain_policy(vault.settings, vault.workspace, own_data)
-    return CapturePolicy(vault.settings, vault.workspace, file_filter, own_data=own_data)
+        return _plain_policy(settings, vault.workspace, own_data)
+    return CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
+
+
+def _is_project(vault: Vault) -> bool:
+    from holdfast.domain.project_signs import shows_project  # late: few workspaces need to know
+
+    with vault.open_root() as root_fd:
+        return shows_project(vault.fs.list_names(root_fd))
 
 
 @lru_cache(maxsize=16)

@@ -223,8 +223,9 @@ def test_a_clone_that_was_deleted_is_told_and_the_rest_comes_back(tmp_path: Path
         resets(place / "lib")
         shutil.rmtree(place / "vendor/tool")
         plan = session.plan_restore(saved, components=EXACT)
-        (warning,) = [text for text in plan.warnings if "vendor/tool" in text]
-        assert "its commits are gone with it" in warning
+        gone, changed = sorted(text for text in plan.warnings if "vendor/tool" in text)
+        assert "its commits are gone with it" in gone
+        assert changed.endswith("in the repository vendor/tool")
         session.restore_checkpoint(saved, components=EXACT)
         seen = picture(place)
         assert (seen.head, seen.index, seen.refs) == (
@@ -271,7 +272,9 @@ def test_a_workspace_that_is_no_repository_itself_has_those_in_it(tmp_path: Path
         commit(place / "two", "code.txt", "an agent was here\n")
         after = [picture(place / "one"), picture(place / "two")]
         warnings = session.plan_restore(saved.checkpoint.id, components=EXACT).warnings
-        assert not any("repository" in text for text in warnings)
+        assert [text for text in warnings if "repository" in text] == [
+            f"this changes 1 file in the repository {name}" for name in ("one", "two")
+        ]
         session.restore_checkpoint(saved.checkpoint.id, components=EXACT)
         for seen in zip(before, after, (picture(place / n) for n in ("one", "two")), strict=True):
             require_exact(*seen)

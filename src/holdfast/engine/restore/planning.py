@@ -13,7 +13,7 @@ from holdfast.domain.database_steps import with_whole_databases
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
+from holdfast.domain.paths import from_text, is_within, parent, require_safe_path, to_text
 from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, plan_restore
 from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL
 from holdfast.domain.trees import Tree, decode_tree
@@ -45,6 +45,9 @@ def make_plan(
             for skip in scan.skipped
             if skip.reason is SkipReason.TRANSACTION
         },
+        other_workspaces={
+            skip.path: skip.describe() for skip in scan.skipped if skip.reason.is_another_workspace
+        },
     )
     plan = with_whole_databases(
         plan,
@@ -60,7 +63,10 @@ def make_plan(
         plan,
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
         kept=(*plan.kept, *_unread(scan, plan, paths)),
-        warnings=tuple(_warnings(load, scan, head, plan)),
+        warnings=(
+            *_warnings(load, scan, head, plan),
+            *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
+        ),
     )
 
 
@@ -189,6 +195,15 @@ def _warnings(
     if unread:
         left = "is" if len(unread) == 1 else "are"
         yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
+
+
+def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Iterable[str]:
+    """Repositories below the workspace whose files the restore changes, each named."""
+    tops = {parent(s.path) for s in left_out if s.reason is SkipReason.GIT_DATA} - {b""}
+    for top in sorted(tops):
+        inside = sum(is_within(path, top) for path in plan.affected_files)
+        if inside:
+            yield f"this changes {_count(inside, 'file')} in the repository {to_text(top)}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from holdfast.domain.paths import GIT_DIRECTORY, join
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules, Mode, Verdict
+from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
@@ -37,6 +38,8 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
                 return True
             rules = DirectoryRules(rules.fingerprint, judged.mode, stack=rules.stack)
             opened.append(fs.open(name, DIRECTORY_FLAGS, dir_fd=opened[-1]))
+            if policy.judge_repository(repository_kind(fs, opened[-1]), path) is not None:
+                return True
         names = fs.list_names(opened[-1])
         judged = _as_cache(rule_files, policy, opened[-1], path, names, rules)
         if judged.reason is None and judged.mode is not Mode.NORMAL:

@@ -25,6 +25,7 @@ from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
+from holdfast.engine.scan.repositories import RepositoryKind
 from holdfast.values.classes import dataclass
 
 GITIGNORE = b".gitignore"
@@ -75,6 +76,7 @@ class CapturePolicy:
         self.own_data = {MARKER_DIRECTORY} if own_data is None else {MARKER_DIRECTORY, own_data}
         self.max_file_size = settings.max_file_size
         self._use_defaults = settings.defaults == "on"
+        self._leaves_repositories = settings.nested_repositories != "on"
         self._includes = IncludePatterns.parse(settings.include)
         self._workspace = workspace
         self._file_filter = file_filter
@@ -83,7 +85,8 @@ class CapturePolicy:
         layers.append(parse_rules(configured, b"", "setting 'ignore'", Precedence.SETTING))
         self.root_stack = RuleStack.of(*layers)
         self.salt = digest_of(
-            b"policy 2|%d|%d|%d|" % (self.max_file_size, self._use_defaults, self.has_filter)
+            b"policy 3|%d|%d|%d|%d|"
+            % (self.max_file_size, self._use_defaults, self.has_filter, self._leaves_repositories)
             + self._includes.fingerprint
         )
 
@@ -127,6 +130,14 @@ class CapturePolicy:
             return verdict
         exception = self._exception(path, True, by_default=True)
         return _ignored(f"default: holds {to_text(marker)}", exception)
+
+    def judge_repository(self, kind: RepositoryKind | None, path: bytes) -> SkipReason | None:
+        """Why the directory, the top of a repository below the workspace, is not entered."""
+        if kind is None or not path:
+            return None
+        if kind is RepositoryKind.LINKED_WORKTREE:
+            return SkipReason.WORKTREE
+        return SkipReason.REPOSITORY if self._leaves_repositories else None
 
     def _exception(self, path: bytes, is_dir: bool, *, by_default: bool) -> Verdict | None:
         if self._includes.matches(path, is_dir):

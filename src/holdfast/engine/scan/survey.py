@@ -36,6 +36,7 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.engine.scan.file_capture import is_sparse, special_kind
 from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
+from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
 from holdfast.engine.scan.undisputed import undisputed
@@ -50,6 +51,8 @@ VOLATILE = (
     SkipReason.TOO_DEEP,
     SkipReason.FILTERED,
     SkipReason.TRANSACTION,
+    SkipReason.WORKTREE,
+    SkipReason.REPOSITORY,
 )
 """Reasons that can pass without the directory's own times changing."""
 
@@ -97,6 +100,9 @@ class Survey:
         names = sorted(self._fs.list_names(self._fd))
         self._names = set(names)
         read, policy = rule_files.read, self._walker.policy
+        other = self._other_workspace(names)
+        if other is not None:
+            return Skipped(self._path, other)
         verdict = policy.judge_cache(parent, self._path, names, lambda name: read(self._fd, name))
         if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
             # A checkpoint has this directory: a marker that appeared does not make it a cache.
@@ -131,6 +137,16 @@ class Survey:
         if verdict.detail and state.is_bare() and not (self._wanted and self._wanted.trees):
             return Skipped(self._path, SkipReason.IGNORED, verdict.detail)
         return state
+
+    def _other_workspace(self, names: list[bytes]) -> SkipReason | None:
+        """Whether the directory is saved by itself, and not as a part of this workspace. A
+        repository that a checkpoint has is entered all the same; a linked worktree never."""
+        kind = repository_kind(self._fs, self._fd, names) if self._path else None
+        reason = self._walker.policy.judge_repository(kind, self._path)
+        if reason is SkipReason.REPOSITORY and self._wanted is not None and self._wanted.trees:
+            self._cannot_settle = True
+            return None
+        return reason
 
     def read_again(self, changed: list[tuple[bytes, os.stat_result]]) -> DirectoryState | None:
         """The previous state with these files read anew; None when one is no longer a file."""
