@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -93,9 +94,37 @@ def _command_before_tools(agent: str, project: Path) -> str:
         agent, "PreToolUse"
     )
     settings = json.loads((project / PROJECT_FILES[agent][-1]).read_text())
-    (item,) = settings["hooks"][event]
+    item = settings["hooks"][event][0]
     handler = item["hooks"][0] if "hooks" in item else item
     return str(handler.get("command") or handler["bash"])
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize(
+    ("agent", "event", "tools", "passed"),
+    [
+        ("claude-code", "PreToolUse", ["Write", "mcp__files__write_file"], ["TodoWrite", "Read"]),
+        ("codex", "PreToolUse", ["apply_patch", "mcp__files__write_file"], ["update_plan"]),
+        ("gemini", "BeforeTool", ["write_file", "mcp_files_write_file"], ["read_file"]),
+        ("cursor", "preToolUse", ["Write", "MCP:write_file"], ["Read"]),
+        ("goose", "PreToolUse", ["developer__shell", "files__write_file"], []),
+    ],
+)
+def test_the_hooks_are_called_for_tools_of_mcp_servers_too(
+    agent: str, event: str, tools: list[str], passed: list[str]
+) -> None:
+    matchers = [item.get("matcher") for item in entries_of(agent, "holdfast")[event]]
+    assert [tool for tool in tools if any(_matches(m, tool) for m in matchers)] == tools
+    assert not [tool for tool in passed if any(_matches(m, tool) for m in matchers)]
+
+
+def _matches(matcher: str | None, tool: str) -> bool:
+    """As the agents compare: names as they are, anything else as a pattern."""
+    if matcher is None:
+        return True
+    if re.fullmatch(r"[A-Za-z0-9_|]+", matcher):
+        return tool in matcher.split("|")
+    return re.search(matcher, tool) is not None
 
 
 def test_other_settings_keep_their_bytes(project: Path, cli: CommandLine) -> None:

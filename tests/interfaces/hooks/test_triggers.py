@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.interfaces.hooks.agents import dialect_of
+from holdfast.interfaces.hooks.events import ToolKind
+from holdfast.interfaces.hooks.normaliser import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
@@ -45,6 +48,20 @@ def _tool(project: Path, name: str, use: str, **tool_input: str) -> dict[str, An
         ("Write", {"file_path": "new.txt", "content": "x"}, "Before Write: new.txt"),
         ("NotebookEdit", {"notebook_path": "a.ipynb"}, "Before NotebookEdit: a.ipynb"),
         ("Bash", {"command": "make test"}, "Before Bash: make test"),
+        (
+            "mcp__filesystem__write_file",
+            {"path": "src/app.py", "content": "x"},
+            "Before mcp__filesystem__write_file: src/app.py",
+        ),
+        (
+            "mcp__filesystem__move_file",
+            {"source": "src/app.py", "destination": "app.py"},
+            "Before mcp__filesystem__move_file: src/app.py, app.py",
+        ),
+        ("mcp__github__create_issue", {"title": "x"}, "Before mcp__github__create_issue"),
+        ("mcp__db__query", {"sql": "drop table a"}, "Before mcp__db__query"),
+        ("mcp__files__get_and_delete", {}, "Before mcp__files__get_and_delete"),
+        ("mcp__files__search_and_replace", {}, "Before mcp__files__search_and_replace"),
     ],
 )
 def test_a_checkpoint_is_made_before_each_tool_that_changes_files(
@@ -57,13 +74,63 @@ def test_a_checkpoint_is_made_before_each_tool_that_changes_files(
 
 @pytest.mark.requirement("AU-1")
 @pytest.mark.parametrize(
-    "name", ["Read", "Grep", "WebFetch", "TodoWrite", "mcp__github__create_issue"]
+    "name",
+    [
+        "Read",
+        "Grep",
+        "WebFetch",
+        "TodoWrite",
+        "mcp__filesystem__read_text_file",
+        "mcp__filesystem__list_directory",
+        "mcp__holdfast__checkpoint_create",
+        "mcp__plugin_holdfast_holdfast__checkpoint_restore",
+    ],
 )
 def test_tools_that_change_nothing_cost_nothing(
     name: str, project: Path, holdfast_home: Path
 ) -> None:
     _send(project, _tool(project, name, "t1", file_path="src/app.py"))
     assert list(holdfast_home.iterdir()) == []
+
+
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize(
+    ("agent", "write", "read"),
+    [
+        ("codex", "mcp__files__write_file", "mcp__files__read_file"),
+        ("gemini", "mcp_files_write_file", "mcp_files_read_file"),
+        ("cursor", "MCP:write_file", "MCP:read_file"),
+        ("copilot", "files-write_file", "files-read_file"),
+        ("opencode", "files_write_file", "read"),
+        ("cline", "use_mcp_tool", "read_files"),
+        ("goose", "files__write_file", "files__read_file"),
+    ],
+)
+def test_tools_of_mcp_servers_are_known_to_every_agent(
+    agent: str, write: str, read: str, project: Path
+) -> None:
+    before = recorded(agent, project, "true")[3]
+    dialect = dialect_of(agent)
+
+    def kind_of(name: str) -> ToolKind:
+        named = _named(before, name)
+        if agent == "gemini":
+            parts = {"server_name": "files", "tool_name": name.removeprefix("mcp_files_")}
+            named = {**named, "mcp_context": parts}
+        return normalise(named, dialect, {}).tool_kind
+
+    assert kind_of(write).changes_files
+    assert not kind_of(read).changes_files
+
+
+def _named(event: Any, tool: str) -> Any:
+    """The event of another tool, wherever the agent says which it is."""
+    if not isinstance(event, dict):
+        return event
+    names = ("tool_name", "toolName", "tool", "name")
+    return {
+        k: tool if k in names and isinstance(v, str) else _named(v, tool) for k, v in event.items()
+    }
 
 
 @pytest.mark.requirement("AU-1", "CP-13")

@@ -18,6 +18,9 @@ Entries = dict[str, list[dict[str, Any]]]
 """By event: the items of its list."""
 
 _CLAUDE_TOOLS = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
+_OF_SERVERS = "mcp__.*"
+"""The tools of MCP servers, in a group of their own: names alone are compared as they are, with a
+pattern among them each would be one."""
 
 
 def is_ours(command: Any, agent: str) -> bool:
@@ -59,14 +62,18 @@ def _group(command: str, matcher: Any = None, **more: Any) -> dict[str, Any]:
     return {"hooks": [handler]} if matcher is None else {"matcher": matcher, "hooks": [handler]}
 
 
+def _groups(command: str, tools: str) -> list[dict[str, Any]]:
+    return [_group(command, matcher, timeout=_SECONDS) for matcher in (tools, _OF_SERVERS)]
+
+
 def _claude_code(program: str) -> Entries:
     command = hook_command(program, "claude-code")
     return {
         "SessionStart": [_group(command, timeout=_SECONDS)],
         "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
-        "PreToolUse": [_group(command, _CLAUDE_TOOLS, timeout=_SECONDS)],
-        "PostToolUse": [_group(command, _CLAUDE_TOOLS, timeout=_SECONDS)],
-        "PostToolUseFailure": [_group(command, _CLAUDE_TOOLS, timeout=_SECONDS)],
+        "PreToolUse": _groups(command, _CLAUDE_TOOLS),
+        "PostToolUse": _groups(command, _CLAUDE_TOOLS),
+        "PostToolUseFailure": _groups(command, _CLAUDE_TOOLS),
         "Stop": [_group(command, timeout=_SECONDS)],
         "SessionEnd": [_group(command, timeout=_SHORT)],
     }
@@ -77,8 +84,8 @@ def _codex(program: str) -> Entries:
     return {
         "SessionStart": [_group(command, timeout=_SECONDS)],
         "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
-        "PreToolUse": [_group(command, "Bash|apply_patch", timeout=_SECONDS)],
-        "PostToolUse": [_group(command, "Bash|apply_patch", timeout=_SECONDS)],
+        "PreToolUse": _groups(command, "Bash|apply_patch"),
+        "PostToolUse": _groups(command, "Bash|apply_patch"),
         "Stop": [_group(command, timeout=_SECONDS)],
         "SessionEnd": [_group(command, timeout=_SHORT)],
     }
@@ -87,7 +94,7 @@ def _codex(program: str) -> Entries:
 def _gemini(program: str) -> Entries:
     command = hook_command(program, "gemini")
     waits: dict[str, Any] = {"name": "holdfast", "timeout": _SECONDS * 1000}
-    tools = "write_file|replace|run_shell_command"
+    tools = "write_file|replace|run_shell_command|mcp_.*"
     return {
         "SessionStart": [_group(command, **waits)],
         "BeforeAgent": [_group(command, **waits)],
@@ -101,7 +108,7 @@ def _gemini(program: str) -> Entries:
 def _cursor(program: str) -> Entries:
     command = hook_command(program, "cursor")
     waits = {"command": command, "timeout": _SECONDS}
-    tools = "Shell|Write|Delete|EditNotebook"
+    tools = "Shell|Write|Delete|EditNotebook|MCP:.*"
     return {
         "sessionStart": [waits],
         "beforeSubmitPrompt": [waits],
@@ -133,14 +140,14 @@ def _copilot(program: str) -> Entries:
 
 
 def _goose(program: str) -> Entries:
-    """Its matcher is a regular expression, and a call that no hook waits for is not hindered."""
-    command, tools = hook_command(program, "goose"), "^developer__(shell|write|edit|text_editor)$"
+    """Every tool is one of an extension, so that all of them call."""
+    command = hook_command(program, "goose")
     return {
         "SessionStart": [_group(command, timeout=_SECONDS)],
         "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
-        "PreToolUse": [_group(command, tools, timeout=_SECONDS)],
-        "PostToolUse": [_group(command, tools, timeout=_SECONDS)],
-        "PostToolUseFailure": [_group(command, tools, timeout=_SECONDS)],
+        "PreToolUse": [_group(command, timeout=_SECONDS)],
+        "PostToolUse": [_group(command, timeout=_SECONDS)],
+        "PostToolUseFailure": [_group(command, timeout=_SECONDS)],
         "Stop": [_group(command, timeout=_SECONDS)],
         "SessionEnd": [_group(command, timeout=_SECONDS)],
     }

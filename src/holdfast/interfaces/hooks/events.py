@@ -27,10 +27,12 @@ class ToolKind(StrEnum):
     WRITE = "write"
     SHELL = "shell"
     NOTEBOOK = "notebook"
+    UNKNOWN = "unknown"
     OTHER = "other"
 
     @property
     def changes_files(self) -> bool:
+        """Or may: who knows what an unknown tool does."""
         return self is not ToolKind.OTHER
 
 

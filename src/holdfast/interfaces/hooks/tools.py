@@ -15,27 +15,50 @@ _PATH_FIELDS = (
     "target_notebook"
 ).split()
 _LIST_FIELDS = ("paths", "files", "file_paths")
+_FROM_AND_TO = ("source", "destination")
 _PATCH_FILE = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 
-# Behind an agent's own table: names of tools that come and go with versions and plug-ins.
+# Behind an agent's own table: names of tools that come and go with versions, plug-ins and servers.
 _SHELL = re.compile(r"bash|shell|powershell|terminal|exec|run_?command|command_?run|zsh|cmd$")
 _NOTEBOOK = re.compile(r"notebook")
 _WRITE = re.compile(r"write|create|new_?file|delete|remove|move|rename|save_?file|upload|mkdir")
 _EDIT = re.compile(r"edit|patch|replace|insert|modify|update_?file|refactor|format")
-_READS = re.compile(
-    r"^(?:read|list|search(?!_?(?:and_?)?replace)|grep|glob|fetch|find(?!_?(?:and_?)?replace)|get|view"
-    r"|task|think|plan)|issue|todo|comment"
+_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_READS = frozenset(
+    "count describe directory find get glob grep inspect list lookup read search show stat think "
+    "tree view".split()
 )
+_CHANGES = frozenset(
+    "add append apply build checkout clone commit copy create delete download drop edit exec "
+    "execute export fix format generate import insert install make merge mkdir modify move new "
+    "patch pull push put refactor remove rename replace reset restore revert run save set sync "
+    "touch update upload write".split()
+)
+_OF_AGENTS = frozenset(
+    """
+    agent askfollowupquestion askquestion askuser askuserquestion attemptcompletion codesearch
+    enterplanmode exitplanmode fetchwebcontent googlewebsearch invalid killshell listagents lsp
+    monitor planexit planmoderespond question readagent readimage readfiles reportintent
+    savememory searchcodebase sendmessage sequentialthinking skill skills spawnagent
+    submitandexit task taskcreate taskget tasklist taskoutput taskstop taskupdate todoread
+    todowrite toolsearch updateplan updatetodo wait webfetch websearch writetodos
+    """.split()
+)
+"""Built-in tools that change no file, whoever's they are."""
+_OURS = re.compile(r"(?:mcp__(?:plugin_holdfast_)?holdfast__|mcp_holdfast_|holdfast(?:__|_|-))")
 
 
 def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
-    """By the agent's own table first; then by what the name says."""
+    """By the agent's own table first, then by what the name says. What is not known to be harmless
+    may change files: a tool of an MCP server tells nobody what it does."""
     known = table.get(name)
     if known is not None:
         return known
+    if _OURS.match(name) or re.sub(r"[\W_]", "", name).lower() in _OF_AGENTS:
+        return ToolKind.OTHER  # our own save by themselves
+    if _only_reads(name):
+        return ToolKind.OTHER
     word = name.rsplit("__", 1)[-1].lower()
-    if name.startswith(("mcp__holdfast__", "mcp_holdfast_", "holdfast__")):
-        return ToolKind.OTHER  # our own: they save by themselves
     for pattern, kind in (
         (_NOTEBOOK, ToolKind.NOTEBOOK),
         (_SHELL, ToolKind.SHELL),
@@ -43,8 +66,16 @@ def tool_kind(name: str, table: Mapping[str, ToolKind]) -> ToolKind:
         (_WRITE, ToolKind.WRITE),
     ):
         if pattern.search(word):
-            return ToolKind.OTHER if _READS.search(word) else kind
-    return ToolKind.OTHER
+            return kind
+    return ToolKind.UNKNOWN
+
+
+def _only_reads(name: str) -> bool:
+    """Whether a tool says by its name that it reads, and nothing else. The name of its server may
+    stand before it: `mcp__files__read_file`, `files-read_file`, `MCP:read_file`."""
+    words = [word.lower() for word in _WORDS.findall(re.split(r"__|[-:/.]", name)[-1])]
+    every = {word.lower() for word in _WORDS.findall(name)}
+    return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(every)
 
 
 def command_of(tool_input: Mapping[str, Any]) -> str:
@@ -67,6 +98,9 @@ def paths_of(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
             found.setdefault(path)
     for path in texts_of(tool_input, *_LIST_FIELDS):
         found.setdefault(path)
+    if all(text_of(tool_input, name) for name in _FROM_AND_TO):
+        for name in _FROM_AND_TO:
+            found.setdefault(text_of(tool_input, name))
     edits = tool_input.get("edits")
     for edit in edits[:_MOST_PATHS] if isinstance(edits, list) else []:
         if isinstance(edit, dict) and (path := text_of(edit, *_PATH_FIELDS)):

@@ -21,8 +21,12 @@ _EXIT = re.compile(
 
 def flatten(payload: dict[str, Any]) -> dict[str, Any]:
     """Without a terminal, what hooks said when the session began stands before the message. How a
-    command ended stands in the text for the model only."""
+    command ended stands in the text for the model only. Servers of tools are told apart."""
     flat = dict(payload)
+    server = payload.get("mcp_context")
+    if isinstance(server, dict) and server.get("tool_name"):
+        # `mcp_SERVER_TOOL` does not tell where one ends and the other begins
+        flat["tool_name"] = f"mcp__{server.get('server_name')}__{server['tool_name']}"
     prompt, answer = payload.get("prompt"), payload.get("tool_response")
     if isinstance(prompt, str) and "<hook_context>" in prompt:
         flat["prompt"] = _OF_HOOKS.sub("", prompt)

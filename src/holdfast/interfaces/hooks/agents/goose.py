@@ -22,5 +22,8 @@ DIALECT = Dialect(
         "developer__write": ToolKind.WRITE,
         "developer__edit": ToolKind.EDIT,
         "developer__text_editor": ToolKind.EDIT,
+        "developer__analyze": ToolKind.OTHER,
+        "developer__read_image": ToolKind.OTHER,
+        "todo__todo_write": ToolKind.OTHER,
     },
 )
