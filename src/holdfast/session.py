@@ -25,7 +25,7 @@ from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
-from holdfast.engine.references import standing_on
+from holdfast.engine.workspace_head import standing_on
 from holdfast.session_parts.approving import Approving
 from holdfast.session_parts.argument_checks import checked
 from holdfast.session_parts.carrying import Carrying

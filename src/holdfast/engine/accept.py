@@ -56,7 +56,7 @@ class Acceptance:
 
 def prepare(
     vault: Vault,
-    session_id: SessionId,
+    session_id: SessionId | None,
     range_text: str | None = None,
     *,
     message: str | None = None,
@@ -102,7 +102,7 @@ def accept(vault: Vault, acceptance: Acceptance, wish: CommitWish) -> AcceptOutc
 
 
 def choose_range(
-    vault: Vault, session_id: SessionId, text: str | None, *, everything: bool = False
+    vault: Vault, session_id: SessionId | None, text: str | None, *, everything: bool = False
 ) -> AcceptRange:
     """`A..B`, `A..`, `..B` (from nothing), or `B` alone; a name may itself have two dots."""
     if text is None or text == "..":

@@ -31,7 +31,7 @@ def annotate(
     checkpoint = resolve(vault, session_id, reference)
     require_room(vault)
     return vault.story.annotate(
-        session_id,
+        checkpoint.session_id,
         checkpoint.id,
         text,
         author=author,
@@ -47,8 +47,9 @@ def annotations_of(
     checkpoint = None if reference is None else resolve(vault, session_id, reference)
     if not vault.access.has_story():
         return ()
-    wanted = checkpoint.id if checkpoint is not None else None
-    return vault.story.annotations(session_id, wanted, revisions=revisions)
+    if checkpoint is None:
+        return vault.story.annotations(session_id, None, revisions=revisions)
+    return vault.story.annotations(checkpoint.session_id, checkpoint.id, revisions=revisions)
 
 
 def _text(text: str) -> str:

@@ -27,7 +27,6 @@ from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
-from holdfast.engine.references import standing_on
 from holdfast.engine.restore.planning import loader_for
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.save import (
@@ -39,6 +38,7 @@ from holdfast.engine.save import (
 )
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import standing_on
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 
 _CERTAIN = 1.0

@@ -124,8 +124,9 @@ class Engine:
             )
         return self._mirrored(outcome)
 
-    def resolve(self, session_id: SessionId, reference: str | None) -> Checkpoint:
-        """The checkpoint a reference means; without one, the checkpoint before HEAD."""
+    def resolve(self, session_id: SessionId | None, reference: str | None) -> Checkpoint:
+        """The checkpoint a reference means, in one session or, without one, in the workspace;
+        without a reference, the checkpoint before HEAD."""
         from holdfast.engine.references import before_head, resolve
 
         if reference is None:
@@ -134,20 +135,21 @@ class Engine:
 
     def restore_request(
         self,
-        session_id: SessionId,
+        session_id: SessionId | None,
         reference: str | None,
         *,
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
         components: ComponentChoice | None = None,
     ) -> RestoreRequest:
+        """The restore is recorded in the session of the checkpoint that it restores."""
         from holdfast.engine.components.choosing import choose_components
         from holdfast.engine.restore.planning import require_paths, with_companions
         from holdfast.engine.restore.records import RestoreRequest
 
         target = self.resolve(session_id, reference)
         return RestoreRequest(
-            session_id,
+            target.session_id,
             target,
             with_companions(self.vault, target, require_paths(paths)),
             best_effort,
@@ -189,9 +191,9 @@ class Engine:
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
-        from holdfast.engine.references import standing_on
         from holdfast.engine.restore.previewing import preview
         from holdfast.engine.restore.records import wanted_trees
+        from holdfast.engine.workspace_head import standing_on
 
         with self.exclusive(looking=True):
             scan = self._look(wanted_trees(self.vault, request))

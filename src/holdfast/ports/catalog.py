@@ -3,6 +3,7 @@
 Writes happen inside `transaction`, under the store's writer lock; either everything of one
 transaction is durable when the block ends, or nothing of it is ever seen (I3). Reads need no lock
 and see the last finished transaction. Sequence numbers are given out by the catalog and rise.
+Where a lookup takes a session or None, None means all sessions of the workspace.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class CatalogTransaction(Protocol):
 
     def set_session_status(self, session_id: SessionId, status: SessionStatus) -> None: ...
 
+    def set_session_title(self, session_id: SessionId, title: str | None) -> None: ...
+
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None: ...
 
     def start_round(
@@ -124,25 +127,29 @@ class Catalog(Protocol):
 
     def current_session(self) -> SessionId | None: ...
 
-    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None: ...
+    def checkpoint(self, session_id: SessionId | None, checkpoint_id: str) -> Checkpoint | None: ...
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None: ...
 
+    def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
+        """Of all sessions, newest first: a name is taken once in a session."""
+        ...
+
     def checkpoints_with_prefix(
-        self, session_id: SessionId, prefix: str, limit: int
+        self, session_id: SessionId | None, prefix: str, limit: int
     ) -> Sequence[Checkpoint]: ...
 
     def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
         """The oldest one that is not a record."""
         ...
 
-    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
+    def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
         """The newest by sequence, records apart, whose wall-clock time is not after `at_ns`."""
         ...
 
     def history(
         self,
-        session_id: SessionId,
+        session_id: SessionId | None,
         *,
         limit: int | None = None,
         records: bool = False,
@@ -190,6 +197,12 @@ class Catalog(Protocol):
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         """Of all sessions, in order."""
+        ...
+
+    def operations_before(
+        self, sequence: int | None, limit: int, *, kinds: Sequence[OperationKind]
+    ) -> Sequence[Operation]:
+        """Of all sessions, newest first: the newest of these kinds, or those before a number."""
         ...
 
     def newest_operation(self) -> Operation | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def prepare(
     opened: OpenWorkspace,
-    session_id: SessionId,
+    session_id: SessionId | None,
     checkpoints: str | None,
     *,
     message: str | None = None,

@@ -111,7 +111,7 @@ def test_bash_completes_in_the_workspace_and_session_of_the_command_line(
     assert bash.offers("-C", str(other), "restore", "else") == ["elsewhere"]
     assert bash.offers("-C", str(other), "restore", "HEAD", "") == ["only-there"]
     assert bash.offers("--session", "two", "show", "mi") == ["mine"]
-    assert bash.offers("restore", "mi") == []
+    assert bash.offers("restore", "mi") == ["mine"]
 
 
 @pytest.mark.requirement("CL-1")

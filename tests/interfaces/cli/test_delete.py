@@ -54,7 +54,13 @@ def test_when_nothing_is_left_under_head_that_is_said_and_the_others_are_still_t
     left = cli.save("the second")
     cli.json("restore", "first", "--yes")
     cli.json("delete", "first", "--yes")
-    cli.json("delete", "HEAD", "--yes")  # the record of the restore
+    record = cli.json("log")[0]
+    assert record["is_head"]
+    assert record["kind"] == "restore"
+    refused = cli("--json", "delete", "HEAD", "--yes")
+    assert refused.status == 5
+    assert record["id"][:10] in refused.error["hint"]
+    cli.json("delete", record["id"], "--yes")
 
     for words in (("show",), ("diff",), ("restore", "--yes"), ("show", "HEAD~1")):
         refused = cli("--json", *words)

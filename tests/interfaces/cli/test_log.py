@@ -65,7 +65,7 @@ def test_in_a_pipe_each_checkpoint_is_one_line_without_tabs_and_head_is_marked(
     assert "\t" not in "".join(lines)
     assert ["(HEAD)" in line for line in lines] == [False, True]
     assert ["(HEAD)" in line for line in cli("log", "--records").out.splitlines()] == [
-        *(True, False, False, False)
+        *(False, False, False, True)
     ]
 
 

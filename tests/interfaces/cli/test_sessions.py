@@ -86,12 +86,14 @@ def test_an_attempt_without_a_session_begins_the_current_one(cli: CommandLine) -
     assert len(cli.json("status")["sessions"]) == 1
 
 
-def test_checkpoints_of_the_library_are_reached_by_naming_their_session(cli: CommandLine) -> None:
+@pytest.mark.requirement("RB-12")
+def test_checkpoints_of_the_library_are_listed_and_found_without_naming_their_session(
+    cli: CommandLine,
+) -> None:
     with SessionCheckpointer(cli.workspace, "agent-7") as session:
-        identifier = session.checkpoint("from the library")
-    answer = cli("log", "--json")
-    assert answer.status == 4
-    assert "agent-7" in answer.error["hint"]
+        identifier = session.checkpoint("from the library", name="safe")
+    assert [one["id"] for one in cli.json("log")] == [identifier]
+    assert cli.json("show", "safe")["id"] == identifier
     assert cli.json("status")["sessions"] == ["agent-7"]
     assert [one["id"] for one in cli.json("log", "--session", "agent-7")] == [identifier]
 

@@ -34,7 +34,6 @@ from holdfast.engine.components.restoring import (
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.conversation import follow_restore
 from holdfast.engine.listing import entry_at
-from holdfast.engine.references import standing_on
 from holdfast.engine.restore.carried_out import StepFailed
 from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor
@@ -57,6 +56,7 @@ from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import FULL
+from holdfast.engine.workspace_head import standing_on
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:

@@ -17,6 +17,7 @@ from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.store.encryption.key_slots import Secret
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
@@ -158,15 +159,37 @@ class Invocation:
         asked = self.options.session
         return "" if asked is None else f" --session {quote(visible(asked))}"
 
+    def scope(self, opened: OpenWorkspace) -> SessionId | None:
+        """Where references are looked for: the session that was asked for, or, as None, every
+        session of the workspace."""
+        if self.options.session is None:
+            if not opened.engine.vault.catalog.sessions():
+                raise self._no_session(opened, "")
+            return None
+        return self.session(opened)
+
+    def resolve(self, opened: OpenWorkspace, reference: str) -> Checkpoint:
+        """The checkpoint that somebody named."""
+        return opened.engine.resolve(self.scope(opened), reference)
+
     def session_or_none(self, opened: OpenWorkspace) -> SessionId | None:
         """The same, for commands that can do without."""
         catalog = opened.engine.vault.catalog
         if self.options.session is None:
-            return catalog.current_session()
+            return catalog.current_session() or self._session_of_head(opened)
         wanted = session_id(self.options.session)
-        if catalog.session(wanted) is None:
-            raise self._no_session(opened, f"the workspace has no session {wanted!r}")
-        return wanted
+        if catalog.session(wanted) is not None:
+            return wanted
+        from holdfast.engine.references import find_session
+
+        return find_session(opened.engine.vault, wanted).id
+
+    def _session_of_head(self, opened: OpenWorkspace) -> SessionId | None:
+        """Where only programs have worked, no session is the current one."""
+        from holdfast.engine.workspace_head import standing_on
+
+        head = standing_on(opened.engine.vault, None)
+        return None if head is None else head.session_id
 
     def paths(self, typed: Sequence[str], workspace: Path) -> list[bytes]:
         from holdfast.interfaces.cli.path_arguments import workspace_paths
@@ -206,12 +229,6 @@ class Invocation:
     def _no_session(self, opened: OpenWorkspace, message: str) -> NotFound:
         known = [session.id for session in opened.engine.vault.catalog.sessions()]
         if known:
-            from difflib import get_close_matches
-
-            wanted = self.options.session
-            close = get_close_matches(wanted, known, 3) if wanted is not None else []
-            if close:
-                return NotFound(message, hint=f"did you mean: {', '.join(close)}")
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
         if self.options.session is None:
             message = f"{opened.engine.vault.workspace} has no checkpoints yet"

@@ -5,12 +5,13 @@ Made without a table library: loading one would take longer than everything else
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.ids import short
+from holdfast.domain.ids import SessionId, short
+from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, title
 from holdfast.interfaces.cli.terminal import (
@@ -23,13 +24,14 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import ago, percent
+from holdfast.interfaces.cli.wording import ago, percent, shortened
 
 _GAP = "  "
 _NARROW = 90
 _NARROWER = 66
 _LEAST_FOR_REASON = 20
-_SHORT = (" ", "id", "when", "sure")
+_SHORT = (" ", "id", "when", "sure", "session")
+_LONGEST_MARK = 24
 _INDENT = "     "
 _RIGHT = ("sure", "files")
 _ONLY_WIDE = ("kind", "changes")
@@ -46,9 +48,14 @@ Row = dict[str, list[Part]]
 
 
 def show_table(
-    terminal: Terminal, found: Sequence[Checkpoint], head: str | None, now: datetime
+    terminal: Terminal,
+    found: Sequence[Checkpoint],
+    head: str | None,
+    now: datetime,
+    sessions: Mapping[SessionId, Session] | None = None,
 ) -> None:
-    rows = [_row(one, one.id == head, now) for one in found]
+    """With `sessions`, each row is marked with the one that it belongs to."""
+    rows = [_row(one, one.id == head, now, sessions or {}) for one in found]
     if terminal.width < _NARROWER:
         _show_list(terminal, found, rows)
         return
@@ -68,15 +75,27 @@ def show_table(
 def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[Row]) -> None:
     """Where columns leave no room for the reason, it stands below."""
     for one, row in zip(found, rows, strict=True):
-        cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in _SHORT]
+        shown = [name for name in _SHORT if name in row]
+        cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in shown]
         terminal.line(_GAP.join(cells))
         for line in _reason(terminal, one, terminal.width - len(_INDENT)):
             terminal.line(_INDENT + line)
 
 
-def _row(one: Checkpoint, is_head: bool, now: datetime) -> Row:
+def session_mark(session: Session) -> str:
+    """What tells a session from the others in one column: its title, else agent and id."""
+    if session.title:
+        return shortened(visible(session.title), _LONGEST_MARK)
+    agent = f"{visible(session.agent)} " if session.agent else ""
+    return shortened(f"{agent}{visible(session.id)}", _LONGEST_MARK)
+
+
+def _row(
+    one: Checkpoint, is_head: bool, now: datetime, sessions: Mapping[SessionId, Session]
+) -> Row:
     faint = (DIM,) if one.kind.is_record else ()
     sure = one.intent.confidence
+    marked = {"session": [Part(session_mark(sessions[one.session_id]), faint)]} if sessions else {}
     return {
         " ": [Part("▶" if is_head else "", (BOLD, CYAN))],
         "id": [Part(short(one.id), (*faint, CYAN))],
@@ -85,6 +104,7 @@ def _row(one: Checkpoint, is_head: bool, now: datetime) -> Row:
         "sure": [Part("●", (confidence_colour(sure),)), Part(f" {percent(sure)}", faint)],
         "files": [Part(f"{one.files:,}", faint)],
         "changes": _changes(one),
+        **marked,
     }
 
 

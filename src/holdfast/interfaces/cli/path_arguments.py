@@ -81,16 +81,16 @@ def path_mistaken_for_checkpoint(
 
 def _is_known_path(invocation: Invocation, opened: OpenWorkspace, typed: str) -> bool:
     from holdfast.engine.listing import entry_at
-    from holdfast.engine.references import standing_on
+    from holdfast.engine.workspace_head import standing_on
 
-    vault, session = opened.engine.vault, invocation.session_or_none(opened)
+    vault = opened.engine.vault
     try:
         [path] = invocation.paths([typed], vault.workspace)
     except (UsageError, ValueError):
         return False
     if os.path.lexists(os.fsencode(vault.workspace) + b"/" + path):
         return True
-    head = standing_on(vault, session) if session else None
+    head = standing_on(vault, invocation.scope(opened))
     return head is not None and entry_at(vault.load_tree, head.tree, path) is not None
 
 

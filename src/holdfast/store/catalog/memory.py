@@ -41,6 +41,10 @@ class MemoryTransaction:
         sessions = self._state.sessions
         sessions[session_id] = replace(sessions[session_id], status=status)
 
+    def set_session_title(self, session_id: SessionId, title: str | None) -> None:
+        sessions = self._state.sessions
+        sessions[session_id] = replace(sessions[session_id], title=title)
+
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
         sessions = self._state.sessions
         sessions[session_id] = replace(sessions[session_id], head=head)
@@ -123,15 +127,18 @@ class MemoryCatalog:
     def current_session(self) -> SessionId | None:
         return self._state.current_session
 
-    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None:
+    def checkpoint(self, session_id: SessionId | None, checkpoint_id: str) -> Checkpoint | None:
         found = self._state.checkpoints.get(CheckpointId(checkpoint_id))
-        return found if found is not None and found.session_id == session_id else None
+        return found if found is not None and session_id in (None, found.session_id) else None
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None:
         return next((c for c in self._of(session_id) if c.name == name), None)
 
+    def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
+        return [c for c in self._of(None) if c.name == name][::-1]
+
     def checkpoints_with_prefix(
-        self, session_id: SessionId, prefix: str, limit: int
+        self, session_id: SessionId | None, prefix: str, limit: int
     ) -> Sequence[Checkpoint]:
         found = [c for c in self._of(session_id) if c.id.startswith(prefix)]
         return found[::-1][:limit]
@@ -139,13 +146,13 @@ class MemoryCatalog:
     def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
         return next((c for c in self._of(session_id) if not c.kind.is_record), None)
 
-    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
+    def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
         found = [c for c in self._of(session_id) if c.created_at_ns <= at_ns]
         return next((c for c in found[::-1] if not c.kind.is_record), None)
 
     def history(
         self,
-        session_id: SessionId,
+        session_id: SessionId | None,
         *,
         limit: int | None = None,
         records: bool = False,
@@ -203,6 +210,12 @@ class MemoryCatalog:
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         return [op for op in self._state.operations if op.sequence > sequence][:limit]
+
+    def operations_before(
+        self, sequence: int | None, limit: int, *, kinds: Sequence[OperationKind]
+    ) -> Sequence[Operation]:
+        found = [op for op in self._state.operations[::-1] if op.kind in kinds]
+        return [op for op in found if sequence is None or op.sequence < sequence][:limit]
 
     def restores_since(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
@@ -262,5 +275,5 @@ class MemoryCatalog:
     def close(self) -> None:
         return None
 
-    def _of(self, session_id: SessionId) -> list[Checkpoint]:
-        return [c for c in self.roots() if c.session_id == session_id]
+    def _of(self, session_id: SessionId | None) -> list[Checkpoint]:
+        return [c for c in self.roots() if session_id in (None, c.session_id)]

@@ -179,42 +179,49 @@ class SqliteCatalog:
         rows = self._rows("SELECT value FROM facts WHERE key='current_session'")
         return SessionId(rows[0][0]) if rows else None
 
-    def checkpoint(self, session_id: SessionId, checkpoint_id: str) -> Checkpoint | None:
-        return self._one(f"{_CHECKPOINT} session_id=? AND id=?", session_id, checkpoint_id)
+    def checkpoint(self, session_id: SessionId | None, checkpoint_id: str) -> Checkpoint | None:
+        where, values = _within(session_id)
+        return self._one(f"{_CHECKPOINT} {where} id=?", *values, checkpoint_id)
 
     def checkpoint_named(self, session_id: SessionId, name: str) -> Checkpoint | None:
         return self._one(f"{_CHECKPOINT} session_id=? AND name=?", session_id, name)
 
+    def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
+        # By session and name, which is what the index has.
+        every = "session_id IN (SELECT id FROM sessions)"
+        return self._many(f"{_CHECKPOINT} {every} AND name=? ORDER BY +sequence DESC", name)
+
     def checkpoints_with_prefix(
-        self, session_id: SessionId, prefix: str, limit: int
+        self, session_id: SessionId | None, prefix: str, limit: int
     ) -> Sequence[Checkpoint]:
         after = prefix + "\U0010ffff"
-        query = f"{_CHECKPOINT} id >= ? AND id < ? AND session_id=? ORDER BY sequence DESC LIMIT ?"
-        return self._many(query, prefix, after, session_id, limit)
+        where, values = _within(session_id)
+        query = f"{_CHECKPOINT} {where} id >= ? AND id < ? ORDER BY sequence DESC LIMIT ?"
+        return self._many(query, *values, prefix, after, limit)
 
     def first_checkpoint(self, session_id: SessionId) -> Checkpoint | None:
         query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} ORDER BY sequence LIMIT 1"
         return self._one(query, session_id)
 
-    def checkpoint_at(self, session_id: SessionId, at_ns: int) -> Checkpoint | None:
-        query = f"{_CHECKPOINT} session_id=? AND {_NOT_RECORDS} AND created_at_ns<=?"
+    def checkpoint_at(self, session_id: SessionId | None, at_ns: int) -> Checkpoint | None:
+        where, values = _within(session_id)
+        query = f"{_CHECKPOINT} {where} {_NOT_RECORDS} AND created_at_ns<=?"
         within_64_bits = max(-_LARGEST_INTEGER, min(at_ns, _LARGEST_INTEGER))
-        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, within_64_bits)
+        return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", *values, within_64_bits)
 
     def history(
         self,
-        session_id: SessionId,
+        session_id: SessionId | None,
         *,
         limit: int | None = None,
         records: bool = False,
         before: int | None = None,
     ) -> Sequence[Checkpoint]:
-        kinds = "" if records else f"AND {_NOT_RECORDS}"
-        query = (
-            f"{_CHECKPOINT} session_id=? {kinds} AND sequence < ? ORDER BY sequence DESC LIMIT ?"
-        )
+        where, values = _within(session_id)
+        kinds = "" if records else f"{_NOT_RECORDS} AND"
+        query = f"{_CHECKPOINT} {where} {kinds} sequence < ? ORDER BY sequence DESC LIMIT ?"
         ceiling = (1 << 62) if before is None else before
-        return self._many(query, session_id, ceiling, -1 if limit is None else limit)
+        return self._many(query, *values, ceiling, -1 if limit is None else limit)
 
     def outline(
         self, session_id: SessionId, *, limit: int, before: int | None = None
@@ -260,6 +267,17 @@ class SqliteCatalog:
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         query = f"{_OPERATION} WHERE sequence>? ORDER BY sequence LIMIT ?"
         return self._values(operation_from_row, query, sequence, limit)
+
+    def operations_before(
+        self, sequence: int | None, limit: int, *, kinds: Sequence[OperationKind]
+    ) -> Sequence[Operation]:
+        query = (
+            f"{_OPERATION} WHERE +kind IN ({_marks(kinds)}) AND sequence<?"
+            " ORDER BY sequence DESC LIMIT ?"
+        )
+        ceiling = (1 << 62) if sequence is None else sequence
+        values = (kind.value for kind in kinds)
+        return self._values(operation_from_row, query, *values, ceiling, limit)
 
     def newest_operation(self) -> Operation | None:
         query = f"{_OPERATION} ORDER BY sequence DESC LIMIT 1"
@@ -381,6 +399,11 @@ class SqliteCatalog:
             raise StoreDamaged(
                 f"a row of the catalog cannot be read: {error}", hint="run: holdfast repair"
             ) from error
+
+
+def _within(session_id: SessionId | None) -> tuple[str, tuple[str, ...]]:
+    """The beginning of a condition: one session, or all of them."""
+    return ("", ()) if session_id is None else ("session_id=? AND", (session_id,))
 
 
 def _marks(values: Sequence[object]) -> str:

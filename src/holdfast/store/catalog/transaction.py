@@ -62,6 +62,10 @@ class SqliteTransaction:
         self._db.execute("UPDATE sessions SET status=? WHERE id=?", (status.value, session_id))
         seal_rows(self._db, "sessions", "id=?", session_id)
 
+    def set_session_title(self, session_id: SessionId, title: str | None) -> None:
+        self._db.execute("UPDATE sessions SET title=? WHERE id=?", (title, session_id))
+        seal_rows(self._db, "sessions", "id=?", session_id)
+
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
         # Every save comes here: the row is read and written once, where `seal_rows` takes longer.
         for row in self._db.execute(_SESSION, (session_id,)).fetchall():

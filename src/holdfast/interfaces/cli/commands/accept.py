@@ -64,7 +64,7 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         acceptance = prepare(
             opened,
-            invocation.session(opened),
+            invocation.scope(opened),
             words[0] if words else None,
             message=options.message,
             co_authors=options.co_authors,

@@ -43,11 +43,10 @@ def run(invocation: Invocation) -> int:
     text = text_on_standard_input("text") if words[1] == "-" else words[1]
     options = invocation.options
     with invocation.open() as opened:
-        session_id = invocation.session(opened)
         vault = opened.engine.vault
-        found = opened.engine.resolve(session_id, words[0])
+        found = invocation.resolve(opened, words[0])
         noted = annotate(
-            vault, session_id, found.id, text, author=options.author, number=options.edit
+            vault, found.session_id, found.id, text, author=options.author, number=options.edit
         )
     if invocation.json:
         invocation.emit({"checkpoint": found.id} | json_output.annotation(noted))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from holdfast.domain.errors import UsageError
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import Refused, UsageError
+from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
 
 
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast delete REF [--yes]"
     parser.description = """\
-Drop one checkpoint from the history of the session. The workspace is not touched, and no other
+Drop one checkpoint from the history. The workspace is not touched, and no other
 checkpoint is: content that others share stays. This cannot be undone, so it needs a yes: on a
 terminal it is asked for, elsewhere give --yes."""
     parser.epilog = """\
@@ -18,6 +24,15 @@ example:
   $ holdfast delete failed-attempt --yes"""
     parser.add_argument("words", nargs="*", metavar="REF", help="the checkpoint")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
+    """The record of a restore goes only when its own id was given."""
+    if found.kind.is_record and not found.id.startswith(typed.strip().lower()):
+        raise Refused(
+            f"{typed} is the record of a restore, which holds the only copy of that state",
+            hint=f"to delete it anyway, give its id: holdfast delete {short(found.id)}",
+        )
 
 
 def run(invocation: Invocation) -> int:
@@ -32,8 +47,8 @@ def run(invocation: Invocation) -> int:
         raise UsageError("the checkpoint is missing", hint="see what there is: holdfast log")
     terminal = invocation.terminal
     with invocation.open() as opened:
-        session = invocation.session(opened)
-        found = opened.engine.resolve(session, words[0])
+        found = invocation.resolve(opened, words[0])
+        _require_no_hidden_record(found, words[0])
         if not invocation.options.yes and not invocation.json and can_ask(invocation):
             aside = terminal.aside()
             when = moment(aside, found, invocation.now)
@@ -45,7 +60,7 @@ def run(invocation: Invocation) -> int:
             hint="go ahead with --yes",
         )
         with invocation.busy("deleting"):
-            outcome = opened.engine.delete(session, found)
+            outcome = opened.engine.delete(found.session_id, found)
     if invocation.json:
         invocation.emit(
             {

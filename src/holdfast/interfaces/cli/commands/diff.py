@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.ids import SessionId
     from holdfast.interfaces.cli.diff_views.difference import Difference
 
 
@@ -67,9 +66,8 @@ def run(invocation: Invocation) -> int:
         )
     with invocation.open() as opened:
         engine = opened.engine
-        session = invocation.session(opened)
         paths = invocation.paths(invocation.literal, engine.vault.workspace)
-        old, new = _ends(invocation, opened, session)
+        old, new = _ends(invocation, opened)
         again = "compare others; see what there is: holdfast log"
         with unless_dropped(engine.vault, (old, new), "compared", again):
             _compare(invocation, opened, (old, new), paths, context)
@@ -108,9 +106,7 @@ def _compare(
     _render(invocation, difference)
 
 
-def _ends(
-    invocation: Invocation, opened: OpenWorkspace, session: SessionId
-) -> tuple[Checkpoint, Checkpoint | None]:
+def _ends(invocation: Invocation, opened: OpenWorkspace) -> tuple[Checkpoint, Checkpoint | None]:
     """What is compared; None stands for the workspace."""
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
@@ -119,7 +115,7 @@ def _ends(
     for word in invocation.words or ["HEAD"]:
         form = f"holdfast diff {before}-- {{}}"
         with path_mistaken_for_checkpoint(invocation, opened, word, form):
-            found.append(opened.engine.resolve(session, word))
+            found.append(invocation.resolve(opened, word))
         before = f"{word} "
     return found[0], found[1] if len(found) > 1 else None
 

@@ -144,10 +144,9 @@ def _selection(invocation: Invocation, opened: OpenWorkspace, references: list[s
         if references:
             raise UsageError("--all takes no checkpoints", hint="leave one of the two out")
         return select_all(vault)
-    session = invocation.session(opened)
     if not references:
-        return select_sessions(vault, [session])
-    return select_checkpoints(vault, [opened.engine.resolve(session, ref) for ref in references])
+        return select_sessions(vault, [invocation.session(opened)])
+    return select_checkpoints(vault, [invocation.resolve(opened, ref) for ref in references])
 
 
 def _target(invocation: Invocation, text: str) -> Path:

@@ -1,9 +1,9 @@
-"""`holdfast log`: the checkpoints of a session, newest first."""
+"""`holdfast log`: the checkpoints of every session, newest first."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
@@ -12,6 +12,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.sessions import Session
 
 _DEFAULT_LIMIT = 20
 
@@ -21,17 +23,18 @@ def configure(parser: Parser) -> None:
         "holdfast log [-n N] [--records | --graph | --messages | --rounds] [--before PLACE]"
     )
     parser.description = """\
-List the checkpoints of the session, newest first. Restores leave records behind: the state before
-(safety) and after (restore); they are listed with --records and can be restored like any other.
+List the checkpoints of the workspace, newest first, with the session of each where there are
+several; --session S lists one. Restores leave records behind: the state before (safety) and after
+(restore). --records lists them too, and they can be restored like any other.
 
 On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
-from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC, and (HEAD) where
-the work stands.
+from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC. ▶ and (HEAD) mark
+the checkpoint that the workspace is at.
 
-With --graph, everything that happened is drawn like a commit graph: each line of work has a lane,
-and a new one begins where work went on from an older checkpoint; restores, approvals and the ends
-of rounds stand where they happened. --messages tells the conversation too. With --json, either
-prints the timeline as data, messages included."""
+With --graph, everything that happened in a session (--session S, or the current one) is drawn like
+a commit graph: each line of work has a lane, and a new one begins where work went on from an older
+checkpoint; restores, approvals and the ends of rounds stand where they happened. --messages tells
+the conversation too. With --json, either prints the timeline as data, messages included."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
@@ -53,13 +56,12 @@ examples:
         help="with --graph or --messages: go on where a timeline said `next`",
     )
     parser.add_argument(
-        "--rounds", action="store_true", help="list the rounds: active, merged and abandoned"
+        "--rounds", action="store_true", help="list the rounds: active, approved and abandoned"
     )
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.references import standing_on
-    from holdfast.interfaces.cli import json_output
+    from holdfast.engine.workspace_head import standing_on
 
     _require_one_view(invocation)
     if invocation.options.rounds:
@@ -68,29 +70,55 @@ def run(invocation: Invocation) -> int:
         return _timeline(invocation)
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
-        session_id = invocation.session(opened)
+        scope = invocation.scope(opened)
         catalog = opened.engine.vault.catalog
-        found = catalog.history(session_id, limit=limit, records=invocation.options.records)
-        session = catalog.session(session_id)
-        head = session.head if session else None
-        standing = standing_on(opened.engine.vault, session_id)
-    # Without records in sight, the checkpoint that HEAD stands for is the one to mark.
-    here = head if invocation.options.records or standing is None else standing.id
+        found = list(catalog.history(scope, limit=limit, records=invocation.options.records))
+        head = standing_on(opened.engine.vault, scope)
+        sessions = {one.id: one for one in catalog.sessions()}
+    _include_head(found, head, limit)
+    here = None if head is None else head.id
+    marks = {} if scope is not None or len(sessions) == 1 else sessions
     if invocation.json:
-        invocation.emit(
-            [json_output.checkpoint_with_intent(c, is_head=c.id == head) for c in found]
-        )
+        _as_json(invocation, found, here, sessions)
     elif not found:
+        where = "the workspace" if scope is None else f"the session {scope}"
         invocation.terminal.note(
-            f'the session {session_id} has no checkpoint yet; make one: holdfast checkpoint "why"'
+            f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
         )
     elif invocation.terminal.for_people:
         from holdfast.interfaces.cli.log_table import show_table
 
-        show_table(invocation.terminal, found, here, invocation.now)
+        show_table(invocation.terminal, found, here, invocation.now, marks)
     else:
-        _plain(invocation, found, here)
+        _plain(invocation, found, here, marks)
     return 0
+
+
+def _include_head(found: list[Checkpoint], head: Checkpoint | None, limit: int | None) -> None:
+    """HEAD is always to be seen, also where only the record of a restore still has that state."""
+    if head is None or not head.kind.is_record or any(one.id == head.id for one in found):
+        return
+    after = [place for place, one in enumerate(found) if one.sequence < head.sequence]
+    if after or limit is None or len(found) < limit:
+        found.insert(after[0] if after else len(found), head)
+        del found[limit:]
+
+
+def _as_json(
+    invocation: Invocation,
+    found: Sequence[Checkpoint],
+    here: str | None,
+    sessions: Mapping[SessionId, Session],
+) -> None:
+    from holdfast.interfaces.cli import json_output
+
+    invocation.emit(
+        [
+            json_output.checkpoint_with_intent(one, is_head=one.id == here)
+            | {"session_title": sessions[one.session_id].title}
+            for one in found
+        ]
+    )
 
 
 def _require_one_view(invocation: Invocation) -> None:
@@ -167,7 +195,12 @@ def _limit(text: str | None) -> int | None:
     return min(int(text.lstrip("0")[:20] or "0"), sys.maxsize) or None
 
 
-def _plain(invocation: Invocation, found: Sequence[Checkpoint], here: str | None) -> None:
+def _plain(
+    invocation: Invocation,
+    found: Sequence[Checkpoint],
+    here: str | None,
+    marks: Mapping[SessionId, Session],
+) -> None:
     from holdfast.interfaces.cli.checkpoint_view import change_marks, title
     from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import iso
@@ -175,7 +208,8 @@ def _plain(invocation: Invocation, found: Sequence[Checkpoint], here: str | None
     for one in found:
         name = f"[{visible(one.name)}] " if one.name else ""
         head = "(HEAD) " if one.id == here else ""
+        session = f"{{{visible(one.session_id)}}} " if marks else ""
         invocation.terminal.line(
             f"{one.id} {iso(one.created_at)} {one.kind.value} {one.intent.confidence:.2f} "
-            f"{one.files} {change_marks(one.changed)} {head}{name}{title(one)}"
+            f"{one.files} {change_marks(one.changed)} {head}{session}{name}{title(one)}"
         )

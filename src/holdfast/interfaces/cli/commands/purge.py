@@ -118,11 +118,9 @@ def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
 
 
 def _checkpoint(invocation: Invocation, opened: OpenWorkspace, word: str) -> Checkpoint | None:
-    session = invocation.session_or_none(opened)
-    if session is None:
-        return None
+    scope = invocation.scope(opened)
     try:
-        return opened.engine.resolve(session, word)
+        return opened.engine.resolve(scope, word)
     except NotFound:
         return None
 

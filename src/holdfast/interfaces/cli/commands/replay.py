@@ -48,11 +48,10 @@ def run(invocation: Invocation) -> int:
     words = invocation.at_most(1, "one checkpoint")
     # Not even an interrupted restore is put right by looking at what was.
     with invocation.open(recover=False) as opened:
-        session_id = invocation.session(opened)
         vault = opened.engine.vault
-        start = opened.engine.resolve(session_id, words[0] if words else "HEAD")
+        start = invocation.resolve(opened, words[0] if words else "HEAD")
         place = Path(tempfile.gettempdir())
-        with Replay(vault, session_id, start, temporary=place) as replay:
+        with Replay(vault, start.session_id, start, temporary=place) as replay:
             if not invocation.json and _has_keyboard(invocation):
                 _browse(invocation, vault, replay)
                 return 0

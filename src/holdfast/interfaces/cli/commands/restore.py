@@ -112,7 +112,6 @@ def run(invocation: Invocation) -> int:
     words = invocation.all_words
     reference = words[0] if words else None
     with invocation.open() as opened:
-        session = invocation.session(opened)
         paths = invocation.paths(words[1:], opened.engine.vault.workspace)
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
@@ -120,7 +119,7 @@ def run(invocation: Invocation) -> int:
             external = options.external or EXTERNAL in options.include
             modes = {"git": options.git} if options.git is not None else {}
             request = opened.engine.restore_request(
-                session,
+                invocation.scope(opened),
                 reference,
                 paths=paths,
                 best_effort=options.best_effort,

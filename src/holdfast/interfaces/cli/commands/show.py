@@ -36,11 +36,10 @@ def run(invocation: Invocation) -> int:
 
     words = invocation.at_most(1, "one checkpoint")
     with invocation.open() as opened:
-        session_id = invocation.session(opened)
         vault = opened.engine.vault
         wanted = words[0] if words else "HEAD"
         with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast diff -- {}"):
-            found = opened.engine.resolve(session_id, wanted)
+            found = invocation.resolve(opened, wanted)
         entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
         with unless_dropped(vault, (found,), "shown", "see what there is: holdfast log"):
             if invocation.json:
@@ -51,8 +50,10 @@ def run(invocation: Invocation) -> int:
 
 
 def _is_head(opened: OpenWorkspace, found: Checkpoint) -> bool:
-    session = opened.engine.vault.catalog.session(found.session_id)
-    return session is not None and session.head == found.id
+    from holdfast.engine.workspace_head import standing_on
+
+    head = standing_on(opened.engine.vault, None)
+    return head is not None and head.id == found.id
 
 
 def _is_approved(opened: OpenWorkspace, found: Checkpoint) -> bool:

@@ -42,8 +42,8 @@ def run(invocation: Invocation) -> int:
     if not words:
         raise UsageError("the file is missing", hint="for example: holdfast why src/app.py:12")
     with invocation.open() as opened:
-        session = invocation.session(opened)
-        path, line = _place(invocation, opened, session, words[0])
+        session = _session(invocation, opened)
+        path, line = _place(invocation, opened, words[0])
         with invocation.busy("looking back", opened):
             found = why(
                 opened.engine.vault,
@@ -64,15 +64,20 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _place(
-    invocation: Invocation, opened: OpenWorkspace, session: SessionId, word: str
-) -> tuple[bytes, int | None]:
+def _session(invocation: Invocation, opened: OpenWorkspace) -> SessionId:
+    """The session of the checkpoint that was named, or the one to ask by default."""
+    if invocation.options.ref is None:
+        return invocation.session(opened)
+    return invocation.resolve(opened, invocation.options.ref).session_id
+
+
+def _place(invocation: Invocation, opened: OpenWorkspace, word: str) -> tuple[bytes, int | None]:
     """The path and the line; a file whose name ends like a line number is meant before the line."""
     workspace = opened.engine.vault.workspace
     name, colon, number = word.rpartition(":")
     is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
     line = None
-    if colon and name and is_number and not _is_there(invocation, opened, session, word):
+    if colon and name and is_number and not _is_there(invocation, opened, word):
         word, line = name, int(number)
     paths = invocation.paths([word], workspace)
     if not paths:
@@ -82,7 +87,7 @@ def _place(
     return paths[0], line
 
 
-def _is_there(invocation: Invocation, opened: OpenWorkspace, session: SessionId, word: str) -> bool:
+def _is_there(invocation: Invocation, opened: OpenWorkspace, word: str) -> bool:
     from holdfast.engine.listing import entry_at
 
     vault = opened.engine.vault
@@ -91,5 +96,5 @@ def _is_there(invocation: Invocation, opened: OpenWorkspace, session: SessionId,
         return True
     if invocation.options.ref is None:
         return os.path.lexists(os.path.join(os.fsencode(vault.workspace), paths[0]))
-    at = opened.engine.resolve(session, invocation.options.ref)
+    at = invocation.resolve(opened, invocation.options.ref)
     return entry_at(vault.load_tree, at.tree, paths[0]) is not None

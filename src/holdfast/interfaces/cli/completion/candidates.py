@@ -14,7 +14,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
-from holdfast.engine.references import standing_on
+from holdfast.engine.workspace_head import standing_on
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, first_line, shortened
@@ -25,8 +25,8 @@ _LONGEST = 60
 
 def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
     """Ways to write HEAD first, then names, then ids, each newest first."""
-    session = invocation.session(opened)
-    found = opened.engine.vault.catalog.history(session, limit=_MOST, records=False)
+    scope = invocation.scope(opened)
+    found = opened.engine.vault.catalog.history(scope, limit=_MOST, records=False)
     if not found:
         return
     yield "HEAD", "the newest state"
@@ -39,13 +39,13 @@ def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple
 
 def sessions(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
     for session in reversed(opened.engine.vault.catalog.sessions()):
-        yield str(session.id), str(session.status.value)
+        yield str(session.id), visible(session.title or session.status.value)
 
 
 def paths(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Iterator[tuple[str, str]]:
     """What the checkpoint that the work stands on has there: also what is gone from the disk."""
     vault = opened.engine.vault
-    head = standing_on(vault, invocation.session(opened))
+    head = standing_on(vault, invocation.scope(opened))
     directory, begun = os.path.split(typed)
     if head is None:
         return
