@@ -62,7 +62,6 @@ def dropped(
         (Kind.MERGE, 30 * 24, 50),
         (Kind.END_OF_DAY, 7 * 24, 7),
         (Kind.SAFETY, 24, 10),
-        (Kind.RISKY, 24, 10),
     ],
 )
 def test_the_defaults_are_those_that_were_promised(kind: Kind, hours: int, most: int) -> None:
@@ -70,6 +69,39 @@ def test_the_defaults_are_those_that_were_promised(kind: Kind, hours: int, most:
     assert dropped(young) == {1, 2, 3}
     aged = [checkpoint(1, kind, hours * HOUR + 1), checkpoint(2, kind, hours * HOUR)]
     assert dropped(aged) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "days"),
+    [
+        (Kind.TOOL, 7),
+        (Kind.INTERVAL, 7),
+        (Kind.THRESHOLD, 7),
+        (Kind.MESSAGE, 30),
+        (Kind.RISKY, 30),
+    ],
+)
+def test_automatic_checkpoints_are_kept_by_age_however_many_there_are(
+    kind: Kind, days: int
+) -> None:
+    young = [checkpoint(n, kind, days * 24 * HOUR) for n in range(1, 1_001)]
+    assert dropped(young) == set()
+    assert dropped([checkpoint(1, kind, days * 24 * HOUR + 1)]) == {1}
+
+
+def test_the_state_before_a_message_is_kept_for_a_month() -> None:
+    found = [
+        checkpoint(1, Kind.TOOL, 30 * 24 * HOUR + 1),
+        checkpoint(2, Kind.TOOL, 30 * 24 * HOUR),
+        checkpoint(3, Kind.TOOL, 20 * 24 * HOUR),
+        checkpoint(4, Kind.END_OF_DAY, 20 * 24 * HOUR),
+    ]
+    states = {found[0].id, found[1].id, found[3].id}
+    decided = decide(found, now_ns=NOW, protected={}, before_messages=states)
+    assert {d.checkpoint.sequence for d in decided if d.keep} == {2, 4}
+    own = rules_with(parse_rules({"tool": {"age": "1 day"}}))
+    decided = decide(found, now_ns=NOW, protected={}, rules=own, before_messages=states)
+    assert {d.checkpoint.sequence for d in decided if d.keep} == {4}
 
 
 def test_manual_initial_and_named_checkpoints_are_kept_forever() -> None:
@@ -135,9 +167,12 @@ def test_forever_takes_a_default_rule_away() -> None:
     age=st.integers(0, 5_000).map(lambda minutes: minutes * 60 * 10**9),
     most=st.none() | st.integers(0, 1_000),
     least=st.integers(0, 3),
+    messages=st.none() | st.integers(0, 5_000).map(lambda minutes: minutes * 60 * 10**9),
 )
-def test_a_rule_is_written_as_it_is_read(age: int, most: int | None, least: int) -> None:
-    rule = RetentionRule(age, most if most is None else most + 3, least)
+def test_a_rule_is_written_as_it_is_read(
+    age: int, most: int | None, least: int, messages: int | None
+) -> None:
+    rule = RetentionRule(age, most if most is None else most + 3, least, messages)
     plain = rule.to_plain()
     assert parse_rules({"tool": plain}) == ((Kind.TOOL, rule),)
     assert parse_age(age_in_words(age)) == age

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from holdfast.engine.engine import Engine
 from holdfast.ports.progress import NoProgress
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
-from tests.support.composition import composed, configure
+from tests.support.clocks import DAY_NS
+from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
 
@@ -57,8 +59,9 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
             newest = [save(opened.engine, workspace, n) for n in range(saved - 3, saved + 1)][-1]
             state = describe(workspace)
         fs = FaultyFilesystem(LocalFilesystem(), {number: Kill()})
+        later = SteppedClock(time.time_ns() + 2 * DAY_NS)
         try:
-            with composed(workspace, fs=fs) as opened:
+            with composed(workspace, fs=fs, clock=later) as opened:
                 opened.engine.cleanup(NoProgress())
             finished = True
         except Killed:
@@ -69,7 +72,8 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
             request = opened.engine.restore_request(SESSION, newest.id)
             opened.engine.restore(request)
             assert describe(workspace) == state
-    with composed(workspace) as opened:
+    later = SteppedClock(time.time_ns() + 2 * DAY_NS)
+    with composed(workspace, clock=later) as opened:
         opened.engine.cleanup(NoProgress())
         kinds = [c.kind for c in opened.engine.vault.catalog.roots()]
         assert kinds.count(Kind.TOOL) <= 5

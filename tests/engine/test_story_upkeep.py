@@ -23,6 +23,7 @@ from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from holdfast.store.bundles.frames import TOLD
 from holdfast.upkeep import examine_surroundings, repair_workspace
+from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.encrypted_stores import files_with, make_encrypted
 
@@ -145,7 +146,7 @@ def test_cleanup_keeps_what_an_open_edit_goes_back_to(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("SE-7", "ST-2")
-def test_cleanup_keeps_what_somebody_wrote_about(workspace: Path) -> None:
+def test_cleanup_keeps_what_is_annotated(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         session._engine.set_setting("retention", {"tool": {"most": 1}})
     with SessionCheckpointer(workspace, "s") as session:
@@ -156,9 +157,10 @@ def test_cleanup_keeps_what_somebody_wrote_about(workspace: Path) -> None:
             saved = session._engine.save(S, make_intent(f"Edit {number}"), kind=Kind.TOOL)
             made.append(saved.checkpoint.id)
         session.annotate(made[0], "the last one whose tests passed")
+        pass_days(monkeypatch, 2)
         decided = {d.checkpoint.id: d for d in session._engine.plan_cleanup().decisions}
         assert decided[made[0]].keep
-        assert decided[made[0]].reason == "protected: somebody wrote about it"
+        assert decided[made[0]].reason == "protected: it is annotated"
         session._engine.cleanup(NoProgress())
         assert [s.id for s in session.history()][1:] == [made[0], session.history()[-1].id]
         assert [a.text for a in session.annotations()] == ["the last one whose tests passed"]

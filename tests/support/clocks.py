@@ -1,6 +1,12 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock that stands still until it is told to go on, and the system's clock set forward."""
 
 from __future__ import annotations
+
+import pytest
+
+from holdfast.store.system import SystemClock
+
+DAY_NS = 24 * 3600 * 10**9
 
 
 class StandingClock:
@@ -15,3 +21,10 @@ class StandingClock:
 
     def monotonic_ns(self) -> int:
         return self._now_ns
+
+
+def pass_days(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
+    """Let everything that asks the system for the time find that so many days have passed."""
+    before = SystemClock.now_ns
+    later_ns = int(days * DAY_NS)
+    monkeypatch.setattr(SystemClock, "now_ns", staticmethod(lambda: before() + later_ns))

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.tools import ToolHandlers, results
+from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 from tests.tools.calls import done
@@ -297,7 +298,7 @@ def test_statistics_are_told(tools: ToolHandlers, session: SessionCheckpointer) 
 
 
 def test_a_cleanup_is_previewed_then_done(
-    tools: ToolHandlers, session: SessionCheckpointer
+    tools: ToolHandlers, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.opened.engine.set_setting("retention", {"manual": {"most": 1}})
     with SessionCheckpointer(session.workspace, "agent") as fresh:
@@ -305,6 +306,7 @@ def test_a_cleanup_is_previewed_then_done(
         for number in range(5):
             fresh.checkpoint(f"step {number}")
         before = fresh.checkpoint_count
+        pass_days(monkeypatch, 2)
         text, preview = done(tools, "checkpoint_cleanup", results.CleanedUp)
         assert fresh.checkpoint_count == before
         assert preview.total_dropped > 0

@@ -2,7 +2,8 @@
 
 Pure: the caller says what time it is and which checkpoints are protected, and why. A checkpoint is
 kept when it is protected or has a name, when no rule speaks about its kind, when it is among the
-`least` newest of its kind, or when it is both young enough and among the `most` newest.
+`least` newest of its kind, when it is both young enough and among the `most` newest, or when it is
+the state before a user's message and young enough for that.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +35,13 @@ APPROVED = "it belongs to an approved round"
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long and how many of a kind are kept in a session; None sets no bound."""
+    """How long and how many of a kind are kept in a session; None sets no bound. The state before
+    a user's message is kept until `before_messages_ns`, if that is longer."""
 
     longest_ns: int | None = None
     most: int | None = None
     least: int = 0
+    before_messages_ns: int | None = None
 
     def to_plain(self) -> dict[str, Any] | str:
         """As it is written in settings."""
@@ -48,18 +52,22 @@ class RetentionRule:
             plain["most"] = self.most
         if self.least:
             plain["least"] = self.least
+        if self.before_messages_ns is not None:
+            plain["before_messages"] = age_in_words(self.before_messages_ns)
         return plain or FOREVER
 
 
+_MONTH_NS = 30 * _DAY_NS
+_WEEK = RetentionRule(7 * _DAY_NS, before_messages_ns=_MONTH_NS)
 DEFAULT_RULES: Mapping[Kind, RetentionRule] = {
-    Kind.MERGE: RetentionRule(30 * _DAY_NS, 50),
-    Kind.END_OF_DAY: RetentionRule(7 * _DAY_NS, 7),
+    Kind.MERGE: RetentionRule(_MONTH_NS, 50),
+    Kind.END_OF_DAY: RetentionRule(7 * _DAY_NS, 7, before_messages_ns=_MONTH_NS),
     Kind.SAFETY: RetentionRule(_DAY_NS, 10),
-    Kind.RISKY: RetentionRule(_DAY_NS, 10),
-    Kind.TOOL: RetentionRule(_DAY_NS, 200),
-    Kind.MESSAGE: RetentionRule(_DAY_NS, 200),
-    Kind.INTERVAL: RetentionRule(_DAY_NS, 50),
-    Kind.THRESHOLD: RetentionRule(_DAY_NS, 50),
+    Kind.RISKY: RetentionRule(_MONTH_NS),
+    Kind.MESSAGE: RetentionRule(_MONTH_NS),
+    Kind.TOOL: _WEEK,
+    Kind.INTERVAL: _WEEK,
+    Kind.THRESHOLD: _WEEK,
 }
 
 Rules = tuple[tuple[Kind, RetentionRule], ...]
@@ -94,12 +102,15 @@ def _rule(kind: str, value: Any) -> RetentionRule:
         return RetentionRule()
     if not isinstance(value, dict) or not value:
         raise ValueError(f'{kind} expects "forever" or a table with age, most, least')
-    if unknown := sorted(value.keys() - {"age", "most", "least"}):
-        raise ValueError(f"{kind} knows no {unknown[0]!r}; there are age, most and least")
+    if unknown := sorted(value.keys() - {"age", "most", "least", "before_messages"}):
+        raise ValueError(
+            f"{kind} knows no {unknown[0]!r}; there are age, most, least and before_messages"
+        )
     rule = RetentionRule(
         parse_age(value["age"]) if "age" in value else None,
         _count(f"{kind}.most", value["most"]) if "most" in value else None,
         _count(f"{kind}.least", value.get("least", 0)),
+        parse_age(value["before_messages"]) if "before_messages" in value else None,
     )
     if rule.most is not None and rule.least > rule.most:
         raise ValueError(
@@ -173,8 +184,10 @@ def decide(
     now_ns: int,
     protected: Mapping[CheckpointId, str],
     rules: Mapping[Kind, RetentionRule] = DEFAULT_RULES,
+    before_messages: AbstractSet[CheckpointId] = frozenset(),
 ) -> list[Decision]:
-    """One decision per checkpoint, newest first within each session and kind."""
+    """One decision per checkpoint, newest first within each session and kind. `before_messages`
+    are the states that a user's message found."""
     groups: defaultdict[tuple[SessionId, Kind], list[Checkpoint]] = defaultdict(list)
     for checkpoint in checkpoints:
         groups[checkpoint.session_id, checkpoint.kind].append(checkpoint)
@@ -185,6 +198,10 @@ def decide(
         for rank, checkpoint in enumerate(members):
             reason = _kept_whatever_the_rule(checkpoint, protected)
             keep, why = (True, reason) if reason else _by_rule(checkpoint, rank, rule, now_ns)
+            longer_ns = rule.before_messages_ns
+            if not keep and longer_ns is not None and checkpoint.id in before_messages:
+                keep = now_ns - checkpoint.created_at_ns <= longer_ns
+                why = "the state before a user's message" if keep else _too_old(kind, longer_ns)
             decisions.append(Decision(checkpoint, keep, why))
     return decisions
 
@@ -212,5 +229,9 @@ def _by_rule(
         return False, f"{count_words(rule.most, f'newer {kind} checkpoint')} {are} kept"
     # A clock that went back makes an age negative: too young to go.
     if rule.longest_ns is not None and now_ns - checkpoint.created_at_ns > rule.longest_ns:
-        return False, f"older than {age_in_words(rule.longest_ns)} ({kind})"
+        return False, _too_old(checkpoint.kind, rule.longest_ns)
     return True, f"young enough, and few enough {kind} checkpoints"
+
+
+def _too_old(kind: Kind, longest_ns: int) -> str:
+    return f"older than {age_in_words(longest_ns)} ({kind.value})"

@@ -314,7 +314,9 @@ class Settings:
         "off", _choice("on", "off"), "whether the files of other worktrees are saved too"
     )
     retention: tuple[Any, ...] = _setting(
-        (), _retention, "how long and how many checkpoints of a kind are kept: age, most, least"
+        (),
+        _retention,
+        "how long and how many checkpoints of a kind are kept: age, most, least, before_messages",
     )
 
 

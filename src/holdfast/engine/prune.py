@@ -24,6 +24,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.retention import Decision, decide, protections, rules_with
 from holdfast.engine.components.manifests import ObjectReader, named_objects
 from holdfast.engine.components.releasing import release_components
+from holdfast.engine.recent_work import recent_sessions, states_before_messages
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
@@ -145,12 +146,20 @@ def forget_what_was_said(vault: Vault) -> None:
 
 def decisions(vault: Vault) -> list[Decision]:
     """What the rules say about every checkpoint; nothing is changed."""
+    checkpoints = list(vault.catalog.roots())
     return decide(
-        vault.catalog.roots(),
+        checkpoints,
         now_ns=vault.clock.now_ns(),
-        protected=_protected(vault),
+        protected=_of_recent_sessions(vault, checkpoints) | _protected(vault),
         rules=rules_with(vault.settings.retention),
+        before_messages=states_before_messages(vault, checkpoints),
     )
+
+
+def _of_recent_sessions(vault: Vault, checkpoints: Iterable[Checkpoint]) -> dict[CheckpointId, str]:
+    recent = recent_sessions(vault)
+    why = "its session was active in the last 24 hours"
+    return {one.id: why for one in checkpoints if one.session_id in recent}
 
 
 def collect(vault: Vault) -> int:
@@ -246,16 +255,19 @@ def _protected(vault: Vault) -> dict[CheckpointId, str]:
 
 
 def _written_about(vault: Vault) -> dict[CheckpointId, str]:
-    """What people took the trouble to say about a checkpoint would go with it."""
+    """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
+    checkpoint may be annotated."""
     if not vault.access.has_story():
         return {}
-    with contextlib.suppress(StoreDamaged):
+    try:
         return {
-            note.checkpoint_id: "somebody wrote about it"
+            note.checkpoint_id: "it is annotated"
             for session in vault.catalog.sessions()
             for note in vault.story.annotations(session.id)
         }
-    return {}
+    except StoreDamaged:
+        why = "it may be annotated, and the annotations cannot be read (run: holdfast repair)"
+        return {one.id: why for one in vault.catalog.roots()}
 
 
 def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:

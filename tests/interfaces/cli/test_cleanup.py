@@ -12,6 +12,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill, noise
 
 pytestmark = pytest.mark.requirement("ST-2", "CL-1")
@@ -27,9 +28,12 @@ def save_tools(cli: CommandLine, number: int) -> list[str]:
     return made
 
 
-def test_a_dry_run_tells_each_decision_and_changes_nothing(cli: CommandLine) -> None:
+def test_a_dry_run_tells_each_decision_and_changes_nothing(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = save_tools(cli, 5)
     cli.json("config", "set", "retention.tool", "{most = 2}")
+    pass_days(monkeypatch, 2)
     plan = cli.json("cleanup", "--dry-run")
     verdicts = {one["id"]: (one["keep"], one["reason"]) for one in plan["decisions"]}
     assert [verdicts[one][0] for one in made] == [True, False, False, True, True]
@@ -41,9 +45,12 @@ def test_a_dry_run_tells_each_decision_and_changes_nothing(cli: CommandLine) -> 
     assert "Would drop 2 checkpoints and keep 3" in cli("cleanup", "--dry-run").out
 
 
-def test_what_the_rules_let_go_is_gone_and_its_space_is_free(cli: CommandLine) -> None:
+def test_what_the_rules_let_go_is_gone_and_its_space_is_free(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = save_tools(cli, 5)
     cli.json("config", "set", "retention.tool", "{most = 2}")
+    pass_days(monkeypatch, 2)
     done = cli.json("cleanup")
     assert (done["dropped"], done["kept"]) == (2, 3)
     assert done["freed_bytes"] > 390_000

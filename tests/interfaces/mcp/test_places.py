@@ -26,6 +26,7 @@ from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.store.system import SystemClock
 from holdfast.tools.specs import SPECS
 from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era, stdio_client
@@ -236,12 +237,15 @@ def test_the_environment_of_the_agent_names_workspace_and_session(
 
 
 @pytest.mark.requirement("MC-1")
-def test_changed_settings_hold_from_the_next_call_on(sessions: ServedSessions) -> None:
+def test_changed_settings_hold_from_the_next_call_on(
+    sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     call(sessions, "checkpoint_create", reasoning="r")
     settings = {"retention": {"manual": {"most": 1}}}
     assert not call(sessions, "checkpoint_auto_configure", settings=settings).is_error
     for number in range(4):
         call(sessions, "checkpoint_create", reasoning=f"step {number}")
+    pass_days(monkeypatch, 2)
     preview = call(sessions, "checkpoint_cleanup").structured_content
     assert preview is not None
     assert preview["total_dropped"] > 0

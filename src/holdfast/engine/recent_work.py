@@ -1,0 +1,99 @@
+"""What retention leaves alone: recent sessions, and the states that users' messages found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Role
+from holdfast.domain.operations import OperationKind
+from holdfast.engine.vault import Vault
+
+RECENT_NS = 24 * 3600 * 1_000_000_000
+"""Nothing of a session that was active within this time is thinned."""
+
+_NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
+_MESSAGES_AT_ONCE = 500
+
+
+def recent_sessions(vault: Vault) -> set[SessionId]:
+    """Sessions with a checkpoint, a restore, a message or anything else in the last 24 hours. A
+    time that lies ahead of the clock counts as recent."""
+    since_ns = vault.clock.now_ns() - RECENT_NS
+    return {
+        session.id
+        for session in vault.catalog.sessions()
+        if max(session.created_at_ns, _last_activity_ns(vault, session.id)) >= since_ns
+    }
+
+
+def _last_activity_ns(vault: Vault, session_id: SessionId) -> int:
+    done = (
+        operation.at_ns
+        for operation in vault.catalog.operations(session_id)
+        if operation.kind not in _NOT_ACTIVITY
+    )
+    return max(max(done, default=0), _last_message_ns(vault, session_id))
+
+
+def _last_message_ns(vault: Vault, session_id: SessionId) -> int:
+    if not vault.access.has_story():
+        return 0
+    try:
+        count = vault.story.message_count(session_id)
+        newest = vault.story.messages(session_id, first=max(count - 1, 0), limit=1)
+    except StoreDamaged:
+        return 0
+    return newest[-1].at_ns if newest else 0
+
+
+def states_before_messages(vault: Vault, checkpoints: Iterable[Checkpoint]) -> set[CheckpointId]:
+    """For each user's message, the newest checkpoint of its session that was made before it. One
+    of kind `message` is that by itself; this finds the others, where none was made.
+
+    A story that cannot be read may name any of them: then they all count.
+    """
+    by_session: defaultdict[SessionId, list[Checkpoint]] = defaultdict(list)
+    for checkpoint in checkpoints:
+        if not checkpoint.kind.is_record:
+            by_session[checkpoint.session_id].append(checkpoint)
+    if not vault.access.has_story():
+        return set()
+    found: set[CheckpointId] = set()
+    for session_id, members in by_session.items():
+        try:
+            found |= _before(members, _user_messages(vault, session_id))
+        except StoreDamaged:
+            found |= {member.id for member in members}
+    return found
+
+
+def _user_messages(vault: Vault, session_id: SessionId) -> Iterator[int]:
+    first = 0
+    while page := vault.story.messages(session_id, first=first, limit=_MESSAGES_AT_ONCE):
+        yield from (message.index for message in page if message.role is Role.USER)
+        first = page[-1].index + 1
+
+
+def _before(checkpoints: list[Checkpoint], messages: Iterable[int]) -> set[CheckpointId]:
+    """By position in the conversation: a checkpoint stands after the message of its index."""
+    placed = sorted(checkpoints, key=_position)
+    newest: list[Checkpoint] = []  # of each beginning of `placed`, the newest by sequence
+    for one in placed:
+        last = newest[-1] if newest else one
+        newest.append(one if one.sequence >= last.sequence else last)
+    found: set[CheckpointId] = set()
+    at = 0
+    for message in messages:  # in rising order
+        while at < len(placed) and _position(placed[at]) < message:
+            at += 1
+        if at:
+            found.add(newest[at - 1].id)
+    return found
+
+
+def _position(checkpoint: Checkpoint) -> int:
+    return -1 if checkpoint.message_index is None else checkpoint.message_index
