@@ -67,7 +67,8 @@ def holdfast_home(environment: Mapping[str, str]) -> Path:
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
-    `recovered` tells that an interrupted restore was put right on the way.
+    `recovered` tells that an interrupted restore was put right on the way. `news` is what there is
+    to say about the store, for whoever opened it to pass on.
     """
 
     def __init__(
@@ -77,7 +78,9 @@ class OpenWorkspace:
         origins: Mapping[str, str],
         *,
         recovered: bool = False,
+        news: tuple[str, ...] = (),
     ) -> None:
+        self.news = news
         self.engine = engine
         self.store = store
         self.setting_origins = origins
@@ -104,6 +107,7 @@ def open_workspace(
     passive: bool = False,
     recover: bool = True,
     new_store: bool = False,
+    spare_repositories: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
     ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
@@ -113,6 +117,8 @@ def open_workspace(
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
     Without `recover` just a restore that was interrupted is left as it is.
+    With `spare_repositories` a store that is made for a directory that is no project leaves the
+    repositories below to themselves (CP-16).
     With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
     open it. `ask_passphrase` is called when nothing else opens a store that has a passphrase.
     """
@@ -125,6 +131,7 @@ def open_workspace(
     with store_trouble("being looked for"):
         layout = identity.find(directory, or_missing=new_store)
     secret: Secret | None = None
+    made = layout is None
     if layout is None:
         if not create:
             raise NotFound(
@@ -149,16 +156,32 @@ def open_workspace(
             with store_trouble("being tied to its workspace"):
                 identity.tie(directory, layout)  # only now: one of a later version stays untouched
             store.make_ready()
+        news = _spare_repositories(store, directory) if made and spare_repositories else ()
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
         vault = with_parts(_vault(directory, fs, store, clock, settings), environment, store)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
-        return OpenWorkspace(engine, store, origins, recovered=recovered)
+        return OpenWorkspace(engine, store, origins, recovered=recovered, news=news)
     except BaseException:
         store.close()
         raise
+
+
+def _spare_repositories(store: LocalStore, directory: Path) -> tuple[str, ...]:
+    from holdfast.domain.project_signs import shows_project
+
+    if shows_project(os.listdir(os.fsencode(directory))):
+        return ()
+    with store.exclusive(), store.catalog.transaction() as transaction:
+        transaction.set_setting("nested_repositories", json.dumps("auto"))
+    told = (
+        f"Holdfast protects {directory} from now on. It is not a project: it has no git repository "
+        "and no file such as package.json or pyproject.toml. Repositories below it are workspaces "
+        "of their own and are left out."
+    )
+    return (told,)
 
 
 def _make_store(
@@ -321,6 +344,12 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
     if reason is not None:
         raise WorkspaceRefused(f"{directory} {reason[0]}", hint=reason[1])
     return directory
+
+
+def is_no_place_for_work(directory: Path, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the directory, without links in it, is one that is refused as a workspace."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    return _not_a_project(directory, Path(os.path.realpath(home))) is not None
 
 
 def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:

@@ -94,7 +94,11 @@ class WatchedWorkspace:
         self._clock = SystemClock()
         self.session: SessionId | None = None
         self.opened = opened or open_workspace(
-            workspace, create=True, environment=self._environment, purpose="holdfast daemon"
+            workspace,
+            create=True,
+            spare_repositories=True,
+            environment=self._environment,
+            purpose="holdfast daemon",
         )
         vault = self.opened.engine.vault
         self.workspace = vault.workspace

@@ -19,6 +19,7 @@ $HOLDFAST_HOME/
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
     nested-repositories         where commits of repositories inside the workspace are kept alive
+    news                        what the next agent has to be told about the store, once
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.rebuilt.db            only while a repair exchanges story.db
@@ -118,6 +119,10 @@ class StoreLayout:
     @property
     def nested_repositories(self) -> Path:
         return self.directory / "nested-repositories"
+
+    @property
+    def news(self) -> Path:
+        return self.directory / "news"
 
     @property
     def journal(self) -> Path:

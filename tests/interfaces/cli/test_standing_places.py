@@ -79,6 +79,7 @@ def test_a_repository_in_such_a_repository_is_meant_where_that_leaves_it_out_too
 
 @pytest.mark.requirement("CL-1")
 def test_a_repository_that_the_workspace_saves_is_a_part_of_it(ruled: CommandLine) -> None:
+    (ruled.workspace / "pyproject.toml").write_text("")
     place = _repository(ruled.workspace / "libraries" / "nested")
     below = CommandLine(place / "deep")
     made = below.json("checkpoint", "why")

@@ -99,17 +99,14 @@ class Invocation:
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
         left as it is. `new_store`: in place of one that is lost. A
         store that is made with a `new_secret` is encrypted."""
-        from holdfast.bootstrap import nearest_workspace, open_workspace
+        from holdfast.bootstrap import open_workspace
 
         directory = self.directory
-        known = None if exact else nearest_workspace(directory)
-        if known is not None and known != directory:
-            from holdfast.nested_projects import own_project
-
-            known = own_project(known, directory) or known
+        workspace = directory if exact else self._workspace(directory, create=create)
         opened = open_workspace(
-            known or directory,
+            workspace,
             create=create,
+            spare_repositories=True,
             force=self.options.force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
@@ -127,6 +124,22 @@ class Invocation:
         if not self.json and self.verb != "purge" and opened.store.read_purge_note() is not None:
             self.terminal.note(_UNPURGED)
         return opened
+
+    def _workspace(self, directory: Path, *, create: bool) -> Path:
+        from holdfast.bootstrap import nearest_workspace
+
+        known = nearest_workspace(directory)
+        if known is not None and known == directory:
+            return known
+        # Late: most commands are called where the store is.
+        from holdfast.workspace_choice import own_project, project_top, require_choosable
+
+        if known is not None:
+            return own_project(known, directory) or known
+        top = project_top(directory.expanduser().resolve())
+        if top is None and create and not self.options.force:
+            require_choosable(directory)
+        return top or directory
 
     def _ask_passphrase(self) -> str | None:
         """Of a person, once in a run; None where there is nobody."""

@@ -51,7 +51,10 @@ def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None 
     begins = event.kind in BEGINS
     try:
         opened = open_workspace(
-            workspace_of(event), create=begins, purpose=f"holdfast hook {event.agent}"
+            workspace_of(event),
+            create=begins,
+            spare_repositories=True,
+            purpose=f"holdfast hook {event.agent}",
         )
     except NotFound:
         if begins:
@@ -75,6 +78,7 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     with unhindered(), waited, vault.access.exclusive():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
+        reply = _with_news(opened, event, reply)
         before = _to_be_checked(opened, event) if first else None
         if event.kind is EventKind.MESSAGE:
             note_message(opened, event, _deliveries(opened))
@@ -336,6 +340,20 @@ def _saved_before(opened: OpenWorkspace, event: AgentEvent, session: Session) ->
         if same and found.intent.reasoning.startswith("Before "):
             return found.id
     return None
+
+
+def _with_news(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
+    """What has to be said about the store itself, to the first agent that can hear it."""
+    fresh, opened.news = opened.news, ()
+    if not (event.carries and event.must_wait):
+        for text in fresh:
+            opened.store.add_news(text)
+        return reply
+    news = (*opened.store.news(), *fresh)
+    if not news:
+        return reply
+    opened.store.remove_news()
+    return reply._replace(context=(*reply.context, *news))
 
 
 def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:

@@ -13,17 +13,27 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
     """The workspace to save: one that has a store already, else the root of the project.
 
     An agent may stand in a directory below; what it was opened on is what has to be protected. It
-    is so, too, while the agent stands in a directory that is nobody's project, such as /tmp.
+    is so, too, while the agent stands in a directory that is nobody's project, such as /tmp. One
+    that was started above its projects is protected in the project of the file it writes to.
     `standing_in` is the directory of the hook's process, which relative paths begin at.
     """
+    from holdfast.workspace_choice import is_project
+
     standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
+    chosen = _opened_on(event, standing, standing_in)
+    if not event.paths or is_project(chosen):
+        return chosen
+    return _project_of_paths(event.paths, standing or chosen) or chosen
+
+
+def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Path:
+    from holdfast.workspace_choice import own_project, project_top, workspace_around, workspace_for
+
     project = _directory(event.project, standing_in)
     if project is not None and Path.home().resolve().is_relative_to(project):
         project = None  # an agent that was started at home, or above, says nothing by that
     if project is not None and (standing is None or standing.is_relative_to(project)):
-        from holdfast.nested_projects import own_project
-
-        opened_on = _known_above(project, or_itself=True) or project
+        opened_on = workspace_for(project, opened_on=True)
         return own_project(opened_on, standing or project) or opened_on
     gone = None if standing is not None else _last_known(event.cwd)
     if gone is not None:
@@ -33,10 +43,27 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
             f"the directory {event.cwd or event.project} does not exist",
             hint="start the agent in an existing directory",
         )
-    found = _known_above(standing) or _repository_of(standing)
+    found = workspace_around(standing) or project_top(standing)
     if found is None and project is not None:
-        return _known_above(project, or_itself=True) or project
+        return workspace_for(project, opened_on=True)
     return found or standing
+
+
+def _project_of_paths(paths: tuple[str, ...], standing: Path) -> Path | None:
+    """The one project that all of them are in, if there is one."""
+    from holdfast.workspace_choice import is_project, workspace_for
+
+    places = {_nearest_directory(standing, path) for path in paths}
+    projects = {workspace_for(place) for place in places if place is not None}
+    found = projects.pop() if len(projects) == 1 and None not in places else None
+    return found if found is not None and is_project(found) else None
+
+
+def _nearest_directory(standing: Path, path: str) -> Path | None:
+    for above in (standing / path).parents if "\0" not in path else ():
+        if (found := _directory(str(above), os.curdir)) is not None:
+            return found
+    return None
 
 
 def _directory(path: str | None, base: str) -> Path | None:
@@ -50,30 +77,10 @@ def _directory(path: str | None, base: str) -> Path | None:
 
 
 def _last_known(path: str | None) -> Path | None:
-    """The workspace or the repository that a directory was in which is not there any more."""
+    """The workspace or the project that a directory was in which is not there any more."""
+    from holdfast.workspace_choice import project_top, workspace_around
+
     for above in Path(path).parents if path and os.path.isabs(path) else ():
         if (left := _directory(str(above), os.curdir)) is not None:
-            return _known_above(left) or _repository_of(left)
-    return None
-
-
-def _known_above(directory: Path, *, or_itself: bool = False) -> Path | None:
-    """The workspace with a store that a directory belongs to; `or_itself`: the directory, where
-    that one leaves it out, even if it is no repository."""
-    from holdfast.nested_projects import is_left_out, workspace_around
-
-    found = workspace_around(directory)
-    if found is None or found == directory or not or_itself:
-        return found
-    return directory if is_left_out(found, directory) else found
-
-
-def _repository_of(directory: Path) -> Path | None:
-    """The nearest directory upwards that git calls its own, unless that is the home directory."""
-    home = Path.home()
-    for above in (directory, *directory.parents):
-        if above == home:
-            return None
-        if (above / ".git").exists():
-            return above
+            return workspace_around(left) or project_top(left)
     return None

@@ -37,7 +37,7 @@ class _Open:
 
 def _require_saved(workspace: Path, directory: Path) -> None:
     """A directory below stands for the workspace, unless nothing of it is saved there."""
-    from holdfast.nested_projects import is_left_out
+    from holdfast.workspace_choice import is_left_out
 
     if is_left_out(workspace, directory):
         raise NotFound(
@@ -130,7 +130,7 @@ class ServedSessions:
             return self._session_id
         from holdfast.bootstrap import open_workspace
 
-        with open_workspace(directory, create=True) as opened:
+        with open_workspace(directory, create=True, spare_repositories=True) as opened:
             return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
 
     def _borrow(self, directory: Path, name: str) -> _Open:
@@ -145,9 +145,12 @@ class ServedSessions:
             self._replace(key, known)
         # Late: a server that is asked what it offers needs no engine for the answer.
         from holdfast import SessionCheckpointer
+        from holdfast.bootstrap import open_workspace, store_of
         from holdfast.tools import ToolHandlers
 
         # Opening can wait for others, and nobody else should wait for that.
+        if store_of(directory) is None:
+            open_workspace(directory, create=True, spare_repositories=True).close()
         opened = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
         with self._lock:
             known = self._open.setdefault(key, opened)

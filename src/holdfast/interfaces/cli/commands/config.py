@@ -139,7 +139,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
         require_project,
     )
     from holdfast.domain.settings import make_settings
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_around
 
     if workspace_around(invocation.directory) is None:
         home = holdfast_home(os.environ)
@@ -229,7 +229,7 @@ def _print_files(invocation: Invocation) -> None:
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
     from holdfast.bootstrap import project_settings_file, user_settings_file
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_around
 
     workspace = workspace_around(invocation.directory) or invocation.directory.resolve()
     return (

@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
 
 def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
     from holdfast.bootstrap import verify_bundle
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_around
 
     with invocation.busy("verifying") as progress:
         if workspace_around(invocation.directory) is None:

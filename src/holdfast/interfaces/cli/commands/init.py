@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.domain.errors import UsageError
@@ -80,6 +81,9 @@ def run(invocation: Invocation) -> int:
             terminal.line(f"  {way}")
     if created and known is not None:
         terminal.line(_inside(known))
+    elif created:
+        for line in _surroundings(workspace):
+            terminal.line(line)
     terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))
     return 0
 
@@ -93,6 +97,18 @@ def _known(invocation: Invocation) -> Path | None:
         return nearest_workspace(invocation.directory)
     except StoreMissing:
         return None
+
+
+def _surroundings(workspace: Path) -> Iterator[str]:
+    """What a new workspace does not cover, in case somebody expects it to."""
+    from holdfast.workspace_choice import holds_repositories, is_project, repository_top
+
+    top = repository_top(workspace)
+    if top is not None and top != workspace:
+        yield f"  It is a part of the repository {visible(str(top))}. The rest is not saved here."
+    elif not is_project(workspace) and holds_repositories(workspace):
+        yield "  Repositories below it are workspaces of their own and are left out. To capture"
+        yield "  them here too: holdfast config set nested_repositories on"
 
 
 def _inside(outer: Path) -> str:

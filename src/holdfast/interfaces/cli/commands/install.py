@@ -79,9 +79,9 @@ def chosen_scope(invocation: Invocation) -> str:
 
 def workspace_of(invocation: Invocation) -> Path:
     """The workspace that the directory belongs to, or the directory itself."""
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_for
 
-    return workspace_around(invocation.directory) or invocation.directory.absolute()
+    return workspace_for(invocation.directory)
 
 
 def show(invocation: Invocation, agent: str, done: Installation, word: str) -> int:

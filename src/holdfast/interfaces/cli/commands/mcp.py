@@ -114,16 +114,17 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 def _workspaces(invocation: Invocation) -> list[Path]:
     """Those that were named, else the one that the environment names, else the directory's."""
     from holdfast.bootstrap import holdfast_home, require_project
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_for
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:
         set_ones = (os.environ.get(name) for name in _WORKSPACE_VARIABLES)
         named = [Path(value) for value in set_ones if value][:1]
     if not named:
-        named = [workspace_around(invocation.directory) or invocation.directory]
+        named = [invocation.directory]
     home = holdfast_home(os.environ)
-    return [require_project(path, home, force=False) for path in named]
+    chosen = [require_project(path, home, force=False) for path in named]
+    return list(dict.fromkeys(workspace_for(path, opened_on=True) for path in chosen))
 
 
 def _session(invocation: Invocation) -> str | None:

@@ -98,7 +98,7 @@ def _tell_of_problems(invocation: Invocation) -> None:
     what explains it."""
     from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
     from holdfast.interfaces.cli.terminal import visible
-    from holdfast.nested_projects import workspace_around
+    from holdfast.workspace_choice import workspace_around
 
     workspace = invocation.directory.absolute()
     with contextlib.suppress(HoldfastError):
