@@ -69,7 +69,7 @@ EDGES = {
     "__main__.py": {"environment"},
     "bootstrap.py": {"environment"},
     "upkeep.py": {"environment"},
-    "interfaces/agent_setup": {"environment"},
+    "interfaces/agent_setup": {"environment", "clock"},
     "interfaces/cli": {"environment", "terminal", "clock"},
     "interfaces/daemon": {"environment", "terminal", "clock"},
     "watching.py": {"environment", "clock"},

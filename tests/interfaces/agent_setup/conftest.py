@@ -32,7 +32,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "CLAUDE_PROJECT_DIR",
         "CLINE_MCP_SETTINGS_PATH",
         "CODEX_HOME",
+        "COPILOT_ALLOW_ALL",
         "COPILOT_HOME",
+        "GEMINI_CLI_HOME",
+        "GEMINI_CLI_TRUST_WORKSPACE",
     ):
         monkeypatch.delenv(name, raising=False)
     return home

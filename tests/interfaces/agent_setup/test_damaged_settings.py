@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.interfaces.hooks.agents import AGENTS
+from tests.interfaces.agent_setup.trusting import trust
 from tests.interfaces.cli.command_line import CommandLine
 
 pytestmark = pytest.mark.requirement("HK-1")
@@ -45,9 +46,10 @@ _SETTINGS = {
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_doctor_tells_of_hooks_of_each_agent_that_were_damaged(
-    agent: str, project: Path, cli: CommandLine
+    agent: str, project: Path, cli: CommandLine, own_home: Path
 ) -> None:
     done = cli.json("install", agent)
+    trust(agent, project, own_home)
     places = [Path(change["path"]) for change in done["files"]]
     subject = f"{agent} (project)"
     answer = json.loads(cli("--json", "doctor").out)
@@ -59,7 +61,7 @@ def test_doctor_tells_of_hooks_of_each_agent_that_were_damaged(
     answer = cli("--json", "doctor")
     assert answer.status == 3
     lines = {f["subject"]: f for f in json.loads(answer.out)["findings"]}
-    assert lines[subject]["status"] == "warning"
+    assert lines[subject]["status"] == ("problem" if agent in _SETTINGS else "warning")
     assert lines[subject]["cure"]
 
 

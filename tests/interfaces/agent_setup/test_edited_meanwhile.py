@@ -42,7 +42,7 @@ def edit_unseen(place: Path) -> None:
 def test_an_edit_after_the_plan_is_not_overwritten(
     settings: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "_try", lambda *_: edit_unseen(settings))
+    monkeypatch.setattr(installation, "try_hook", lambda *_: edit_unseen(settings))
     answer = cli("--json", "install", "claude-code")
     assert answer.status == REFUSED
     assert "was changed meanwhile" in answer.error["message"]

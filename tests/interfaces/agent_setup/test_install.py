@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.hook_entries import entries_of
 from holdfast.interfaces.agent_setup.own_files import codex_policies, plugin_files, skills
 from holdfast.interfaces.cli.verbs import VERBS
@@ -250,7 +251,7 @@ def test_a_command_that_does_not_answer_is_not_installed(
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(installation, "our_program", lambda: str(broken))
     answer = cli("--json", "install", "claude-code")
     assert (answer.status, "nothing was changed" in answer.error["message"]) == (5, True)
     assert not (project / ".claude").exists()

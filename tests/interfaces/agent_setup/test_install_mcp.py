@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.interfaces.agent_setup import installation
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.workspace_state import state_of
 
@@ -236,7 +237,7 @@ def test_doctor_tells_whether_the_server_is_in_order(
     text = place.read_text()
     words = _entry(place)["command"]
     program = words[0] if isinstance(words, list) else words
-    place.write_text(text.replace(program, "/old/bin/python"))
+    place.write_text(text.replace(program, "/old/bin/holdfast"))
     findings = {f["subject"]: f for f in cli("--json", "doctor").json["findings"]}
     assert findings[subject]["cure"] == f"holdfast install {agent} --project --mcp"
     cli.json("install", agent, "--mcp")
@@ -309,7 +310,7 @@ def test_a_server_that_does_not_start_is_not_registered(
     without_extra.parent.mkdir()
     without_extra.write_text('#!/bin/sh\n[ "$1" = hook ] && echo "{}" && exit 0\nexit 5\n')
     without_extra.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{without_extra.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(installation, "our_program", lambda: str(without_extra))
     before = state_of(project)
     answer = cli("--json", "install", "codex", "--mcp")
     assert answer.status == REFUSED

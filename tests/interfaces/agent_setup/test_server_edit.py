@@ -121,7 +121,7 @@ def test_an_entry_of_another_version_is_replaced(agent: str) -> None:
         {"command": "holdfast", "args": [1]},
         {"command": "holdfast", "args": ["mcp", "/home/ada/shop"]},
         {"command": "holdfast", "args": ["mcp"], "env": {"A": "1"}},
-        {"command": "/opt/holdfast", "args": ["mcp"]},
+        {"command": "/opt/holdfast.sh", "args": ["mcp"]},
         {"command": "python", "args": ["-m", "holdfast", "mcp"]},
         {"command": ["holdfast"], "args": {"0": "mcp"}},
         {"url": "https://example.com"},

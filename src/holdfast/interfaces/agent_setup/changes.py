@@ -21,6 +21,7 @@ from holdfast.interfaces.agent_setup.json_text import NotJson
 from holdfast.interfaces.agent_setup.own_files import (
     is_untouched,
     names_us,
+    program_in,
     without_cline_lines,
 )
 from holdfast.interfaces.agent_setup.placements import Place
@@ -30,8 +31,13 @@ from holdfast.interfaces.agent_setup.server_edit import (
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.server_entries import NAME, is_ours
-from holdfast.interfaces.agent_setup.settings_edit import edited_commands, with_hooks, without_hooks
+from holdfast.interfaces.agent_setup.server_entries import NAME, is_ours, program_of
+from holdfast.interfaces.agent_setup.settings_edit import (
+    edited_commands,
+    hook_program,
+    with_hooks,
+    without_hooks,
+)
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agent_setup.toml_text import NotToml
 
@@ -125,6 +131,21 @@ def is_installed(agent: str, place: Place) -> bool:
         return False  # somebody else's file, and somebody else's trouble
 
 
+def installed_program(agent: str, places: Sequence[Place]) -> str | None:
+    """The words by which the installed hooks call us; None when there are none. `Refused` as
+    above."""
+    for place in places:
+        if not is_installed(agent, place):
+            continue
+        text, _ = read_settings(place.path)
+        found = program_in(text or "", agent) if place.content is not None else None
+        if place.content is None:
+            found = hook_program(text, agent)
+        if found is not None:
+            return found
+    return None
+
+
 def has_server(place: Place) -> bool | None:
     """Whether our MCP server is in a file, in whatever version; None when an entry of somebody
     else has its name. `Refused` as above."""
@@ -140,6 +161,14 @@ def has_server(place: Place) -> bool | None:
     if found is None:
         return False
     return True if is_ours(found, place.server) else None
+
+
+def server_program(place: Place) -> str:
+    """The words by which the entry of our server, which is there, calls us."""
+    before, _ = read_settings(place.path)
+    if before is None or place.server is None:
+        raise ValueError(f"no server in {place.path}")
+    return program_of(found_server(before, place.server))
 
 
 def may_be_installed(agent: str, place: Place) -> bool:

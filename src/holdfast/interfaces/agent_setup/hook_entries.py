@@ -32,7 +32,7 @@ def is_ours(command: Any, agent: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    called = 1 if words[0].endswith("/holdfast") else called_by(words)
+    called = called_by(words)
     if called is None or words[called : called + 2] != ["hook", agent]:
         return False
     rest = words[called + 2 :]

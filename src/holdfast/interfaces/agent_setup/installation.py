@@ -1,28 +1,28 @@
 """Installing the hooks of an agent, and our MCP server where that is wanted; taking them out, and
-looking whether they are in order."""
+looking whether the server is in order."""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused, UsageError
+from holdfast.interfaces.agent_setup.agent_trust import Withheld, withheld
 from holdfast.interfaces.agent_setup.carrying_out import carry_out
 from holdfast.interfaces.agent_setup.changes import (
     FileChange,
     has_server,
-    is_installed,
     may_be_installed,
     plan_install,
     plan_uninstall,
+    server_program,
 )
 from holdfast.interfaces.agent_setup.placements import (
     SCOPES,
@@ -32,26 +32,35 @@ from holdfast.interfaces.agent_setup.placements import (
     server_places,
     skill_places,
 )
-from holdfast.interfaces.agent_setup.server_entries import by_hand
+from holdfast.interfaces.agent_setup.program import (
+    NAME,
+    agents_environment,
+    not_found,
+    our_program,
+)
+from holdfast.interfaces.agent_setup.server_entries import by_hand, server_of
 from holdfast.interfaces.hooks.agents import AGENTS
 
 _TRY_SECONDS = 60
+_MOST_SAID = 300
 _OTHERS_READ = {"cursor": ("claude-code",), "copilot": ("claude-code",)}
 """Agents that also run the hooks of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What an `install` or `uninstall` did, or would do."""
+    """What an `install` or `uninstall` did, or would do. `test_event_ms`: how long a test event
+    took; `withheld`: why the agent does not run the hooks yet."""
 
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
-    verified: bool | None = None
+    test_event_ms: int | None = None
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How the hooks of one agent are found: `cure` is None when they are in order."""
+    """How the MCP server of one agent is found: `cure` is None when it is in order."""
 
     agent: str
     scope: str
@@ -70,14 +79,6 @@ def require_agent(words: Sequence[str]) -> str:
 
 def locations(workspace: Path) -> Locations:
     return Locations(workspace.resolve(), Path.home(), os.environ)
-
-
-def our_program() -> str:
-    """How an agent calls us: by name where that is found, else as this very interpreter does; it
-    must not load modules from the project that it is started in, which -P keeps it from."""
-    if shutil.which("holdfast") is not None:
-        return "holdfast"
-    return f"{shlex.quote(sys.executable)} -P -m holdfast"
 
 
 def install(
@@ -99,15 +100,16 @@ def install(
     notes = tuple(_neighbours(agent, scope, at, program))
     if dry_run:
         return Installation(tuple(changes), notes)
-    _try(agent, program, workspace)
+    took_ms = try_hook(agent, program, workspace)
     if with_mcp and any(change.differs for change in changes):
         _try_server(program)
     carry_out(changes, keep=(at.workspace, at.home))
-    return Installation(tuple(changes), notes, verified=True)
+    kept_back = withheld(agent, scope, at, places_of(agent, scope, at, program)[-1].path)
+    return Installation(tuple(changes), notes, took_ms, kept_back)
 
 
 def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Installation:
-    at, program = locations(workspace), our_program()
+    at, program = locations(workspace), NAME
     servers = [
         place
         for place in server_places(agent, scope, at, program)
@@ -151,44 +153,28 @@ def _way_out(change: FileChange) -> str:
     )
 
 
-def examine_agents(workspace: Path) -> Iterator[Finding]:
-    """Every agent that has hooks of ours, here or for the user, and whether they would work."""
-    at, program = locations(workspace), our_program()
-    for agent in AGENTS:
-        for scope in SCOPES:
-            places = places_of(agent, scope, at, program)
-            try:
-                if not any(is_installed(agent, place) for place in places):
-                    continue
-                stale = [c for c in plan_install(agent, places, program) if c.word != "unchanged"]
-            except HoldfastError as error:
-                yield Finding(agent, scope, places[0].path, error.message, error.hint)
-                continue
-            again = f"holdfast install {agent} --{scope}"
-            if stale:
-                finding = f"{stale[0].path} is not as this version writes it"
-                yield Finding(agent, scope, stale[0].path, finding, again)
-            else:
-                yield Finding(agent, scope, places[0].path, f"hooks in {places[0].path}")
-
-
 def examine_servers(workspace: Path) -> Iterator[Finding]:
     """Every agent that has our MCP server in its settings, and whether it is as we write it."""
-    at, program = locations(workspace), our_program()
+    at = locations(workspace)
     for agent, scope in ((agent, scope) for agent in AGENTS for scope in SCOPES):
-        for place in server_places(agent, scope, at, program):
+        for place in server_places(agent, scope, at, NAME):
             try:
                 whose = has_server(place)
                 if whose is False:
                     continue
-                stale = whose and plan_install(agent, [place], program)[0].differs
+                program = server_program(place) if whose else NAME
+                own = replace(place, server=server_of(agent, program))
+                stale = whose and plan_install(agent, [own], program)[0].differs
+                missing = not_found(program) if whose else None
             except HoldfastError as error:
                 yield Finding(agent, scope, place.path, error.message, error.hint)
                 continue
             told = f"MCP server in {place.path}" + ("" if whose else ", set up by hand")
             if stale:
                 told = f"{place.path} has the MCP server not as this version writes it"
-            cure = f"holdfast install {agent} --{scope} --mcp" if stale else None
+            if missing:
+                told = f"the MCP server in {place.path} cannot start: {missing}"
+            cure = f"holdfast install {agent} --{scope} --mcp" if stale or missing else None
             yield Finding(agent, scope, place.path, told, cure)
 
 
@@ -206,7 +192,7 @@ def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator
 
 def _shared(agent: str, scope: str, at: Locations) -> bool:
     """Whether another agent that is installed uses the same skills."""
-    program = our_program()
+    program = NAME
     own = [place.path for place in skill_places(agent, scope, at)]
     return any(
         other != agent
@@ -216,27 +202,34 @@ def _shared(agent: str, scope: str, at: Locations) -> bool:
     )
 
 
-def _try(agent: str, program: str, workspace: Path) -> None:
-    """Run the hook once as the agent does, with an event that asks for nothing."""
+def try_hook(agent: str, program: str, workspace: Path) -> int:
+    """Run the hook once as the agent does, in an environment such as agents have, with an event
+    that asks for nothing; how many milliseconds it took. `Refused` when it does not answer."""
     event = {"hook_event_name": "Notification", "session_id": "installation"}
+    began = time.monotonic()
+    said = ""
     try:
         tried = subprocess.run(
             ["sh", "-c", f"{program} hook {agent}"],
             input=json.dumps(event).encode(),
             capture_output=True,
             cwd=workspace,
+            env=agents_environment(os.environ),
             timeout=_TRY_SECONDS,
             check=False,
         )
         answer = tried.stdout.decode("utf-8", "replace").strip()
+        said = tried.stderr.decode("utf-8", "replace").strip()[-_MOST_SAID:]
         sound = tried.returncode == 0 and isinstance(json.loads(answer or "{}"), dict)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         sound = False
     if not sound:
         raise Refused(
-            f"the command {program!r} does not answer as a hook; nothing was changed",
+            f"the command {program!r} does not answer as a hook{f': {said}' if said else ''}; "
+            "nothing was changed",
             hint="check that it runs: holdfast --version",
         )
+    return round((time.monotonic() - began) * 1000)
 
 
 def _try_server(program: str) -> None:
@@ -249,6 +242,7 @@ def _try_server(program: str) -> None:
                 input=b"",
                 capture_output=True,
                 cwd=nothing,
+                env=agents_environment(os.environ),
                 timeout=_TRY_SECONDS,
                 check=False,
             )

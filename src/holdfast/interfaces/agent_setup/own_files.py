@@ -106,6 +106,21 @@ def opencode_plugin(program: str) -> str:
     return sealed(text.replace('["holdfast"]', json.dumps(shlex.split(program))))
 
 
+def program_in(text: str, agent: str) -> str | None:
+    """The words by which a file of ours calls us; None when it does not, or not as we write it."""
+    import json
+    import shlex
+
+    if agent == "cline":
+        found = [line for line in text.splitlines() if _is_cline_command(line)]
+        return found[0].partition(" hook cline ")[0] if found else None
+    listed = re.search(r"^const COMMAND = (\[.*\])\r?$", text, re.MULTILINE)
+    try:
+        return None if listed is None else shlex.join(json.loads(listed[1]))
+    except (ValueError, TypeError):
+        return None
+
+
 def goose_manifest() -> str:
     import json
 

@@ -43,7 +43,7 @@ def server_of(agent: str, program: str) -> Server:
 def called_by(words: Sequence[str]) -> int | None:
     """How many words call our program, in whatever way `install` writes or wrote it; None when it
     is another one."""
-    if words[:1] == ["holdfast"]:
+    if words and (words[0] == "holdfast" or words[0].endswith("/holdfast")):
         return 1
     for way in (["-P", "-m", "holdfast"], ["-m", "holdfast"]):
         if words[1 : 1 + len(way)] == way and "/" in words[0]:
@@ -60,6 +60,13 @@ def is_ours(found: Any, server: Server) -> bool:
         return False
     given = _arguments(found)
     return given is not None and given == _arguments(server.entry)
+
+
+def program_of(found: Mapping[str, Any]) -> str:
+    """The words by which an entry of ours calls us."""
+    command, more = found.get("command"), found.get("args", [])
+    words = [*(command if isinstance(command, list) else [command]), *_listed(more)]
+    return shlex.join(words[: called_by(words)])
 
 
 def by_hand(agent: str, program: str) -> tuple[str, str]:

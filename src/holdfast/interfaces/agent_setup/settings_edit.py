@@ -107,6 +107,17 @@ def found_hooks(text: str | None, agent: str) -> Entries:
     return found
 
 
+def hook_program(text: str | None, agent: str) -> str | None:
+    """The words before `hook AGENT` in the first command of ours."""
+    if text is None:
+        return None
+    for trail in _trails(_object(text), agent):
+        handler = plain(trail[-1].child.value)
+        told = next(handler[name] for name in _COMMANDS if is_ours(handler.get(name), agent))
+        return str(told).partition(f" hook {agent}")[0]
+    return None
+
+
 def edited_commands(text: str, agent: str) -> list[str]:
     """Commands that call our hook among other things: somebody's own."""
     found: list[str] = []

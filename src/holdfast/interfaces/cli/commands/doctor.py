@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
+    from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.store.surroundings import Symptom
 
 _SOMETHING_FOUND = 3
@@ -34,21 +36,57 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
-    from holdfast.interfaces.agent_setup.installation import examine_agents, examine_servers
+    from holdfast.interfaces.agent_setup.installation import examine_servers
+    from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.hooks.problems import log_files, problems_of
     from holdfast.store.surroundings import Gravity, Symptom
 
     workspace = _workspace(invocation.directory.absolute())
-    for found in examine_agents(workspace):
-        gravity = Gravity.FINE if found.cure is None else Gravity.WARNING
-        yield Symptom(f"{found.agent} ({found.scope})", gravity, found.finding, found.cure)
-    for found in examine_servers(workspace):
-        gravity = Gravity.FINE if found.cure is None else Gravity.WARNING
-        yield Symptom(f"{found.agent} MCP ({found.scope})", gravity, found.finding, found.cure)
+    for found in protections(workspace, _last_events(workspace), now=invocation.now):
+        one = _tried(found, workspace)
+        gravity = Gravity.FINE if one.cure is None else Gravity.WARNING
+        gravity = gravity if one.protected else Gravity.PROBLEM
+        finding = one.finding if one.protected else f"not protected: {one.finding}"
+        subject = f"{one.agent} ({one.scope})" if one.scope else one.agent
+        yield Symptom(subject, gravity, finding, one.cure)
+    for server in examine_servers(workspace):
+        gravity = Gravity.FINE if server.cure is None else Gravity.WARNING
+        yield Symptom(f"{server.agent} MCP ({server.scope})", gravity, server.finding, server.cure)
     problems = problems_of(workspace, invocation.now - timedelta(days=1))
     if problems:
         finding = f"{count(len(problems), 'event')} could not be saved: {problems[-1].message}"
         yield Symptom("hooks", Gravity.WARNING, finding, "see " + ", ".join(map(str, log_files())))
+
+
+def _tried(one: Protection, workspace: Path) -> Protection:
+    """With a test event: a program may be there and not run."""
+    from dataclasses import replace
+
+    from holdfast.interfaces.agent_setup.installation import try_hook
+
+    if one.program is None or not one.protected:
+        return one
+    try:
+        took = try_hook(one.agent, one.program, workspace)
+    except HoldfastError as error:
+        told = error.message.removesuffix("; nothing was changed")
+        cure = f"holdfast install {one.agent} --{one.scope}"
+        return replace(one, protected=False, finding=told, cure=cure)
+    if one.cure is not None:
+        return one
+    return replace(one, finding=f"{one.finding}; a test event ran in {took} ms")
+
+
+def _last_events(workspace: Path) -> dict[str, datetime]:
+    """Where the store can be read; what is wrong with it is told elsewhere."""
+    from holdfast.bootstrap import open_workspace
+    from holdfast.interfaces.agent_setup.protection import last_events
+
+    try:
+        with open_workspace(workspace, create=False, purpose="holdfast doctor") as opened:
+            return last_events(opened)
+    except (HoldfastError, OSError):
+        return {}
 
 
 def _workspace(directory: Path) -> Path:

@@ -97,7 +97,9 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
                     {"path": str(c.path), "change": c.word, "diff": c.diff} for c in done.changes
                 ],
                 "dry_run": dry_run,
-                "verified": done.verified,
+                "verified": None if done.test_event_ms is None else True,
+                "test_event_ms": done.test_event_ms,
+                "withheld": None if done.withheld is None else done.withheld._asdict(),
                 "notes": list(done.notes),
             }
         )
@@ -117,8 +119,14 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         terminal.line(f"{agent}: {word}, except for what is named above")
     elif not dry_run:
         terminal.line(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
-        if word == "installed":
-            terminal.line(terminal.paint("  start the agent anew; it may ask to trust it", DIM))
+    if done.test_event_ms is not None:
+        ran = f"verified: a test event ran in {done.test_event_ms} ms"
+        terminal.line(f"{terminal.paint('✓', GREEN)} {ran}")
+        if done.withheld is not None:
+            terminal.warn(f"not protected yet: {visible(done.withheld.reason)}")
+            terminal.line(f"  {visible(done.withheld.cure)}")
+        elif changed:
+            terminal.line(terminal.paint("  start the agent anew to have it", DIM))
     return _LEFT if kept else 0
 
 

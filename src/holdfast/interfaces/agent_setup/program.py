@@ -1,0 +1,130 @@
+"""How an agent calls us: by words that mean this installation in the agent's environment too.
+
+An agent is started by a login, a desktop or an editor, and has not the `PATH` of the shell in which
+somebody installs: what lies in a virtual environment is not found there by its bare name. A path
+that stays the same across upgrades is preferred, because Codex trusts a hook by its very words.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+NAME = "holdfast"
+_LOGIN_S = 5.0
+_KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "XDG_RUNTIME_DIR")
+_PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def our_program() -> str:
+    """The bare name where every login finds this very installation; else its full path, outside of
+    its virtual environment if there is a link to it; else this interpreter, which must not load
+    modules from the project that it is started in, as -P says."""
+    own = next(_own_scripts(), None)
+    if own is None:
+        return f"{shlex.quote(sys.executable)} -P -m {NAME}"
+    found = _found_by_login()
+    if found is not None and _is_same(found, own) and not _in_own_environment(found):
+        return NAME
+    stable = next((link for link in _links() if _is_same(link, own)), own)
+    return shlex.quote(str(stable))
+
+
+def agents_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an agent has at the least, whoever starts it."""
+    kept = {name: environment[name] for name in _KEPT if name in environment}
+    ours = {name: value for name, value in environment.items() if name.startswith("HOLDFAST_")}
+    more = {
+        name: environment[name]
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")
+        if name in environment
+    }
+    return {"PATH": login_path(environment), **kept, **more, **ours}
+
+
+def login_path(environment: Mapping[str, str]) -> str:
+    """Where a login looks for programs, as far as its shell says."""
+    return _ask_login('printf "%s\\n" "$PATH"', environment) or _PLAIN_PATH
+
+
+def not_found(program: str) -> str | None:
+    """Why a command of ours cannot run in an agent's environment, told without running it."""
+    try:
+        first = shlex.split(program)[0]
+    except (ValueError, IndexError):
+        return "its command cannot be read"
+    if "/" in first:
+        return None if _is_program(Path(first)) else f"{first} is not there any more"
+    directories = [one for one in _search_path() if not _in_own_environment(Path(one) / first)]
+    if shutil.which(first, path=os.pathsep.join(directories)) is not None:
+        return None
+    return f"{first} is not found outside of this virtual environment"
+
+
+def _search_path() -> list[str]:
+    given = os.environ.get("PATH", "").split(os.pathsep)
+    return [*filter(None, given), *_PLAIN_PATH.split(":"), str(Path.home() / ".local" / "bin")]
+
+
+def _own_scripts() -> Iterator[Path]:
+    """The console script of this very installation."""
+    for scheme in (None, f"{os.name}_user"):
+        place = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
+        if place and _is_program(Path(place) / NAME):
+            yield Path(place) / NAME
+
+
+def _links() -> Iterator[Path]:
+    """Where installers put links to programs that live in environments of their own."""
+    found = shutil.which(NAME)
+    for place in (Path.home() / ".local" / "bin" / NAME, Path("/usr/local/bin") / NAME, found):
+        if place is not None and _is_program(Path(place)) and not _in_own_environment(Path(place)):
+            yield Path(place)
+
+
+def _is_program(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except OSError:
+        return False
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _in_own_environment(path: Path) -> bool:
+    in_one = sys.prefix != sys.base_prefix
+    return in_one and Path(os.path.abspath(path)).is_relative_to(sys.prefix)
+
+
+def _found_by_login() -> Path | None:
+    said = _ask_login(f"command -v {NAME}", os.environ)
+    return Path(said) if said is not None and said.startswith("/") else None
+
+
+def _ask_login(command: str, environment: Mapping[str, str]) -> str | None:
+    """The last line that the user's login shell prints; None when it does not answer."""
+    shell = environment.get("SHELL", "")
+    shell = shell if os.path.isabs(shell) and os.access(shell, os.X_OK) else "/bin/sh"
+    clean = {name: environment[name] for name in _KEPT if name in environment}
+    try:
+        asked = subprocess.run(
+            [shell, "-lc", command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={"PATH": _PLAIN_PATH, "TERM": "dumb", **clean},
+            timeout=_LOGIN_S,
+            check=False,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = asked.stdout.decode("utf-8", "surrogateescape").split("\n")
+    return next((line for line in reversed(lines) if line), None)

@@ -1,0 +1,159 @@
+"""Whether the hooks of agents would run: for each agent that has any, in what state they are.
+
+    in its settings? → as this version writes them? → the program there? → does the agent run them?
+
+Reads settings only: cheap enough for every `status`. When an agent was last heard of is told by the
+checkpoints of its sessions, so that no event has to write anything for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.agent_setup.agent_trust import withheld
+from holdfast.interfaces.agent_setup.changes import installed_program, is_installed, plan_install
+from holdfast.interfaces.agent_setup.placements import SCOPES, Locations, Place, places_of
+from holdfast.interfaces.agent_setup.program import not_found
+from holdfast.interfaces.agent_setup.settings_file import read_settings
+from holdfast.interfaces.hooks.agents import AGENTS
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+
+_GONE_FOR = timedelta(days=7)
+_PLUGINS = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "plugins/installed_plugins.json"),
+    "codex": ("CODEX_HOME", ".codex", "config.toml"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The hooks of one agent in one place. `protected`: they would run. `cure` is what a person
+    has to do, also where they run and are out of date; `last_event` is when a checkpoint was last
+    made for the agent in this workspace; `program` is how the hooks call us."""
+
+    agent: str
+    scope: str
+    path: Path | None
+    protected: bool
+    finding: str
+    cure: str | None = None
+    last_event: datetime | None = None
+    program: str | None = None
+
+
+def protections(
+    workspace: Path,
+    last_events: Mapping[str, datetime] | None = None,
+    *,
+    now: datetime | None = None,
+) -> list[Protection]:
+    """Every agent that has hooks of ours here or for the user, or that had some a few days ago."""
+    at = Locations(workspace.resolve(), Path.home(), os.environ)
+    seen = last_events or {}
+    found = [
+        replace(one, last_event=seen.get(one.agent)) for agent in AGENTS for one in _of(agent, at)
+    ]
+    known = {one.agent for one in found}
+    since = (now or datetime.now(UTC)) - _GONE_FOR
+    for agent, at_last in seen.items():
+        if (
+            agent in AGENTS
+            and agent not in known
+            and at_last >= since
+            and not _by_others(agent, known)
+        ):
+            finding = "its hooks are not in its settings any more: nothing it does is saved"
+            cure = f"holdfast install {agent}"
+            found.append(Protection(agent, "", None, False, finding, cure, at_last))
+    return found
+
+
+def unprotected(found: Sequence[Protection]) -> list[Protection]:
+    """What to tell of: of each agent that no hook protects, one finding."""
+    safe = {one.agent for one in found if one.protected}
+    left = {one.agent: one for one in reversed(found) if one.agent not in safe}
+    return [left[agent] for agent in AGENTS if agent in left]
+
+
+def last_events(opened: OpenWorkspace) -> dict[str, datetime]:
+    """When a checkpoint was last made for each agent."""
+    catalog = opened.engine.vault.catalog
+    found: dict[str, int] = {}
+    for session in catalog.sessions():
+        if session.agent is None:
+            continue
+        newest = catalog.history(session.id, limit=1)
+        made = newest[0].created_at_ns if newest else session.created_at_ns
+        found[session.agent] = max(made, found.get(session.agent, 0))
+    return {agent: datetime.fromtimestamp(ns / 1e9, UTC) for agent, ns in found.items()}
+
+
+def _of(agent: str, at: Locations) -> Iterator[Protection]:
+    for scope in SCOPES:
+        one = _in_settings(agent, scope, at)
+        if one is not None:
+            yield one
+    plugin = _plugin_of(agent, at)
+    if plugin is not None:
+        yield Protection(agent, "plug-in", plugin, True, f"a plug-in in {plugin}")
+
+
+def _in_settings(agent: str, scope: str, at: Locations) -> Protection | None:
+    places = places_of(agent, scope, at, "holdfast")
+    path = places[0].path
+    again = f"holdfast install {agent} --{scope}"
+    try:
+        program = installed_program(agent, places)
+        if program is None:
+            return _in_part(agent, scope, places, again)
+    except HoldfastError as error:  # the agent cannot read it either
+        return Protection(agent, scope, path, False, error.message, error.hint)
+    if (missing := not_found(program)) is not None:
+        return Protection(agent, scope, path, False, f"its hooks cannot run: {missing}", again)
+    if (kept_back := withheld(agent, scope, at, places[-1].path)) is not None:
+        return Protection(agent, scope, path, False, kept_back.reason, kept_back.cure)
+    try:
+        planned = plan_install(agent, places_of(agent, scope, at, program), program)
+    except HoldfastError as error:  # somebody has edited it
+        return Protection(agent, scope, path, True, error.message, error.hint, program=program)
+    stale = [change.path for change in planned if change.word != "unchanged"]
+    if stale:
+        finding = f"{stale[0]} is not as this version writes it"
+        return Protection(agent, scope, stale[0], True, finding, again, program=program)
+    return Protection(agent, scope, path, True, f"hooks in {path}", program=program)
+
+
+def _in_part(agent: str, scope: str, places: Sequence[Place], again: str) -> Protection | None:
+    """Something of ours is there, and nothing that calls us."""
+    there = [place.path for place in places if is_installed(agent, place)]
+    if not there:
+        return None
+    return Protection(
+        agent, scope, there[0], False, f"no hook of ours is called in {there[0]}", again
+    )
+
+
+def _plugin_of(agent: str, at: Locations) -> Path | None:
+    """Where an agent says that it has our plug-in, if it does."""
+    if agent not in _PLUGINS:
+        return None
+    variable, default, name = _PLUGINS[agent]
+    path = at.own(variable, default) / name
+    try:
+        text, _ = read_settings(path)
+    except HoldfastError:
+        return None
+    return path if text is not None and '"holdfast@' in text else None
+
+
+def _by_others(agent: str, known: set[str]) -> bool:
+    """Cursor and Copilot also run the hooks of Claude Code."""
+    return agent in ("cursor", "copilot") and "claude-code" in known
