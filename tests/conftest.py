@@ -81,6 +81,8 @@ def hermetic_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         environment.setenv("HOLDFAST_HOME", str(home / "holdfast"))
         # No hook starts a daemon unless a test is about that.
         environment.setenv("HOLDFAST_DAEMON", "off")
+        # Nor does a command page its answer.
+        environment.setenv("HOLDFAST_PAGER", "cat")
         environment.setenv("GIT_CONFIG_NOSYSTEM", "1")
         environment.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         environment.setenv("GIT_TERMINAL_PROMPT", "0")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import __version__
+from holdfast.interfaces.cli.help_topics import TOPICS
 from holdfast.interfaces.cli.verbs import OTHER_WORDS, VERBS
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.project.repository import commands
@@ -291,3 +292,52 @@ def test_a_signal_while_a_class_is_made_is_no_bug(number: signal.Signals, said: 
 def test_ctrl_c_when_everything_is_done_and_told_changes_nothing_about_it(beforehand: str) -> None:
     done = _version_with(beforehand)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"holdfast {__version__}\n", "")
+
+
+@pytest.mark.requirement("CL-7")
+def test_an_alias_is_the_command_by_another_name(cli: CommandLine) -> None:
+    for alias, verb in (("save", "checkpoint"), ("list", "log"), ("rewind", "restore")):
+        assert cli(alias, "--help").out == cli(verb, "--help").out
+    made = cli.json("save", "something", "--name", "first")["id"]
+    assert [one["id"] for one in cli.json("list")] == [made]
+    assert cli.json("rewind", "first", "--yes")["restored_to"] == made
+
+
+@pytest.mark.requirement("CL-7")
+def test_help_explains_commands_and_topics(cli: CommandLine) -> None:
+    for verb in VERBS:
+        assert cli("help", verb).out == cli(verb, "--help").out
+    for topic in TOPICS:
+        answer = cli("help", topic)
+        assert (answer.status, answer.err) == (0, "")
+        assert len(answer.out.splitlines()) > 3
+        assert topic in cli("--help").out
+    assert cli("help").out == cli("--help").out
+    assert "did you mean: holdfast checkpoint" in cli("help", "chekpoint").err
+
+
+@pytest.mark.requirement("CL-7")
+def test_quiet_prints_errors_and_warnings_only(cli: CommandLine) -> None:
+    for quiet in ("-q", "--quiet"):
+        answer = cli("checkpoint", "something", quiet)
+        assert (answer.status, answer.out, answer.err) == (0, "", "")
+    (cli.workspace / "README.md").write_text("changed")
+    assert cli("--quiet", "restore", "HEAD").out == ""
+    assert (cli.workspace / "README.md").read_text() == "hello\n"
+    assert len(cli("log", "-q").out.splitlines()) == 2
+    assert cli("restore", "nowhere", "-q").err.startswith("error: ")
+    assert cli.json("checkpoint", "something", "-q")["id"]
+
+
+@pytest.mark.requirement("CL-7", "CL-2")
+def test_colours_are_chosen_by_an_option(cli: CommandLine) -> None:
+    cli.save("something")
+    assert "\x1b[" not in cli("log").out
+    assert "\x1b[" in cli("log", "--color", "always").out
+    assert "\x1b[" in cli("--color=always", "log").out
+    plain = cli.process("log", "--color", "never", environment={"FORCE_COLOR": "1"}).out
+    assert "\x1b[" not in plain
+    assert "seconds ago" in plain or "now" in plain
+    wrong = cli("log", "--color", "green")
+    assert wrong.status == 2
+    assert "--color" in wrong.err

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from holdfast.domain.errors import UsageError
-from holdfast.interfaces.cli.verbs import VERBS
+from holdfast.interfaces.cli.verbs import ALIASES, VERBS
 
 _PAGE_WIDTH = 90
 _LONGEST_CONTEXT = 10_000
-WITH_VALUE = {"-C": "DIR", "--session": "ID"}
+WITH_VALUE = {"-C": "DIR", "--session": "ID", "--color": "WHEN"}
+COLOURS = ("auto", "always", "never")
 
 
 class Page(argparse.HelpFormatter):
@@ -86,10 +87,24 @@ def has_flag(tokens: Sequence[str], *names: str) -> bool:
     return False
 
 
+def colour_choice(tokens: Sequence[str]) -> str:
+    """What `--color` says, as far as it says anything that can be meant."""
+    for position, token in enumerate(tokens):
+        if token == "--":
+            break
+        given = token.removeprefix("--color=") if token.startswith("--color=") else None
+        if token == "--color":
+            given = tokens[position + 1] if position + 1 < len(tokens) else None
+        if given in COLOURS:
+            return given
+    return "auto"
+
+
 def require_verb(verb: str, tokens: Sequence[str]) -> str:
-    """The verb, or an error that guesses what was meant; `tokens` are the whole command line."""
-    if verb in VERBS:
-        return verb
+    """The verb by its own name, or an error that guesses what was meant; `tokens` are the whole
+    command line."""
+    if (known := ALIASES.get(verb, verb)) in VERBS:
+        return known
     from holdfast.interfaces.cli.misunderstandings import unknown_verb
 
     raise unknown_verb(verb, tokens[: tokens.index(verb)])
@@ -178,6 +193,10 @@ def _add_global_options(parser: Parser) -> None:
         help="use this session instead of the workspace's current one",
     )
     group.add_argument("--json", action="store_true", help="print one JSON value")
+    group.add_argument(
+        "--color", metavar="WHEN", choices=COLOURS, help="colours: auto, always or never"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors and warnings only")
     group.add_argument(
         "--force",
         action="store_true",

@@ -229,6 +229,17 @@ class Invocation:
 
         self.terminal.line(dumps(value, indent=self.terminal.for_people))
 
+    @contextmanager
+    def paged(self) -> Iterator[None]:
+        """A long answer is shown a screen at a time, where somebody looks at one."""
+        if self.json or not self.terminal.out_is_live:
+            yield
+            return
+        from holdfast.interfaces.cli.pager import paged
+
+        with paged(self.terminal):
+            yield
+
     def fresh_id(self, opened: OpenWorkspace) -> SessionId:
         """For a session that is about to be made."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock

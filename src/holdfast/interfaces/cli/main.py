@@ -24,7 +24,7 @@ from holdfast.interfaces.cli.failures import (
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
-from holdfast.interfaces.cli.verbs import overview
+from holdfast.interfaces.cli.verbs import ANSWERING, overview
 
 _GARBAGE_THRESHOLD = 50_000
 
@@ -37,6 +37,10 @@ def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | Non
     if "hook" in tokens[:1] and not {"-h", "--help", "--version"} & set(tokens):
         return _answer_hook(tokens[1:], own_process=argv is None)
     terminal = Terminal()
+    if any(token.startswith("--color") for token in tokens):
+        from holdfast.interfaces.cli.arguments import colour_choice
+
+        terminal.colour(colour_choice(tokens))
     try:
         with _ending_like_ctrl_c():
             if ready is not None:
@@ -84,6 +88,13 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
     if verb == "help":
         verb, _ = split_verb(rest)
         rest = ["--help"]
+        if verb is not None:
+            from holdfast.interfaces.cli.help_topics import topic_page
+
+            page = topic_page(verb)
+            if page is not None:
+                terminal.write(page)
+                return 0
     if verb is not None and verb != "help":
         return _run_verb(require_verb(verb, tokens), rest, terminal)
     if has_flag(tokens, "--version"):
@@ -116,6 +127,8 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
         return 0
     from holdfast.interfaces.cli.invocation import Invocation
 
+    if options.quiet and not options.json:
+        terminal.hush(answers=verb not in ANSWERING)
     status: int = module.run(Invocation(verb, options, literal, terminal))
     return status
 

@@ -1,6 +1,7 @@
 """Where people read: colours when they can be shown, and text that cannot play tricks.
 
-`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none.
+`NO_COLOR` switches colours off, `FORCE_COLOR` switches them on for a pipe, `TERM=dumb` has none;
+`--color` wins over all of them.
 The layout for people (tables, relative times) is used on a terminal or when colours are forced; a
 pipe gets plain lines that stay the same.
 
@@ -14,7 +15,8 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO
 
 BOLD = "1"
@@ -105,8 +107,34 @@ class Terminal:
         self.err_colour = self._has_colour(self.err)
         self.for_people = self._is_terminal(self.out) or self._forced()
         self.standing_in = b""
+        self._hushed = False
+        self._sized_by = self.out
         self.out_is_live = self._is_terminal(self.out) and not self._is_dumb()
         self.err_is_live = self._is_terminal(self.err) and not self._is_dumb()
+
+    def colour(self, when: str) -> None:
+        """What `--color` chose: `always` lays out for people as well, even in a pipe."""
+        if when == "always":
+            self.out_colour = self.err_colour = self.for_people = True
+        elif when == "never":
+            self.out_colour = self.err_colour = False
+
+    def hush(self, *, answers: bool) -> None:
+        """`--quiet`: no notes; with `answers`, nothing on standard output either."""
+        self._hushed = True
+        self.err_is_live = False
+        if answers:
+            self.out = _standard(None)
+
+    @contextmanager
+    def writing_to(self, stream: TextIO) -> Iterator[None]:
+        """Standard output is this stream, shown where standard output was."""
+        before, self.out = self.out, stream
+        try:
+            yield
+            self.flush()
+        finally:
+            self.out = before
 
     @property
     def width(self) -> int:
@@ -115,7 +143,7 @@ class Terminal:
         if asked.isascii() and asked.isdigit():
             return max(int(asked), _NARROWEST)
         try:
-            return max(os.get_terminal_size(self.out.fileno()).columns, _NARROWEST)
+            return max(os.get_terminal_size(self._sized_by.fileno()).columns, _NARROWEST)
         except (OSError, ValueError):
             return _WITHOUT_TERMINAL
 
@@ -128,6 +156,7 @@ class Terminal:
         """The same with everything on standard error, for what is not the answer itself."""
         same = Terminal(self.err, self.err, self._environment)
         same.standing_in = self.standing_in
+        same.err_colour = same.out_colour = self.err_colour
         return same
 
     def path(self, path: bytes) -> str:
@@ -166,7 +195,9 @@ class Terminal:
             self.out.buffer.write(data)
 
     def note(self, text: str, *codes: str) -> None:
-        """A line on standard error."""
+        """A line on standard error, which `--quiet` leaves out."""
+        if self._hushed:
+            return
         self.err.write((_painted(text, codes) if self.err_colour and codes else text) + "\n")
 
     def warn(self, text: str) -> None:

@@ -71,6 +71,14 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Try it", ("demo",)),
 )
 
+ANSWERING = frozenset(
+    "check completion config demo diff doctor key log mcp replay search serve sessions show stats "
+    "status why".split()
+)
+"""What they print is what they were asked for, `--quiet` or not."""
+
+ALIASES: dict[str, str] = {"save": "checkpoint", "list": "log", "rewind": "restore"}
+
 # Words that other tools use for the same thing.
 OTHER_WORDS: dict[str, str] = {
     "add": "checkpoint",
@@ -94,15 +102,12 @@ OTHER_WORDS: dict[str, str] = {
     "history": "log",
     "info": "show",
     "comment": "annotate",
-    "list": "log",
     "load": "import",
     "ls": "log",
     "remove": "delete",
     "revert": "restore",
-    "rewind": "restore",
     "rm": "delete",
     "rollback": "restore",
-    "save": "checkpoint",
     "daemon": "serve",
     "settings": "config",
     "size": "stats",
@@ -113,13 +118,18 @@ OTHER_WORDS: dict[str, str] = {
     "wipe": "purge",
 }
 
-GLOBAL_NAMES = ("-C", "--session", "--json", "--force", "-h", "--help", "--version")
+GLOBAL_NAMES = (
+    *("-C", "--session", "--json", "--color", "-q", "--quiet"),
+    *("--force", "-h", "--help", "--version"),
+)
 
 GLOBAL_OPTIONS = """\
 Options of every command, before or after its name:
   -C DIR         work on DIR instead of the current directory
   --session ID   use this session instead of the workspace's current one
   --json         print one JSON value; errors become JSON on standard error
+  --color WHEN   auto, always or never
+  -q, --quiet    print errors and warnings only
   --force        accept a directory that does not look like a project
   -h, --help     help on the command
   --version      the version of Holdfast
@@ -145,6 +155,7 @@ def overview() -> str:
         "  holdfast restore HEAD --dry-run",
         "  holdfast undo",
         "",
-        "More on a command: holdfast COMMAND --help",
+        "Aliases: " + ", ".join(f"{name} = {verb}" for name, verb in ALIASES.items()),
+        "More: holdfast help COMMAND, holdfast help references|paths|exit-codes|environment",
     ]
     return "\n".join(parts) + "\n"
