@@ -172,7 +172,7 @@ def _filtered(
     if key == "is":
         state = next((state for state in State if state.value == value.lower()), None)
         return replace(query, states=(*query.states, state)) if state else None
-    moment = _moment_ns(value, now_ns) if key in ("after", "before") else None
+    moment = moment_ns(value, now_ns) if key in ("after", "before") else None
     if moment is None:
         return None
     return replace(query, after_ns=moment) if key == "after" else replace(query, before_ns=moment)
@@ -192,7 +192,7 @@ def _kinds(text: str) -> tuple[Kind, ...]:
     return tuple(kinds)
 
 
-def _moment_ns(text: str, now_ns: int) -> int | None:
+def moment_ns(text: str, now_ns: int) -> int | None:
     """`2h` is two hours ago; otherwise what a reference may say about time."""
     for written in (f"@{{{text} ago}}", f"@{{{text}}}"):
         try:

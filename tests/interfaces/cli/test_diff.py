@@ -228,11 +228,18 @@ def test_no_difference_is_no_output(cli: CommandLine) -> None:
 
 @pytest.mark.requirement("CL-3")
 @pytest.mark.parametrize(
-    "arguments", [["a", "b", "c"], ["-U", "x"], ["-U-1"], ["--stat", "--patch"], ["-U", "99999999"]]
+    "arguments",
+    [
+        ["HEAD", "HEAD", "HEAD", "--", "x"],
+        ["-U", "x"],
+        ["-U-1"],
+        ["--stat", "--patch"],
+        ["-U", "99999999"],
+    ],
 )
 def test_wrong_arguments_are_usage_errors(cli: CommandLine, arguments: list[str]) -> None:
     cli.save()
-    answer = cli("diff", *arguments, "--json")
+    answer = cli("diff", "--json", *arguments)
     assert answer.status == 2
     assert answer.error["code"] == "usage"
 
@@ -323,3 +330,40 @@ def test_tabs_stay_tabs_in_lines_and_columns_keep_their_distance(cli: CommandLin
     (cli.workspace / "Makefile").write_text("all:\n\tone\tthree\n")
     assert cli("diff").out.endswith("-\tone\ttwo\n+\tone\tthree\n")
     assert "2-         one     two" in cli("diff", "-y").out
+
+
+@pytest.mark.requirement("CL-7")
+def test_a_range_and_paths_need_no_dashes_where_they_mean_one_thing(cli: CommandLine) -> None:
+    cli.save("one", "--name", "one")
+    (cli.workspace / "README.md").write_text("changed\n")
+    (cli.workspace / "src" / "app.py").write_text("changed\n")
+    cli.save("two", "--name", "two")
+    (cli.workspace / "README.md").write_text("again\n")
+
+    def paths(*arguments: str) -> list[str]:
+        return cli("diff", "--name-only", *arguments).out.splitlines()
+
+    assert paths("one..two") == ["README.md", "src/app.py"] == paths("one", "two")
+    assert paths("one..") == ["README.md", "src/app.py"]
+    assert paths("..one") == ["README.md", "src/app.py"]
+    assert paths("one..two", "src") == ["src/app.py"] == paths("one..two", "--", "src")
+    assert paths("two", "src") == []
+    assert paths("README.md") == ["README.md"] == paths("two", "README.md")
+    (cli.workspace / "src" / "app.py").unlink()
+    assert paths("one", "src/app.py") == ["src/app.py"]
+    wrong = cli("diff", "one", "nowhere", "--json")
+    assert (wrong.status, wrong.error["code"]) == (4, "unknown_reference")
+    assert cli("diff", "one..nowhere").status == 4
+
+
+@pytest.mark.requirement("CL-7", "CL-5")
+def test_a_word_that_is_a_checkpoint_and_a_path_means_the_checkpoint(cli: CommandLine) -> None:
+    cli.save("one", "--name", "src")
+    (cli.workspace / "README.md").write_text("changed\n")
+    cli.save("two")
+    answer = cli("diff", "--name-only", "src")
+    assert answer.out == "README.md\n"
+    assert answer.err == ("note: src is a checkpoint and a path; the path: holdfast diff -- src\n")
+    said = cli("diff", "--name-only", "src", "--")
+    assert (said.out, said.err) == ("README.md\n", "")
+    assert cli("diff", "--name-only", "--", "src").out == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.hostile_trees import git
 
 
 @pytest.mark.requirement("CL-1")
@@ -86,3 +87,63 @@ def test_the_paths_of_a_restore_of_some_paths_are_told_by_log_show_and_timeline(
     cli.json("undo", "--yes")
     assert cli.json("log", "--records")[0]["selected"] is None
     assert "paths" not in cli.json("log", "--graph")["events"][0]
+
+
+@pytest.mark.requirement("CL-7")
+def test_the_log_of_a_path_has_the_checkpoints_that_changed_it(cli: CommandLine) -> None:
+    first = cli.save("first")
+    (cli.workspace / "src" / "app.py").write_text("2\n")
+    second = cli.save("second")
+    (cli.workspace / "README.md").write_text("2\n")
+    third = cli.save("third", "--session", "another")
+    (cli.workspace / "src" / "app.py").unlink()
+    fourth = cli.save("fourth")
+
+    def ids(*arguments: str) -> list[str]:
+        return [one["id"] for one in cli.json("log", *arguments)]
+
+    assert ids("src/app.py") == [fourth, second, first]
+    assert ids("src") == [fourth, second, first]
+    assert ids("README.md") == [third, first]
+    assert ids("--", "README.md") == [third, first]
+    assert ids("README.md", "src/app.py", "-n", "2") == [fourth, third]
+    assert ids("README.md", "--session", "another") == [third]
+    assert ids("nowhere") == []
+    assert "no checkpoint matches" in cli("log", "nowhere").err
+    assert cli("log", "/etc/passwd").status == 2
+    assert cli("log", "src", "--graph").status == 2
+
+
+@pytest.mark.requirement("CL-7")
+def test_the_log_of_a_stretch_of_time(cli: CommandLine) -> None:
+    made = cli.save("first")
+    assert [one["id"] for one in cli.json("log", "--since", "1h")] == [made]
+    assert cli.json("log", "--until", "2 hours ago") == []
+    assert cli.json("log", "--since", "yesterday", "--until", "1h") == []
+    answer = cli("log", "--since", "whenever", "--json")
+    assert answer.status == 2
+    assert "--since does not understand 'whenever'" in answer.error["message"]
+
+
+@pytest.mark.requirement("CL-7")
+def test_the_log_says_when_there_is_more(cli: CommandLine) -> None:
+    for number in range(5):
+        cli.save(f"number {number}")
+    answer = cli("log", "-n", "2")
+    assert len(answer.out.splitlines()) == 2
+    assert answer.err == "… 3 more: holdfast log -n 0\n"
+    assert "… 3 more: holdfast log -n 0" in cli("log", "-n", "2", "--color", "always").out
+    assert "… 4 more" in cli("log", "-n", "1", "--since", "1h").err
+    for everything in (("-n", "0"), ("-n", "5"), ()):
+        assert cli("log", *everything).err == ""
+
+
+@pytest.mark.requirement("GT-1", "CL-2")
+def test_people_see_where_git_was(cli: CommandLine) -> None:
+    git(cli.workspace, "init", "-q", "-b", "trunk")
+    git(cli.workspace, "add", "README.md")
+    git(cli.workspace, "commit", "-qm", "x")
+    commit = (cli.workspace / ".git" / "refs" / "heads" / "trunk").read_text()[:7]
+    cli.save("first")
+    wide = cli.process("log", environment={"FORCE_COLOR": "1", "COLUMNS": "120"}).out
+    assert f"trunk@{commit}" in wide

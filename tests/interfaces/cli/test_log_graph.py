@@ -41,14 +41,14 @@ def test_the_graph_in_a_pipe_looks_like_this(cli: CommandLine, two_ideas: list[s
     record = re.findall(r"[0-9a-f]{20}", text)
     assert text == (
         f"↩   {record[0]} (HEAD) TIME Reset to {second[:10]} (session_2 abandoned)\n"
-        f"│ ● {wreck} TIME manual 80 % wreck\n"
+        f"│ ● {wreck} TIME manual wreck\n"
         "✔ │ session_1 approved TIME the second it is\n"
         "├─╯\n"
         f"●   {second} (approved) TIME manual 50 % second idea\n"
         f"↩   {record[3]} TIME Restored to start\n"
         f"│ ● {first} TIME manual 95 % first idea\n"
         "├─╯\n"
-        f"●   {start} [start] TIME manual 80 % it begins\n"
+        f"●   {start} [start] TIME manual it begins\n"
     )
 
 
@@ -57,7 +57,8 @@ def test_the_graph_in_a_pipe_looks_like_this(cli: CommandLine, two_ideas: list[s
 def test_on_a_terminal_no_line_is_wider_than_it(
     cli: CommandLine, two_ideas: list[str], columns: int
 ) -> None:
-    cli.save("a reason so long that it fits on no terminal " * 5 + "日本語" * 30)
+    reason = "a reason so long that it fits on no terminal " * 5 + "日本語" * 30
+    cli.save(reason, "--confidence", "0.75")
     environment = {"FORCE_COLOR": "1", "COLUMNS": str(columns)}
     for option in ("--graph", "--messages"):
         out = cli.process("log", option, environment=environment).out

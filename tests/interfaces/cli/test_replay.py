@@ -21,7 +21,7 @@ def test_in_a_pipe_the_steps_are_plain_lines(told: CommandLine) -> None:
     out = told("replay", "second").out
     assert "\x1b" not in out
     first, *rest = out.splitlines()
-    assert re.fullmatch(r"  1 checkpoint [0-9a-f]{20} first 20\S+ manual 0.80 the first one", first)
+    assert re.fullmatch(r"  1 checkpoint [0-9a-f]{20} first 20\S+ manual - the first one", first)
     assert "    added src/app.py" in rest
     [marked] = [line for line in rest if line.startswith(">")]
     assert marked.endswith("the second one")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import subprocess
+
 import pytest
 
 from holdfast.bootstrap import open_workspace
@@ -9,7 +13,7 @@ from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.ports.story import NewMessage
-from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.command_line import CommandLine, command
 
 
 @pytest.mark.requirement("CL-1")
@@ -66,3 +70,49 @@ def test_show_tells_the_round_the_place_in_the_conversation_and_the_notes(cli: C
     plain = cli.json("show", "initial")
     assert (plain["message"], plain["message_index"], plain["tool_use_id"]) == (None, None, None)
     assert (plain["annotations"], plain["is_approved"]) == ([], False)
+
+
+@pytest.mark.requirement("CL-7")
+def test_an_old_file_is_written_byte_by_byte(cli: CommandLine) -> None:
+    cli.save("one", "--name", "one", "--session", "mine")
+    (cli.workspace / "data.bin").unlink()
+    done = subprocess.run(
+        command("show", "one:data.bin"), cwd=cli.workspace, capture_output=True, check=True
+    )
+    assert done.stdout == bytes(range(256))
+    assert cli("show", "one:src/app.py").out == "def main():\n    return 1\n"
+    assert cli("show", "mine:one:src/app.py").out == "def main():\n    return 1\n"
+    assert cli("show", "HEAD:link").out == "README.md\n"
+    assert "src/app.py" in cli("show", "one:src").out
+    told = cli.json("show", "one:src/app.py")
+    assert told["content"] == "def main():\n    return 1\n"
+    assert (told["path"], told["type"], told["mode"]) == ("src/app.py", "file", "0644")
+    assert base64.b64decode(cli.json("show", "one:data.bin")["base64"]) == bytes(range(256))
+
+
+@pytest.mark.requirement("CL-7")
+def test_an_old_file_is_found_from_a_subdirectory(cli: CommandLine) -> None:
+    cli.save("one")
+    inside = CommandLine(cli.workspace / "src")
+    for typed in ("HEAD:app.py", "HEAD:src/app.py", "HEAD::/src/app.py", "HEAD:../src/app.py"):
+        assert inside("show", typed).out.startswith("def main"), typed
+
+
+@pytest.mark.requirement("CL-7", "CL-2")
+def test_people_see_an_old_file_in_colour_and_harmless(cli: CommandLine) -> None:
+    (cli.workspace / "src" / "app.py").write_text("def main():\n    return '\x1b[31m'\n")
+    cli.save("one")
+    shown = cli("show", "HEAD:src/app.py", "--color", "always").out
+    assert "\\x1b" in shown
+    assert "\x1b[31m'" not in shown
+    assert re.search(r"\x1b\[[0-9;]+mdef", shown)
+    assert "binary file, 256 B" in cli("show", "HEAD:data.bin", "--color", "always").out
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_file_that_a_checkpoint_does_not_have_is_named(cli: CommandLine) -> None:
+    made = cli.save("one")
+    answer = cli("show", "HEAD:nowhere", "--json")
+    assert answer.status == 4
+    assert answer.error["message"] == f"nowhere is not in checkpoint {made[:10]}"
+    assert cli("show", "nobody:README.md").status == 4

@@ -138,6 +138,7 @@ def parse(
     options = parser.read(list(tokens[:end]))
     _require_text(options)
     literal = list(tokens[end + 1 :])
+    options.dashes = end < len(tokens)
     if not hasattr(options, "words"):
         if literal:
             parser.error(f"unexpected argument {literal[0]!r}: {verb} takes none")

@@ -15,6 +15,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
     confidence_mark,
     files_words,
+    given_confidence,
     left_out_words,
 )
 from holdfast.interfaces.cli.terminal import (
@@ -65,7 +66,8 @@ def show_sheet(
         _fact(terminal, "restores", found.restores_from)
     if (selected := selection_of(found)) is not None and selected.paths:
         _fact(terminal, "selected", ", ".join(terminal.path(path) for path in selected.paths))
-    _fact(terminal, "confidence", confidence_mark(terminal, found.intent.confidence))
+    if (sure := given_confidence(found.kind, found.intent.confidence)) is not None:
+        _fact(terminal, "confidence", confidence_mark(terminal, sure))
     for label, value in (("goal", found.intent.goal_id), ("task", found.intent.task_id)):
         if value:
             _fact(terminal, label, visible(value))

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.ids import short
+from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -23,6 +24,7 @@ from holdfast.interfaces.cli.wording import ago, count, first_line, iso, percent
 from holdfast.values.classes import replace
 
 SURE, FAIRLY_SURE = 0.9, 0.7
+CERTAIN = 1.0
 _LONGEST_REASON = 160
 
 
@@ -33,8 +35,21 @@ def confidence_colour(confidence: float) -> str:
     return YELLOW if confidence >= FAIRLY_SURE else ORANGE
 
 
+def given_confidence(kind: Kind, confidence: float) -> float | None:
+    """How sure somebody said they are; None where nobody did. What Holdfast saves automatically has
+    a value of its own, and so does a checkpoint for which none was given."""
+    given = kind is Kind.MANUAL or (kind is Kind.INITIAL and confidence != CERTAIN)
+    return confidence if given and confidence != DEFAULT_CONFIDENCE else None
+
+
 def confidence_mark(terminal: Terminal, confidence: float) -> str:
     return f"{terminal.paint('●', confidence_colour(confidence))} {percent(confidence)}"
+
+
+def confidence_word(checkpoint: Checkpoint) -> str:
+    """For a line that programs read: a dash where nobody said how sure they are."""
+    sure = given_confidence(checkpoint.kind, checkpoint.intent.confidence)
+    return "-" if sure is None else f"{sure:.2f}"
 
 
 def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:

@@ -13,7 +13,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
-from holdfast.interfaces.cli.checkpoint_view import confidence_colour, title
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence, title
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -28,6 +28,7 @@ from holdfast.interfaces.cli.wording import ago, percent, shortened
 
 _GAP = "  "
 _NARROW = 90
+_WIDE = 110
 _NARROWER = 66
 _LEAST_FOR_REASON = 20
 _SHORT = (" ", "id", "when", "sure", "session")
@@ -53,9 +54,15 @@ def show_table(
     head: str | None,
     now: datetime,
     sessions: Mapping[SessionId, Session] | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> None:
-    """With `sessions`, each row is marked with the one that it belongs to."""
+    """With `sessions`, each row is marked with the one that it belongs to; `places` tells where
+    git was at each checkpoint."""
     rows = [_row(one, one.id == head, now, sessions or {}) for one in found]
+    _add_places(rows, found, places or {}, terminal.width)
+    if not any(row["sure"] for row in rows):
+        for row in rows:
+            del row["sure"]
     if terminal.width < _NARROWER:
         _show_list(terminal, found, rows)
         return
@@ -94,18 +101,40 @@ def _row(
     one: Checkpoint, is_head: bool, now: datetime, sessions: Mapping[SessionId, Session]
 ) -> Row:
     faint = (DIM,) if one.kind.is_record else ()
-    sure = one.intent.confidence
     marked = {"session": [Part(session_mark(sessions[one.session_id]), faint)]} if sessions else {}
     return {
         " ": [Part("▶" if is_head else "", (BOLD, CYAN))],
         "id": [Part(short(one.id), (*faint, CYAN))],
         "when": [Part(ago(one.created_at, now), faint)],
         "kind": [Part(one.kind.value, faint)],
-        "sure": [Part("●", (confidence_colour(sure),)), Part(f" {percent(sure)}", faint)],
+        "sure": _sure(one, faint),
         "files": [Part(f"{one.files:,}", faint)],
         "changes": _changes(one),
         **marked,
     }
+
+
+def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
+    """Nothing where nobody said how sure they are."""
+    sure = given_confidence(one.kind, one.intent.confidence)
+    if sure is None:
+        return []
+    return [Part("●", (confidence_colour(sure),)), Part(f" {percent(sure)}", faint)]
+
+
+def _add_places(
+    rows: Sequence[Row], found: Sequence[Checkpoint], places: Mapping[str, str], width: int
+) -> None:
+    """Where there is room for them, each only where it is another one than in the row above."""
+    if not places or width < _WIDE:
+        return
+    above = ""
+    for one, row in zip(found, rows, strict=True):
+        place = places.get(one.id, "")
+        row["git"] = [
+            Part(shortened(visible(place), _LONGEST_MARK) if place != above else "", (DIM,))
+        ]
+        above = place
 
 
 def _changes(one: Checkpoint) -> list[Part]:

@@ -18,6 +18,7 @@ from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.invocation import Invocation
 
 _FROM_THE_TOP = b":/"
@@ -73,25 +74,34 @@ def path_mistaken_for_checkpoint(
     try:
         yield
     except UnknownReference as error:
-        if typed is None or not _is_known_path(invocation, opened, typed):
+        if typed is None or not is_known_path(invocation, opened, typed):
             raise
         hint = f"{typed} is a path; write: {form.format(shlex.quote(typed))}"
         raise UnknownReference(error.message, hint=hint) from None
 
 
-def _is_known_path(invocation: Invocation, opened: OpenWorkspace, typed: str) -> bool:
+def is_known_path(
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    typed: str,
+    checkpoints: Sequence[Checkpoint] = (),
+) -> bool:
+    """Whether the workspace has it, or HEAD, or one of these checkpoints."""
     from holdfast.engine.listing import entry_at
     from holdfast.engine.workspace_head import standing_on
 
     vault = opened.engine.vault
     try:
-        [path] = invocation.paths([typed], vault.workspace)
+        paths = invocation.paths([typed], vault.workspace)
     except (UsageError, ValueError):
         return False
-    if os.path.lexists(os.fsencode(vault.workspace) + b"/" + path):
+    if not paths or os.path.lexists(os.fsencode(vault.workspace) + b"/" + paths[0]):
         return True
     head = standing_on(vault, invocation.scope(opened))
-    return head is not None and entry_at(vault.load_tree, head.tree, path) is not None
+    return any(
+        one is not None and entry_at(vault.load_tree, one.tree, paths[0]) is not None
+        for one in (head, *checkpoints)
+    )
 
 
 def _below(path: bytes, root: bytes) -> bytes | None:

@@ -179,7 +179,7 @@ class Terminal:
 
     def paint(self, text: str, *codes: str) -> str:
         """The text in these colours, if standard output can show them."""
-        return _painted(text, codes) if self.out_colour and text else text
+        return _painted(text, codes) if self.out_colour and text and codes else text
 
     def line(self, text: str = "") -> None:
         self.write(text + "\n")

@@ -16,7 +16,7 @@ from holdfast.domain.rounds import round_name
 from holdfast.domain.selections import selected_words
 from holdfast.domain.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.cells import cell_width
-from holdfast.interfaces.cli.checkpoint_view import confidence_colour
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
 from holdfast.interfaces.cli.terminal import (
     BLUE,
     BOLD,
@@ -87,7 +87,8 @@ def _mark(terminal: Terminal, event: Event) -> str:
     if event.type in _RESTORING:
         return terminal.paint("↩", BOLD, BLUE) + " "
     if event.checkpoint is not None:
-        return terminal.paint("●", confidence_colour(event.checkpoint.confidence)) + " "
+        sure = given_confidence(event.checkpoint.kind, event.checkpoint.confidence)
+        return terminal.paint("●", *([] if sure is None else [confidence_colour(sure)])) + " "
     return terminal.paint("·", DIM) + " "
 
 
@@ -134,7 +135,8 @@ def _about_checkpoint(
     yield when, (DIM,)
     if event.type is EventType.CHECKPOINT:
         yield row.kind.value, (RED,) if row.kind.value == "risky" else (DIM,)
-        yield percent(row.confidence), (confidence_colour(row.confidence),)
+        if (sure := given_confidence(row.kind, row.confidence)) is not None:
+            yield percent(sure), (confidence_colour(sure),)
     if row.partial:
         yield "(saved in part)", (YELLOW,)
     yield _line(row.reasoning), ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast diff [A [B]] [-- PATH ...] [--stat | --name-only | --patch | --side-by-side]\n"
+        "holdfast diff [A [B] | A..B] [[--] PATH ...]\n"
+        "                     [--stat | --name-only | --patch | --side-by-side]\n"
         "                     [-U N]"
     )
     parser.description = """\
 Show what differs: without arguments between HEAD and the workspace, with one between that
-checkpoint and the workspace, with two between those checkpoints. A and B are ids, names, HEAD~n and
-so on, as for restore. PATHs, behind --, limit it to files and directories.
+checkpoint and the workspace, with two, or with A..B, between those checkpoints. A and B are ids,
+names, HEAD~n and so on, as for restore. PATHs limit it to files and directories; a word that is
+a checkpoint and a path means the checkpoint, and behind -- the path.
 
 Renames are found by content. Modes, links and binary files are named, notebooks compared by cell.
 --patch writes exact bytes that git apply takes, notebooks as text."""
@@ -31,8 +33,11 @@ Renames are found by content. Modes, links and binary files are named, notebooks
 examples:
   $ holdfast diff
   $ holdfast diff before-refactor HEAD --stat
+  $ holdfast diff HEAD~3..HEAD src/app.py
   $ holdfast diff HEAD~1 --side-by-side -- src"""
-    parser.add_argument("words", nargs="*", metavar="CHECKPOINT", help="one or two checkpoints")
+    parser.add_argument(
+        "words", nargs="*", metavar="CHECKPOINT", help="one or two checkpoints, and paths"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--stat", action="store_true", help="changed lines a path, as numbers and bars"
@@ -59,15 +64,11 @@ def run(invocation: Invocation) -> int:
     from holdfast.engine.dropped import unless_dropped
 
     context = context_lines(invocation.options.context)
-    if len(invocation.words) > 2:
-        raise UsageError(
-            f"unexpected argument {invocation.words[2]!r}: diff takes two checkpoints",
-            hint="paths stand behind --, as in: holdfast diff HEAD -- src",
-        )
     with invocation.open() as opened:
         engine = opened.engine
-        paths = invocation.paths(invocation.literal, engine.vault.workspace)
-        old, new = _ends(invocation, opened)
+        old, new, more = _sides(invocation, opened)
+        typed = [*more, *invocation.literal]
+        paths = invocation.paths(typed, engine.vault.workspace)
         again = "compare others; see what there is: holdfast log"
         with unless_dropped(engine.vault, (old, new), "compared", again):
             _compare(invocation, opened, (old, new), paths, context)
@@ -103,21 +104,100 @@ def _compare(
         lambda: scan.skipped if scan else engine.skipped(new) if new else (),
     )
     difference = Difference(engine.vault, old, new, changes, context, left_out)
-    _render(invocation, difference)
+    with invocation.paged():
+        _render(invocation, difference)
 
 
-def _ends(invocation: Invocation, opened: OpenWorkspace) -> tuple[Checkpoint, Checkpoint | None]:
-    """What is compared; None stands for the workspace."""
-    from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
-
+def _sides(
+    invocation: Invocation, opened: OpenWorkspace
+) -> tuple[Checkpoint, Checkpoint | None, list[str]]:
+    """What is compared, where None is the workspace, and the words behind it, which are paths.
+    Behind `--` stand paths alone, and then every word before it is a checkpoint."""
+    words = list(invocation.words)
     found: list[Checkpoint] = []
-    before = ""
-    for word in invocation.words or ["HEAD"]:
-        form = f"holdfast diff {before}-- {{}}"
-        with path_mistaken_for_checkpoint(invocation, opened, word, form):
-            found.append(invocation.resolve(opened, word))
-        before = f"{word} "
-    return found[0], found[1] if len(found) > 1 else None
+    from_range = _range(invocation, opened, words[0]) if words else None
+    if from_range is not None:
+        old, new = from_range
+        found, words, most = [old, *([new] if new else [])], words[1:], 0
+    else:
+        most = 2
+    while words and len(found) < most:
+        one = _checkpoint(invocation, opened, words[0], found)
+        if one is None:
+            break
+        found.append(one)
+        words = words[1:]
+    if words and invocation.options.dashes:
+        raise UsageError(
+            f"unexpected argument {words[0]!r}: diff takes two checkpoints",
+            hint="put every path behind --, as in: holdfast diff HEAD -- src",
+        )
+    for word in words:
+        _require_path(invocation, opened, word, found)
+    if not found:
+        found = [invocation.resolve(opened, "HEAD")]
+    return found[0], found[1] if len(found) > 1 else None, words
+
+
+def _range(
+    invocation: Invocation, opened: OpenWorkspace, word: str
+) -> tuple[Checkpoint, Checkpoint | None] | None:
+    """`A..B`, `A..` up to the workspace, `..B` from HEAD; None for anything else."""
+    if ".." not in word or word.strip("./") == "":
+        return None
+    try:
+        invocation.resolve(opened, word)
+    except (UnknownReference, NotFound):
+        pass
+    else:
+        return None  # a name may have two dots
+    if _is_path(invocation, opened, word, []):
+        return None
+    before, _, after = word.partition("..")
+    old = invocation.resolve(opened, before or "HEAD")
+    return old, invocation.resolve(opened, after) if after else None
+
+
+def _checkpoint(
+    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
+) -> Checkpoint | None:
+    """The checkpoint that a word means; None when it is a path, and nothing but that."""
+    try:
+        one = invocation.resolve(opened, word)
+    except (UnknownReference, NotFound):
+        if not invocation.options.dashes and _is_path(invocation, opened, word, found):
+            return None
+        raise
+    if not invocation.options.dashes and not invocation.json and _is_there(invocation, word):
+        invocation.terminal.note(
+            f"note: {word} is a checkpoint and a path; the path: holdfast diff -- {word}"
+        )
+    return one
+
+
+def _require_path(
+    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
+) -> None:
+    if _is_path(invocation, opened, word, found):
+        return
+    if len(found) < 2:
+        invocation.resolve(opened, word)
+    raise NotFound(f"{word!r} is neither a checkpoint nor a path", hint=_HOW_PATHS_ARE_GIVEN)
+
+
+def _is_path(
+    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
+) -> bool:
+    """Whether the workspace, HEAD or what is compared has such a path."""
+    from holdfast.interfaces.cli.path_arguments import is_known_path
+
+    return is_known_path(invocation, opened, word, found)
+
+
+def _is_there(invocation: Invocation, word: str) -> bool:
+    import os
+
+    return os.path.lexists(invocation.directory / word)
 
 
 def _selected(change: Change, paths: list[bytes]) -> bool:

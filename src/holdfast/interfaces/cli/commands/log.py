@@ -11,21 +11,29 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
+    from holdfast.engine.path_history import HistoryFilter
+    from holdfast.engine.vault import Vault
 
 _DEFAULT_LIMIT = 20
 
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast log [-n N] [--records | --graph | --messages | --rounds] [--before PLACE]"
+        "holdfast log [PATH ...] [-n N] [--since TIME] [--until TIME]\n"
+        "                    [--records | --graph | --messages | --rounds] [--before PLACE]"
     )
     parser.description = """\
 List the checkpoints of the workspace, newest first, with the session of each where there are
-several; --session S lists one. Restores leave records behind: the state before (safety) and after
-(restore). --records lists them too, and they can be restored like any other.
+several; --session S lists one. With PATHs, only checkpoints that changed one of them. --since and
+--until take an age (2h, 3d), a date or a time (yesterday, "2026-11-15 09:30").
+
+Restores leave records behind: the state before (safety) and after (restore). --records lists them
+too, and they can be restored like any other.
 
 On a terminal: a table with relative times and a mark for the confidence, green from 90%, yellow
 from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC. ▶ and (HEAD) mark
@@ -38,8 +46,14 @@ the conversation too. With --json, either prints the timeline as data, messages 
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
+  $ holdfast log src/app.py --since 2d
   $ holdfast log --graph --messages
   $ holdfast log --json | jq -r '.[].id'"""
+    parser.add_argument(
+        "words", nargs="*", metavar="PATH", help="only checkpoints that changed one of these"
+    )
+    parser.add_argument("--since", metavar="TIME", help="only checkpoints made since then")
+    parser.add_argument("--until", metavar="TIME", help="only checkpoints made until then")
     parser.add_argument(
         "-n", dest="limit", metavar="N", help=f"at most N (default {_DEFAULT_LIMIT}; 0: all)"
     )
@@ -61,6 +75,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.path_history import history
     from holdfast.engine.workspace_head import standing_on
 
     _require_one_view(invocation)
@@ -71,27 +86,95 @@ def run(invocation: Invocation) -> int:
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
         scope = invocation.scope(opened)
-        catalog = opened.engine.vault.catalog
-        found = list(catalog.history(scope, limit=limit, records=invocation.options.records))
-        head = standing_on(opened.engine.vault, scope)
-        sessions = {one.id: one for one in catalog.sessions()}
-    _include_head(found, head, limit)
+        vault = opened.engine.vault
+        wanted = _wanted(invocation, vault.workspace, scope)
+        found, more = history(vault, wanted, limit)
+        head = standing_on(vault, scope)
+        sessions = {one.id: one for one in vault.catalog.sessions()}
+        places = _places(vault, found) if invocation.terminal.for_people else {}
+    if not wanted.is_narrow:
+        _include_head(found, head, limit)
     here = None if head is None else head.id
     marks = {} if scope is not None or len(sessions) == 1 else sessions
     if invocation.json:
         _as_json(invocation, found, here, sessions)
     elif not found:
-        where = "the workspace" if scope is None else f"the session {scope}"
-        invocation.terminal.note(
-            f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
-        )
-    elif invocation.terminal.for_people:
-        from holdfast.interfaces.cli.log_table import show_table
-
-        show_table(invocation.terminal, found, here, invocation.now, marks)
+        invocation.terminal.note(_nothing(invocation, scope, wanted))
     else:
-        _plain(invocation, found, here, marks)
+        with invocation.paged():
+            if invocation.terminal.for_people:
+                from holdfast.interfaces.cli.log_table import show_table
+
+                show_table(invocation.terminal, found, here, invocation.now, marks, places)
+            else:
+                _plain(invocation, found, here, marks)
+            _tell_of_more(invocation, more)
     return 0
+
+
+def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) -> HistoryFilter:
+    from holdfast.engine.path_history import HistoryFilter
+
+    options = invocation.options
+    return HistoryFilter(
+        scope,
+        options.records,
+        invocation.paths(invocation.all_words, workspace),
+        _moment(invocation, "--since", options.since),
+        _moment(invocation, "--until", options.until),
+    )
+
+
+def _moment(invocation: Invocation, option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    from holdfast.domain.search_query import moment_ns
+
+    found = moment_ns(text, int(invocation.now.timestamp() * 1e9))
+    if found is None:
+        raise UsageError(
+            f"{option} does not understand {text!r}",
+            hint=f"write an age or a date: {option} 2h, {option} yesterday, {option} 2026-11-15",
+        )
+    return found
+
+
+def _places(vault: Vault, found: Sequence[Checkpoint]) -> dict[str, str]:
+    """Branch and commit by checkpoint; what cannot be read is for `check` to tell."""
+    from holdfast.domain.errors import StoreDamaged
+    from holdfast.domain.git_place import git_place
+    from holdfast.engine.components.manifests import state_of
+
+    places: dict[str, str] = {}
+    for one in found:
+        try:
+            state = state_of(vault.objects, one, "git")
+        except StoreDamaged:
+            continue
+        if state is not None and (place := git_place(state.facts)) is not None:
+            places[one.id] = place
+    return places
+
+
+def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFilter) -> str:
+    if wanted.is_narrow:
+        return "no checkpoint matches; without a filter: holdfast log"
+    where = "the workspace" if scope is None else f"the session {scope}"
+    return f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
+
+
+def _tell_of_more(invocation: Invocation, more: int) -> None:
+    """On standard error in a pipe, where every line is a checkpoint."""
+    if not more:
+        return
+    from holdfast.interfaces.cli.terminal import DIM
+
+    words = f"… {more:,} more: holdfast log -n 0"
+    terminal = invocation.terminal
+    if terminal.for_people:
+        terminal.line(terminal.paint(words, DIM))
+    else:
+        terminal.note(words)
 
 
 def _include_head(found: list[Checkpoint], head: Checkpoint | None, limit: int | None) -> None:
@@ -139,10 +222,16 @@ def _require_one_view(invocation: Invocation) -> None:
             f"{views[0]} and {views[1]} do not go together",
             hint="choose one; see: holdfast log --help",
         )
+    narrow = bool(invocation.all_words or options.since or options.until)
+    if narrow and (timeline or options.rounds):
+        raise UsageError(
+            f"{views[0]} takes neither paths nor --since and --until",
+            hint="list the checkpoints with them: holdfast log PATH --since 2h",
+        )
     if options.before is not None and not timeline:
         raise UsageError(
-            "--before goes on with a timeline, and a list of checkpoints is none",
-            hint="add --graph or --messages, as when the timeline said where it goes on",
+            "--before requires --graph or --messages",
+            hint="add one of them; to list what is older: holdfast log --until TIME",
         )
 
 
@@ -163,7 +252,8 @@ def _timeline(invocation: Invocation) -> int:
     if invocation.json:
         invocation.emit(timeline_as_data(page))
         return 0
-    show_timeline(invocation.terminal, page, invocation.now, graph=options.graph)
+    with invocation.paged():
+        show_timeline(invocation.terminal, page, invocation.now, graph=options.graph)
     for warning in page.warnings:
         invocation.terminal.warn(warning)
     return 0
@@ -201,7 +291,7 @@ def _plain(
     here: str | None,
     marks: Mapping[SessionId, Session],
 ) -> None:
-    from holdfast.interfaces.cli.checkpoint_view import change_marks, title
+    from holdfast.interfaces.cli.checkpoint_view import change_marks, confidence_word, title
     from holdfast.interfaces.cli.terminal import visible
     from holdfast.interfaces.cli.wording import iso
 
@@ -210,6 +300,6 @@ def _plain(
         head = "(HEAD) " if one.id == here else ""
         session = f"{{{visible(one.session_id)}}} " if marks else ""
         invocation.terminal.line(
-            f"{one.id} {iso(one.created_at)} {one.kind.value} {one.intent.confidence:.2f} "
+            f"{one.id} {iso(one.created_at)} {one.kind.value} {confidence_word(one)} "
             f"{one.files} {change_marks(one.changed)} {head}{session}{name}{title(one)}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.errors import NotFound, UnknownReference
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -15,17 +16,26 @@ if TYPE_CHECKING:
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast show [REF] [--files]"
+    parser.usage = "holdfast show [REF] [--files]\n       holdfast show REF:PATH"
     parser.description = """\
 Show one checkpoint: when, why, how sure, what changed with it, what was left out of it and what was
 written about it. REF is
 an id, the beginning of one, a name, HEAD, HEAD~n, initial, approved, or a time such as
-@{2 hours ago}; without it, HEAD. With --files, also every path in it."""
+@{2 hours ago}; without it, HEAD. With --files, also every path in it.
+
+REF:PATH shows a file as it was, or lists a directory. In a pipe its exact bytes are written."""
     parser.epilog = """\
 examples:
   $ holdfast show before-refactor
-  $ holdfast show HEAD~2 --files"""
-    parser.add_argument("words", nargs="*", metavar="REF", help="the checkpoint (default: HEAD)")
+  $ holdfast show HEAD~2 --files
+  $ holdfast show HEAD~2:src/app.py
+  $ holdfast show initial:.env > .env.old"""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="REF[:PATH]",
+        help="the checkpoint (default: HEAD), or a file in it",
+    )
     parser.add_argument("--files", action="store_true", help="list every path, mode and size")
 
 
@@ -34,18 +44,29 @@ def run(invocation: Invocation) -> int:
     from holdfast.engine.listing import list_entries
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
-    words = invocation.at_most(1, "one checkpoint")
+    words = invocation.at_most(1, "one checkpoint, or one REF:PATH")
     with invocation.open() as opened:
         vault = opened.engine.vault
         wanted = words[0] if words else "HEAD"
-        with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast diff -- {}"):
-            found = invocation.resolve(opened, wanted)
+        try:
+            with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):
+                found = invocation.resolve(opened, wanted)
+        except (UnknownReference, NotFound):
+            from holdfast.interfaces.cli.old_file import named_file, show_old_file
+
+            named = named_file(invocation, opened, wanted) if ":" in wanted else None
+            if named is None:
+                raise
+            with unless_dropped(vault, named[:1], "shown", "see what there is: holdfast log"):
+                show_old_file(invocation, opened, *named)
+            return 0
         entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
         with unless_dropped(vault, (found,), "shown", "see what there is: holdfast log"):
             if invocation.json:
                 invocation.emit(_as_json(opened, found, entries))
             else:
-                _show(invocation, opened, found, entries)
+                with invocation.paged():
+                    _show(invocation, opened, found, entries)
     return 0
 
 

@@ -39,6 +39,8 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "REASON": (),
     "QUERY": (),
     "REF": (Kind.CHECKPOINT,),
+    "REF[:PATH]": (Kind.CHECKPOINT,),
+    "PATH": (Kind.PATH,),
     "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
     "REF TEXT": (Kind.CHECKPOINT,),
     "RANGE": (Kind.CHECKPOINT,),

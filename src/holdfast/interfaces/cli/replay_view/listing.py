@@ -11,7 +11,7 @@ from holdfast.domain.messages import Message
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli import json_output
-from holdfast.interfaces.cli.checkpoint_view import identifier, moment, title
+from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier, moment, title
 from holdfast.interfaces.cli.diff_views.as_json import change_as_json
 from holdfast.interfaces.cli.diff_views.difference import Difference, notes
 from holdfast.interfaces.cli.diff_views.unified import show_unified
@@ -39,7 +39,7 @@ def show_steps(
         terminal.line(
             f"{mark} {step.index + 1} {terminal.paint(step.action.value, BOLD)} "
             f"{identifier(terminal, found)} {moment(terminal, found, now)} "
-            f"{found.kind.value} {found.intent.confidence:.2f} {title(found)}"
+            f"{found.kind.value} {confidence_word(found)} {title(found)}"
         )
         try:
             _show_changes(terminal, vault, replay, patch=patch)

@@ -17,7 +17,7 @@ from holdfast.domain.messages import Message
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.cells import wrapped
-from holdfast.interfaces.cli.checkpoint_view import confidence_colour
+from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
 from holdfast.interfaces.cli.diff_views.difference import Difference, notes
 from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
 from holdfast.interfaces.cli.replay_view.screen import ScreenLine
@@ -118,8 +118,8 @@ class Pages:
     def _facts(self, found: Checkpoint) -> Iterator[ScreenLine]:
         intent, state = found.intent, self._replay.agent_state()
         yield ScreenLine(f"{ago(found.created_at, self._now)}, {found.kind.value}, {state.round}")
-        sure = f"● {percent(intent.confidence)} sure"
-        yield ScreenLine(sure, (confidence_colour(intent.confidence),))
+        if (sure := given_confidence(found.kind, intent.confidence)) is not None:
+            yield ScreenLine(f"● {percent(sure)} sure", (confidence_colour(sure),))
         said = [("goal", intent.goal_id), ("task", intent.task_id), ("tool use", state.tool_use_id)]
         said.append(("tags", ", ".join(intent.tags)))
         if state.message_index is not None:

@@ -1,0 +1,159 @@
+"""`show REF:PATH`: one file, link or directory as a checkpoint has it.
+
+In a pipe, the exact bytes of a file. On a terminal, text with the colours of its language, made
+harmless; what is not text is named.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.paths import to_text
+from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visible_line
+from holdfast.interfaces.cli.wording import size
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.engine.vault import Vault
+    from holdfast.interfaces.cli.invocation import Invocation
+
+_LARGEST_COLOURED_BYTES = 512_000
+_LARGEST_SHOWN_BYTES = 64 << 20
+
+
+def named_file(
+    invocation: Invocation, opened: OpenWorkspace, word: str
+) -> tuple[Checkpoint, bytes] | None:
+    """The checkpoint and the path of `REF:PATH`; None where the word is no such thing."""
+    for at, character in enumerate(word):
+        if character != ":" or not 0 < at < len(word) - 1:
+            continue
+        try:
+            found = invocation.resolve(opened, word[:at])
+        except (UnknownReference, NotFound):
+            continue
+        return found, _path(invocation, opened, found, word[at + 1 :])
+    return None
+
+
+def _path(invocation: Invocation, opened: OpenWorkspace, found: Checkpoint, typed: str) -> bytes:
+    """Relative to the current directory, or, if that has no such path, to the workspace."""
+    vault = opened.engine.vault
+    [path] = invocation.paths([typed], vault.workspace) or [b""]
+    if _entry(vault, found, path) is None:
+        top = os.path.normpath(os.fsencode(typed)).lstrip(b"/")
+        if _entry(vault, found, top) is not None:
+            return top
+    return path
+
+
+def _entry(vault: Vault, found: Checkpoint, path: bytes) -> Entry | None:
+    from holdfast.engine.listing import entry_at
+
+    if path in (b"", b"."):
+        return DirectoryEntry(b"", 0o755, found.tree, found.files, found.size_bytes)
+    return entry_at(vault.load_tree, found.tree, path)
+
+
+def show_old_file(
+    invocation: Invocation, opened: OpenWorkspace, found: Checkpoint, path: bytes
+) -> None:
+    from holdfast.domain.ids import short
+
+    vault, terminal = opened.engine.vault, invocation.terminal
+    entry = _entry(vault, found, path)
+    if entry is None:
+        raise NotFound(
+            f"{terminal.path(path)} is not in checkpoint {short(found.id)}",
+            hint=f"list its files: holdfast show {short(found.id)} --files",
+        )
+    if invocation.json:
+        invocation.emit(_as_json(vault, found, path, entry))
+    elif isinstance(entry, DirectoryEntry):
+        from holdfast.engine.listing import list_entries
+        from holdfast.interfaces.cli.checkpoint_sheet import show_entries
+
+        with invocation.paged():
+            show_entries(terminal, list_entries(vault.load_tree, entry.digest, path))
+    elif isinstance(entry, SymlinkEntry):
+        terminal.line(visible_bytes(entry.target))
+    elif isinstance(entry, FileEntry) and not terminal.for_people:
+        _write(terminal, vault, entry)
+    elif isinstance(entry, FileEntry):
+        with invocation.paged():
+            _show(terminal, vault, path, entry)
+
+
+def _write(terminal: Terminal, vault: Vault, entry: FileEntry) -> None:
+    from holdfast.engine.content import read_content
+    from holdfast.interfaces.cli.whole_output import whole_output
+
+    with whole_output(terminal) as write:
+        for piece in read_content(vault.objects, entry):
+            write(piece)
+
+
+def _show(terminal: Terminal, vault: Vault, path: bytes, entry: FileEntry) -> None:
+    data = _content(vault, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
+    if b"\0" in data:
+        said = f"binary file, {size(entry.size)}; redirect the output to write it"
+        terminal.line(terminal.paint(said, DIM))
+        return
+    text = "\n".join(visible_line(line) for line in data.splitlines())
+    if terminal.out_colour and len(data) <= _LARGEST_COLOURED_BYTES:
+        from rich.console import Console
+        from rich.syntax import Syntax
+
+        theme = "ansi_light" if terminal.has_light_background else "ansi_dark"
+        lexer = Syntax.guess_lexer(visible_bytes(path), text)
+        console = Console(
+            file=terminal.out,
+            width=terminal.width,
+            force_terminal=True,
+            legacy_windows=False,
+            highlight=False,
+        )
+        coloured = Syntax(text, lexer, theme=theme, background_color="default").highlight(text)
+        console.print(coloured, end="", soft_wrap=True)
+    elif text:
+        terminal.line(text)
+
+
+def _content(vault: Vault, entry: FileEntry) -> bytes:
+    from holdfast.engine.content import read_content
+
+    return b"".join(read_content(vault.objects, entry))
+
+
+def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> dict[str, Any]:
+    told: dict[str, Any] = {"checkpoint": found.id, "path": to_text(path), "type": kind_of(entry)}
+    if isinstance(entry, SymlinkEntry):
+        return told | {"target": to_text(entry.target)}
+    told["mode"] = f"{entry.mode:04o}"
+    if isinstance(entry, DirectoryEntry):
+        return told | {"paths": list(_names(vault, path, entry))}
+    assert isinstance(entry, FileEntry)
+    if entry.size > _LARGEST_SHOWN_BYTES:
+        raise UsageError(
+            f"{to_text(path)} has {size(entry.size)}, too much for one JSON value",
+            hint="without --json, its bytes are written to standard output",
+        )
+    data = _content(vault, entry)
+    told |= {"size": entry.size, "digest": entry.digest.hex()}
+    try:
+        return told | {"content": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return told | {"base64": base64.b64encode(data).decode()}
+
+
+def _names(vault: Vault, path: bytes, entry: DirectoryEntry) -> Iterator[str]:
+    from holdfast.engine.listing import list_entries
+
+    for name, _ in list_entries(vault.load_tree, entry.digest, path):
+        yield to_text(name)
