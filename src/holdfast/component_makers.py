@@ -64,7 +64,9 @@ def components_of(
         from holdfast.store.nested_repositories import StoredNestedRepositories
 
         noted = StoredNestedRepositories(store)
-        return GitComponent(environment, noted=noted, with_nested=with_nested)
+        return GitComponent(
+            environment, noted=noted, with_nested=with_nested, mirror=settings.mirror
+        )
 
     def agents() -> Component:
         from holdfast.components.agents.component import AgentsComponent

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.domain.component_states import ComponentState
+from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import CheckpointId
 from holdfast.ports.progress import NoProgress, Progress
 
@@ -34,6 +34,10 @@ class ContentSink(Protocol):
         time, so a content may be larger than memory."""
         ...
 
+    def keep(self, name: str, content: StoredContent) -> None:
+        """Take over a content of the state before, as it was, without giving its bytes again."""
+        ...
+
 
 class ContentSource(Protocol):
     """Gives back what the sink took, proven to be the same bytes."""
@@ -45,11 +49,13 @@ class ContentSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """What a restore is about to do, for a capture that has to be able to take it back."""
+    """What a restore is about to do, for a capture that has to be able to take it back; `contents`
+    are those of the state."""
 
     state: ComponentState
     mode: str
     label: str
+    contents: ContentSource | None = None
 
 
 @dataclass(frozen=True, slots=True)

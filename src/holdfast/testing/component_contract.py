@@ -34,19 +34,26 @@ class MemoryContents:
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
+        self.kept: dict[str, StoredContent] = {}
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         assert name not in self.contents, f"the content {name!r} was given twice"
         self.contents[name] = b"".join(pieces)
 
+    def keep(self, name: str, content: StoredContent) -> None:
+        assert name not in self.contents, f"the content {name!r} was given twice"
+        self.kept[name] = content
+
     def read(self, name: str) -> Iterator[bytes]:
         return iter((self.contents[name],))
 
     def stored(self) -> tuple[StoredContent, ...]:
-        return tuple(
+        added = [
             StoredContent(name, digest_of(data), None, len(data))
-            for name, data in sorted(self.contents.items())
-        )
+            for name, data in self.contents.items()
+        ]
+        kept = [StoredContent(n, c.digest, c.chunks, c.size) for n, c in self.kept.items()]
+        return tuple(sorted((*added, *kept), key=lambda content: content.name))
 
 
 class ComponentContract:

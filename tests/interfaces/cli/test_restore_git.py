@@ -47,3 +47,32 @@ def test_the_command_line_asks_before_git_changes_and_tells_what_became_of_it(
     broken = cli("checkpoint", "in trouble", "--json")
     assert broken.status == 3
     assert json.loads(broken.out)["degraded"][0].startswith("git: the repository is damaged")
+
+
+@pytest.mark.requirement("GT-1", "CL-5")
+def test_deleted_references_are_listed_and_brought_back_by_name(cli: CommandLine) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    git(place, "branch", "idea")
+    git(place, "tag", "keepme")
+    (place / "README.md").write_text("stashed\n")
+    git(place, "add", "README.md")
+    git(place, "stash", "push", "-q")
+    cli.json("checkpoint", "before", "--name", "before")
+    git(place, "stash", "clear")
+    git(place, "branch", "-D", "idea")
+    git(place, "tag", "-d", "keepme")
+    shown = cli("restore", "before", "--git", "exact", "--yes")
+    assert "branch idea is gone, tag keepme is gone, 1 stash entry is gone" in shown.err
+    assert "--refs all" in shown.err
+    refused = cli("restore", "before", "--refs", "nothing-of-that-name", "--yes")
+    assert refused.status == 5
+    assert "nothing-of-that-name" in refused.err
+    assert cli("restore", "before", "--refs", "idea", "--refs", "stash", "--yes").status == 0
+    assert "idea" in git(place, "branch")
+    assert git(place, "stash", "list").startswith("stash@{0}: WIP on main")
+    assert git(place, "tag") == ""
+    assert cli("restore", "before", "--git", "exact", "--refs", "all", "--yes").status == 0
+    assert git(place, "tag") == "keepme\n"

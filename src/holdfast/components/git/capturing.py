@@ -2,9 +2,11 @@
 
     look (files only; one that finds nothing new has ended before this)
     → staged paths (1 process) → look again: unless nothing moved meanwhile, begin again
+    → tag objects, if a tag is new (mostly no process)
     → index bytes, and at the same time commits and staged content kept alive (mostly no process)
 
-Guarantee: the facts, the index and the files of an operation are of one moment, and on disk.
+Guarantee: the facts, the index, every branch, tag and stash entry and the files of an operation are
+of one moment, and on disk.
 Nothing of the user's is changed: no branch, no index, no stash, no config, no reflog.
 """
 
@@ -18,6 +20,12 @@ from functools import partial
 from typing import Any
 
 from holdfast.components.git import keeping
+from holdfast.components.git.all_references import (
+    LINK,
+    AllReferences,
+    encode_list,
+    read_all,
+)
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.finding import Repository
@@ -26,11 +34,11 @@ from holdfast.components.git.looking import (
     KEPT_PREFIX,
     Look,
     look,
-    read_stash,
     read_worktrees,
     stamp,
     submodule_commit,
 )
+from holdfast.components.git.loose_objects import NewObject, is_loose
 from holdfast.components.git.operation_files import (
     Files,
     TooMuch,
@@ -39,18 +47,33 @@ from holdfast.components.git.operation_files import (
     operation_name,
 )
 from holdfast.components.git.plain_files import TooLarge, blocks_of, opened
+from holdfast.components.git.reference_choice import replaced_by
 from holdfast.components.git.references import BrokenReference, read_reference
 from holdfast.components.git.split_index import shared_name
 from holdfast.components.git.staging import Staged, read_staged
-from holdfast.components.git.states import INDEX, OPERATION, SHARED_INDEX, intended_refs
+from holdfast.components.git.stash_log import StashEntry, parse_log, read_stash_log
+from holdfast.components.git.states import (
+    BRANCHES,
+    INDEX,
+    OPERATION,
+    REPLACED,
+    SHARED_INDEX,
+    STASH,
+    TAG_OBJECTS,
+    TAGS,
+    intended_refs,
+)
+from holdfast.components.git.tag_objects import Tagged, encode_tags, read_tagged
 from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
+from holdfast.values.tuples import NamedTuple
 
 _TRIES = 3
 _MOST_NAMES = 500
 _MOST_NAMES_BYTES = 50_000
 _MOST_SUBMODULES = 2000
+_MOST_STASHES, _LONGEST_MESSAGE = 256, 200
 _OLD_LOCK_NS = 60 * 1_000_000_000
 
 
@@ -61,8 +84,23 @@ class _Taken:
     facts: dict[str, Any]
     operation: Files
     staged: Staged
+    references: AllReferences
+    stash_log: bytes
+    stash: list[StashEntry]
+    replaced: bytes = b""
+    tagged: Tagged | None = None
+    tags_are_known: bool = False
     shared_index: str | None = None
     problems: list[str] = field(default_factory=list)
+
+
+class _Group(NamedTuple):
+    """Branches or tags as something to keep alive: `key` changes with any of them, `oid` is the
+    commit that keeps them, None when there are none, and `objects` are to be added for it."""
+
+    key: str
+    oid: str | None
+    objects: list[NewObject]
 
 
 class Capturing:
@@ -119,7 +157,11 @@ class Capturing:
         refs = dict(found.refs)
         if head.holder is not None:
             refs[head.holder] = head.commit
-        taken = _Taken({}, found.operation(), Staged())
+        log = read_stash_log(self._repository)
+        every, stash = read_all(self._repository), parse_log(log)
+        taken = _Taken({}, found.operation(), Staged(), every, log, stash)
+        if self._request.intended is not None:
+            taken.replaced = replaced_by(self._repository, head, self._request.intended)
         try:
             if found.has_index:
                 taken.staged = read_staged(self._git, head.commit)
@@ -140,7 +182,9 @@ class Capturing:
             "operation": operation_name(found.operation_paths),
             "staged": _some_names(staged),
             "staged_count": len(staged.rows),
-            "stash": read_stash(self._repository),
+            "stash": self._stash(stash),
+            "branches": len(every.branches),
+            "tags": len(every.tags),
             "worktrees": read_worktrees(self._repository),
             "submodules": self._submodules(found, index_fd, taken),
             "shallow": found.shallow,
@@ -148,6 +192,14 @@ class Capturing:
         if taken.shared_index is not None:
             taken.facts["shared_index"] = taken.shared_index
         return taken
+
+    def _stash(self, entries: list[StashEntry]) -> list[list[str]]:
+        """Commit and message of the newest entries, newest first."""
+        if not entries:
+            newest = read_reference(self._repository, b"refs/stash")
+            return [] if newest is None else [[newest, ""]]
+        newest_first = reversed(entries[-_MOST_STASHES:])
+        return [[one.oid, to_text(one.message)[:_LONGEST_MESSAGE]] for one in newest_first]
 
     def _is_old(self, path: bytes) -> bool:
         try:
@@ -179,9 +231,13 @@ class Capturing:
         sink: ContentSink,
         syncing: Meanwhile[None] | None,
     ) -> Captured:
-        # As it comes back from a manifest, so that equal states compare as equal.
-        taken.facts["stash"] = [list(row) for row in taken.facts["stash"]]
         certain = self._certain(found.head.commit, taken)
+        taken.tags_are_known = self._known_group("tags", _key(taken.references.tags)) is not None
+        if self._request.checkpoint is not None and not taken.tags_are_known:
+            try:
+                taken.tagged = read_tagged(self._git, set(taken.references.tags.values()))
+            except GitFailed as error:
+                taken.problems.append(str(error))
         # This mostly waits for the disk.
         keeping_alive = Meanwhile(partial(self._keep, found, taken, certain))
         try:
@@ -221,26 +277,85 @@ class Capturing:
                 taken.problems.append(self._git.damaged_index())
         if taken.operation:
             sink.add(OPERATION, [encode_files(taken.operation)])
+        if taken.references.branches:
+            sink.add(BRANCHES, [encode_list(taken.references.branches)])
+        if taken.references.tags:
+            sink.add(TAGS, [encode_list(taken.references.tags)])
+        if taken.stash_log:
+            sink.add(STASH, [taken.stash_log])
+        if taken.replaced:
+            sink.add(REPLACED, [taken.replaced])
+        self._add_tag_objects(taken, sink)
+
+    def _add_tag_objects(self, taken: _Taken, sink: ContentSink) -> None:
+        if taken.tagged is not None:
+            if taken.tagged.objects:
+                sink.add(TAG_OBJECTS, [encode_tags(taken.tagged.objects)])
+        elif taken.tags_are_known and self._previous is not None:
+            known = self._previous.content(TAG_OBJECTS)
+            if known is not None:
+                sink.keep(TAG_OBJECTS, known)
 
     def _keep(self, found: Look, taken: _Taken, certain: set[str]) -> dict[str, Any]:
         if self._request.checkpoint is None:
             return {}
         commits, blobs = self._needed(found, taken)
+        groups = {"branches": self._branches(found, taken, certain), "tags": self._tags(taken)}
+        commits += [group.oid for group in groups.values() if group.oid is not None]
+        certain |= {group.oid for group in groups.values() if group.oid is not None}
+        noted = {name: [group.key, group.oid] for name, group in groups.items()}
         head = found.head.commit
         if head is None and not commits and not blobs:
             return {}
         needs = digest_of(repr((head, sorted(set(commits)), sorted(blobs))).encode()).hex()
         known = self._previous.notes if self._previous is not None else {}
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
-            return {key: known[key] for key in ("ref", "commit", "needs")}
+            return {key: known[key] for key in ("ref", "commit", "needs")} | {"groups": noted}
         owner, ref = self._request.owner, self._own_ref()
         keeping.remove_own_locks(self._repository, owner)
         try:
-            oid = keeping.keep(self._git, ref, head, commits, blobs, certain)
+            added = [one for group in groups.values() for one in group.objects]
+            oid = keeping.keep(self._git, ref, head, commits, blobs, certain, added)
         except GitFailed:
             keeping.remove_own_locks(self._repository, owner)
             raise
-        return {"ref": to_text(ref), "commit": oid, "needs": needs}
+        return {"ref": to_text(ref), "commit": oid, "needs": needs, "groups": noted}
+
+    def _branches(self, found: Look, taken: _Taken, certain: set[str]) -> _Group:
+        """Every branch but the one that HEAD stands on, which moves with every commit."""
+        branches = taken.references.branches
+        others = {ref: oid for ref, oid in branches.items() if ref != found.head.holder}
+        key = _key(others)
+        known = self._known_group("branches", key)
+        if known is not None:
+            return known
+        tips = {oid for oid in others.values() if not oid.startswith(LINK)}
+        before = self._noted_group("branches")[1]
+        there = tips & (certain | keeping.parents_in(self._repository, before))
+        there |= {oid for oid in tips - there if is_loose(self._repository, oid, b"commit")}
+        there |= set(keeping.existing_objects(self._git, tips - there)[0])
+        return _new_group(key, dict.fromkeys(there, "commit"))
+
+    def _tags(self, taken: _Taken) -> _Group:
+        key = _key(taken.references.tags)
+        known = self._known_group("tags", key)
+        if known is not None:
+            return known
+        return _new_group(key, {} if taken.tagged is None else taken.tagged.ends)
+
+    def _known_group(self, name: str, key: str) -> _Group | None:
+        """The one that the checkpoint before keeps alive, if it is the same."""
+        if self._previous is None:
+            return None
+        notes, (noted, oid) = self._previous.notes, self._noted_group(name)
+        if noted != key or not self._is_kept(notes.get("ref"), notes.get("commit")):
+            return None
+        return _Group(key, oid, [])
+
+    def _noted_group(self, name: str) -> tuple[str | None, str | None]:
+        groups = self._previous.notes.get("groups") if self._previous is not None else None
+        noted = groups.get(name) if isinstance(groups, dict) else None
+        return (noted[0], noted[1]) if isinstance(noted, list) else (None, None)
 
     def _own_ref(self) -> bytes:
         return KEPT_PREFIX + f"{self._request.owner}/{self._request.checkpoint}".encode()
@@ -271,6 +386,7 @@ class Capturing:
     def _needed(self, found: Look, taken: _Taken) -> tuple[list[str], set[str]]:
         commits = [oid for oid in taken.facts["refs"].values() if oid is not None]
         commits += [oid for oid, _ in taken.facts["stash"]]
+        commits += [entry.oid for entry in taken.stash]
         lasting = {p: f for p, f in taken.operation.items() if p != b"ORIG_HEAD"}
         if not lasting:
             return commits, taken.staged.blobs
@@ -287,6 +403,15 @@ def _some_names(staged: Staged) -> list[list[str]]:
             break
         rows.append([status, to_text(path)])
     return rows
+
+
+def _key(references: Mapping[bytes, str]) -> str:
+    return digest_of(encode_list(references)).hex()
+
+
+def _new_group(key: str, ends: Mapping[str, str]) -> _Group:
+    objects = keeping.group_of(ends)
+    return _Group(key, objects[-1].oid if objects else None, objects)
 
 
 def _text(ref: bytes | None) -> str | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.ports.nested_repositories import NestedRepositories
 
 NAME, NESTED = "git", "nested"
+HEADS = b"refs/heads/"
 _ORDER = 10
 
 
@@ -39,7 +40,7 @@ class GitComponent:
     order = _ORDER
     outside = False
     restored_by_default = False
-    modes = (EXACT, "branch", "revert")
+    modes = (EXACT, "branch", "revert", "refs")
 
     def __init__(
         self,
@@ -48,9 +49,12 @@ class GitComponent:
         timeout_s: float = 30.0,
         noted: NestedRepositories | None = None,
         with_nested: bool = False,
+        mirror: str = "",
     ) -> None:
         """`noted` is where nested repositories are noted in which commits are kept alive;
-        `with_nested` tells that these are asked for, in a workspace without git as well."""
+        `with_nested` tells that these are asked for, in a workspace without git as well. `mirror`
+        is the branch that Holdfast writes itself, if it does."""
+        self._ours = frozenset([HEADS + mirror.encode()] if mirror else [])
         self._environment = environment
         self._timeout_s = timeout_s
         self._noted = noted
@@ -63,8 +67,8 @@ class GitComponent:
         if self._has_nested(request):
             from holdfast.components.git.nested.capturing import NestedCapturing
 
-            return NestedCapturing(request, self._environment, self._noted).run(sink)
-        repository = _required(request.workspace)
+            return NestedCapturing(request, self._environment, self._noted, self._ours).run(sink)
+        repository = self._required(request.workspace)
         if request.previous is not None and request.intended is None:
             from holdfast.components.git.looking import is_as_before
 
@@ -174,16 +178,15 @@ class GitComponent:
     def _git(self, request: RestoreOf) -> Git:
         from holdfast.components.git.commands import Git
 
-        return Git(_required(request.workspace), self._environment, request.timeout_s)
+        return Git(self._required(request.workspace), self._environment, request.timeout_s)
+
+    def _required(self, workspace: Path) -> Repository:
+        repository = find_repository(workspace, ours=self._ours)
+        if repository is None:
+            raise ComponentProblem("the workspace is in no git repository any more")
+        return repository
 
 
 def _has_own(state: ComponentState) -> bool:
     """Whether the workspace was in a repository; what was captured without it says nested ones."""
     return NESTED not in state.facts or "head" in state.facts
-
-
-def _required(workspace: Path) -> Repository:
-    repository = find_repository(workspace)
-    if repository is None:
-        raise ComponentProblem("the workspace is in no git repository any more")
-    return repository

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.components.git.plain_files import read_small
@@ -19,11 +19,13 @@ _LINK_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`git_dir` holds what belongs to this worktree (HEAD, index), `common_dir` what all share."""
+    """`git_dir` holds what belongs to this worktree (HEAD, index), `common_dir` what all share.
+    `ours` are branches that Holdfast writes itself: no part of the user's work."""
 
     top: bytes
     git_dir: bytes
     common_dir: bytes
+    ours: frozenset[bytes] = frozenset()
 
     def own(self, *names: bytes) -> bytes:
         return os.path.join(self.git_dir, *names)
@@ -32,14 +34,14 @@ class Repository:
         return os.path.join(self.common_dir, *names)
 
 
-def find_repository(workspace: Path) -> Repository | None:
+def find_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) -> Repository | None:
     """None when there is none. One that is broken is found as well, as long as it was one."""
     at = os.fsencode(workspace)
     inside = True
     while True:
         found = _repository_at(at, inside)
         if found is not None:
-            return found
+            return replace(found, ours=ours) if ours else found
         above = os.path.dirname(at)
         if above == at:
             return None

@@ -1,8 +1,10 @@
 """Keeping alive what a checkpoint refers to: one reference under `refs/holdfast/` for each state.
 
     nothing but HEAD      → the reference is HEAD's commit
-    anything else as well → a commit of our own, whose parents are all commits (HEAD, branches, the
-                            stash, those an operation names) and whose tree holds staged content
+    anything else as well → a commit of our own, whose parents are all commits (HEAD, the stash,
+                            those an operation names) and whose tree holds staged content
+    other branches, tags  → a commit of our own for each of the two, which is one more parent: it
+                            is made anew only when one of them changes
 
 Such references are shown by no `git branch`, `git log` or `git stash`, and go over the wire only
 when somebody names them. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the
@@ -13,16 +15,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import KEPT_PREFIX
-from holdfast.components.git.loose_objects import NewObject, add_objects, is_loose, name_of
+from holdfast.components.git.loose_objects import (
+    NewObject,
+    add_objects,
+    is_loose,
+    name_of,
+    read_loose,
+)
 from holdfast.components.git.new_reference import new_reference
 from holdfast.components.git.references import packed_under, require_file_references
 
 _NO_LOG = ("core.logAllRefUpdates=false",)
+_MODES = {"blob": b"100644", "tree": b"40000"}
 _WHO = b"Holdfast <holdfast@localhost> 0 +0000"
 _MESSAGE = b"Kept alive by a checkpoint of Holdfast\n"
 
@@ -34,16 +43,19 @@ def keep(
     commits: Sequence[str],
     blobs: set[str],
     known: Container[str] = (),
+    groups: Sequence[NewObject] = (),
 ) -> str:
     """Let `ref` keep all of these from being collected; returns the commit it names. `known` are
-    commits that are certain to be there: nothing else may be named that is not."""
+    commits that are certain to be there: nothing else may be named that is not. `groups` are
+    objects to be added with it, of which `commits` names some."""
     others = [oid for oid in dict.fromkeys(commits) if oid != head]
     oid, objects = head, list[NewObject]()
     if oid is None or others or blobs:
         parents = ([head] if head is not None else []) + others
         _require(git, [oid for oid in parents if oid not in known], blobs)
-        objects = _commit_of(parents, blobs)
+        objects = _commit_of(parents, dict.fromkeys(blobs, "blob"))
         oid = objects[-1].oid
+    objects = [*dict.fromkeys((*groups, *objects))]
     # Git has just shown that it trusts this repository, and that HEAD's commit is there.
     if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
         add_objects(git.repository, objects)
@@ -80,11 +92,31 @@ def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
         )
 
 
-def _commit_of(parents: Sequence[str], blobs: set[str]) -> list[NewObject]:
-    """A commit that keeps all of these, as the last of the objects that it takes."""
-    like = next(iter((*parents, *blobs)))
-    names = [oid.encode() for oid in sorted(blobs)]
-    rows = [b"100644 %b\0%b" % (name, bytes.fromhex(name.decode())) for name in names]
+def group_of(ends: Mapping[str, str]) -> list[NewObject]:
+    """A commit that keeps objects alive which are certain to be there, each with its kind; as
+    `_commit_of`."""
+    parents = sorted(oid for oid, kind in ends.items() if kind == "commit")
+    others = {oid: kind for oid, kind in ends.items() if kind in _MODES}
+    return _commit_of(parents, others) if parents or others else []
+
+
+def parents_in(repository: Repository, group: str | None) -> set[str]:
+    """The commits that a group keeps alive, as far as its file tells."""
+    found = None if group is None else read_loose(repository, group, b"commit")
+    if found is None:
+        return set()
+    head = found.content.partition(b"\n\n")[0]
+    return {line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")}
+
+
+def _commit_of(parents: Sequence[str], others: Mapping[str, str]) -> list[NewObject]:
+    """A commit that keeps all of these, as the last of the objects that it takes; `others` are
+    blobs and trees."""
+    like = next(iter((*parents, *others)))
+    rows = [
+        b"%b %b\0%b" % (_MODES[kind], oid.encode(), bytes.fromhex(oid))
+        for oid, kind in sorted(others.items())
+    ]
     tree = b"".join(rows)
     tree_oid = name_of(b"tree", tree, like=like)
     lines = [b"tree " + tree_oid.encode(), *(b"parent " + oid.encode() for oid in parents)]
@@ -96,15 +128,21 @@ def _commit_of(parents: Sequence[str], blobs: set[str]) -> list[NewObject]:
 
 def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:
     """Which of these names are commits, and which are blobs, of this repository."""
+    kinds = object_types(git, oids)
+    commits = [oid for oid, kind in kinds.items() if kind == "commit"]
+    return commits, {oid for oid, kind in kinds.items() if kind == "blob"}
+
+
+def object_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
+    """What each of these is; what is missing is left out. One process, none for nothing."""
     wanted = sorted(set(oids))
     if not wanted:
-        return [], set()
+        return {}
     listed = git.run(
         "cat-file", "--batch-check=%(objecttype) %(objectname)", given="\n".join(wanted).encode()
     )
-    rows = [line.split(b" ") for line in listed.splitlines()]
-    commits = [row[1].decode() for row in rows if row[0] == b"commit"]
-    return commits, {row[1].decode() for row in rows if row[0] == b"blob"}
+    rows = [line.decode().split(" ") for line in listed.splitlines()]
+    return {row[1]: row[0] for row in rows if row[0] in ("commit", "tree", "blob", "tag")}
 
 
 def owned_references(repository: Repository, owner: str) -> list[bytes]:

@@ -3,9 +3,9 @@ signature that changes whenever any of it does.
 
     names of the git directory → stat of what matters, content of what is tiny → digest
 
-Guarantee: equal signatures mean that HEAD, the branch it stands on, the index, packed references,
-the stash, worktrees and every file of an operation are the same. What was written so late that the
-clock could not tell a further change apart makes a signature that is not trusted (`settled`).
+Guarantee: equal signatures mean that HEAD, the index, every branch and tag, the stash, worktrees
+and every file of an operation are the same. What was written so late that the clock could not tell
+a further change apart makes a signature that is not trusted (`settled`).
 No process is started.
 """
 
@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.components.git.all_references import loose_stamps
 from holdfast.components.git.finding import Repository, common_directory, linked_directory
 from holdfast.components.git.operation_files import Files, TooMuch, present_paths, read_files
 from holdfast.components.git.plain_files import TooLarge, read_small
 from holdfast.components.git.references import (
-    OID,
     BrokenReference,
     Head,
     OtherReferences,
@@ -35,9 +35,7 @@ from holdfast.domain.paths import from_text, to_text
 
 KEPT_PREFIX = b"refs/holdfast/"
 _CLOCK_TICK_NS = 50_000_000
-_LOG_BYTES = 16 << 20
 _LINK_BYTES = 8192
-_MOST_STASHES = 256
 _MOST_WORKTREES = 500
 _TRAILER_BYTES = 20
 
@@ -99,6 +97,10 @@ def look(repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()) -
         row, changed_ns = _row(path)
         newest_ns = max(newest_ns, changed_ns)
         rows.append(row)
+    for ref, statuses in loose_stamps(repository):
+        rows.append((ref, *map(_numbers, statuses)))
+        for status in statuses:
+            newest_ns = max(newest_ns, status.st_mtime_ns, status.st_ctime_ns)
     found.signature = digest_of(repr((repository, rows)).encode()).hex()
     found.settled = newest_ns < now_ns - _CLOCK_TICK_NS
     return found
@@ -165,8 +167,17 @@ def _row(path: bytes) -> tuple[Any, int]:
         status = os.lstat(path)
     except OSError:
         return path, 0
-    numbers = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return (path, *numbers), max(status.st_mtime_ns, status.st_ctime_ns)
+    return (path, *_numbers(status)), max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _numbers(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def _trailer(index: bytes) -> bytes:
@@ -182,24 +193,6 @@ def _trailer(index: bytes) -> bytes:
         return b""
     finally:
         os.close(fd)
-
-
-def read_stash(repository: Repository) -> list[tuple[str, str]]:
-    """Commit and message of each entry, newest first."""
-    newest = read_reference(repository, b"refs/stash")
-    if newest is None:
-        return []
-    try:
-        log = read_small(repository.shared(b"logs/refs/stash"), _LOG_BYTES) or b""
-    except TooLarge:
-        log = b""
-    entries = []
-    for line in reversed(log.splitlines()[-_MOST_STASHES:]):
-        fields, _, message = line.partition(b"\t")
-        oid = fields.split(b" ")[1:2]
-        if oid and OID.match(oid[0]):
-            entries.append((oid[0].decode(), to_text(message)[:200]))
-    return entries or [(newest, "")]
 
 
 def read_worktrees(repository: Repository) -> list[dict[str, Any]]:

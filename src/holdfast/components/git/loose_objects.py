@@ -17,10 +17,12 @@ from collections.abc import Sequence
 
 from holdfast.components.git.durability import sync_all
 from holdfast.components.git.finding import Repository
+from holdfast.components.git.plain_files import TooLarge, read_small
 from holdfast.values.tuples import NamedTuple
 
 _HEADER_BYTES = 4096
 _HEADER_LENGTH = 32
+_LARGEST_READ = 4 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -37,6 +39,40 @@ def is_loose(repository: Repository, oid: str, kind: bytes) -> bool:
         return False
     finally:
         os.close(fd)
+
+
+class LooseObject(NamedTuple):
+    """`content` is whole only for an object of the kind that was asked for."""
+
+    kind: str
+    content: bytes
+
+
+def read_loose(repository: Repository, oid: str, kind: bytes) -> LooseObject | None:
+    """What the file of an object says that it is, and its content if it is of this kind; None when
+    there is no file, or one that is damaged."""
+    data = _file_of(repository, oid)
+    try:
+        head, end, begin = (
+            zlib.decompressobj().decompress(data[:_HEADER_BYTES], 64).partition(b"\0")
+        )
+        found, _, size = head.partition(b" ")
+        if not end:
+            return None
+        if found != kind or int(size) > _LARGEST_READ:
+            return LooseObject(found.decode(), begin)
+        content = zlib.decompress(data).partition(b"\0")[2]
+        right = len(content) == int(size) and name_of(kind, content, like=oid) == oid
+        return LooseObject(found.decode(), content) if right else None
+    except (zlib.error, ValueError):
+        return None
+
+
+def _file_of(repository: Repository, oid: str) -> bytes:
+    try:
+        return read_small(_place(repository, oid), _LARGEST_READ) or b""
+    except TooLarge:
+        return b""
 
 
 def name_of(kind: bytes, content: bytes, *, like: str) -> str:

@@ -6,32 +6,46 @@
             moves
     revert  one new commit on top of what HEAD stands on now, with the content of the commit it
             stood on then; index as it was; no commit leaves any branch
+    refs    HEAD and index stay
 
-Nothing else of the repository is ever touched: other branches, tags, the stash, config, hooks.
+Each with the other branches, tags and stash entries that were chosen (`reference_choice`). Nothing
+else of the repository is ever touched.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from holdfast.components.git import keeping
+from holdfast.components.git.all_references import LINK, TAGS, read_all
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.looking import KEPT_PREFIX, Look, read_worktrees
 from holdfast.components.git.operation_files import encode_files, operation_name
 from holdfast.components.git.plain_files import read_whole
+from holdfast.components.git.reference_choice import (
+    ReferenceChoice,
+    choose,
+    kind_of,
+    short_name,
+)
 from holdfast.components.git.references import Head, read_head
+from holdfast.components.git.stash_log import StashEntry, parse_log, read_stash_log
 from holdfast.components.git.states import (
     BRANCH,
     HEADS,
     INDEX,
     OPERATION,
+    REFS,
     REVERT,
+    TAG_OBJECTS,
     GitState,
     new_branch,
+    way_of,
 )
+from holdfast.components.git.tag_objects import decode_tags, end_of
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
@@ -59,31 +73,98 @@ class GitPlan:
     put_operation: bool
     revert_to: str | None = None
     makes_commit: bool = False
+    moves_head: bool = True
+    stash: list[StashEntry] | None = None
+    tag_objects: Mapping[str, bytes] = field(default_factory=dict)
     blocked: list[str] = field(default_factory=list)
 
 
-def make_plan(git: Git, present: Look, target: GitState, mode: str, label: str) -> GitPlan:
-    if mode == EXACT:
-        plan = _exact(present, target)
-    elif mode == BRANCH:
+def make_plan(git: Git, present: Look, target: GitState, request: RestoreOf) -> GitPlan:
+    way, _ = way_of(request.mode)
+    plan = _plan_of(git, present, target, way, request.label)
+    choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
+    if choice.wanted or choice.stash is not None or choice.unknown:
+        plan = _with_choice(git, plan, choice, request)
+    plan.blocked.extend(_obstacles(git, present, target, plan))
+    return plan
+
+
+def _plan_of(git: Git, present: Look, target: GitState, way: str, label: str) -> GitPlan:
+    if way == EXACT:
+        return _exact(present, target)
+    if way == BRANCH:
         ref = new_branch(git.repository, label, target.head.commit)
-        plan = GitPlan(
+        return GitPlan(
             Head(ref, target.head.commit),
             _moves(present, {ref: target.head.commit} if target.head.commit else {}),
             put_operation=False,
         )
-    elif mode == REVERT:
-        plan = GitPlan(
+    if way == REVERT:
+        return GitPlan(
             Head(present.head.ref, present.head.commit, present.head.holder),
             (),
             put_operation=False,
             revert_to=target.head.commit,
             makes_commit=_differs(git, present.head.commit, target.head.commit),
         )
-    else:
-        raise GitFailed(f"git cannot be restored as {mode!r}", "modes: exact, branch, revert")
-    plan.blocked.extend(_obstacles(git, present, target, plan))
-    return plan
+    if way == REFS:
+        head = Head(present.head.ref, present.head.commit, present.head.holder)
+        return GitPlan(head, (), put_operation=False, moves_head=False)
+    raise GitFailed(f"git cannot be restored as {way!r}", "modes: exact, branch, revert, refs")
+
+
+def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: RestoreOf) -> GitPlan:
+    every = read_all(git.repository)
+    now = {**every.branches, **every.tags}
+    moved = {move.ref for move in plan.moves}
+    more = tuple(
+        Move(ref, now.get(ref), value)
+        for ref, value in sorted(choice.wanted.items())
+        if ref not in moved and now.get(ref) != value
+    )
+    stash = choice.stash
+    if stash is not None and stash == parse_log(read_stash_log(git.repository)):
+        stash = None
+    objects: dict[str, bytes] = {}
+    has_objects = request.target.content(TAG_OBJECTS) is not None
+    if has_objects and any(move.ref.startswith(TAGS) for move in more):
+        try:
+            objects = decode_tags(b"".join(request.contents.read(TAG_OBJECTS)))
+        except ValueError as error:
+            raise GitFailed(f"what the checkpoint says about git is unusable: {error}") from None
+    blocked = [
+        f"no branch, tag or stash entry of that checkpoint is named {name}"
+        for name in choice.unknown
+    ]
+    blocked += _name_clashes(now, more)
+    return replace(
+        plan,
+        moves=(*plan.moves, *more),
+        stash=stash,
+        tag_objects=objects,
+        blocked=[*plan.blocked, *blocked],
+    )
+
+
+def _name_clashes(now: Mapping[bytes, str], moves: Sequence[Move]) -> list[str]:
+    """A reference cannot be where others have a directory, nor below another."""
+    staying = now.keys() - {move.ref for move in moves if move.new is None}
+    above = {ref[:at] for ref in staying for at in _slashes(ref)}
+    found = []
+    for move in moves:
+        if move.old is not None or move.new is None:
+            continue
+        in_way = move.ref in above or any(move.ref[:at] in staying for at in _slashes(move.ref))
+        if in_way:
+            found.append(
+                f"{kind_of(move.ref)} {short_name(move.ref)} cannot come back beside one whose "
+                f"name begins the same way; rename that, or leave it out of --refs"
+            )
+    return found
+
+
+def _slashes(ref: bytes) -> list[int]:
+    return [at for at, byte in enumerate(ref) if byte == ord("/")][2:]
 
 
 def _exact(present: Look, target: GitState) -> GitPlan:
@@ -121,9 +202,12 @@ def _obstacles(git: Git, present: Look, target: GitState, plan: GitPlan) -> list
     if present.has_lock:
         lock = os.fsdecode(git.repository.own(b"index.lock"))
         found.append(f"{lock} is there: another git is at work, or has crashed; remove it then")
-    wanted = {target.head.commit, *(move.new for move in plan.moves)} - {None}
-    commits, _ = keeping.existing_objects(git, (oid for oid in wanted if oid is not None))
-    for oid in sorted(oid for oid in wanted if oid is not None and oid not in commits):
+    wanted = {move.new for move in plan.moves if move.new and not move.new.startswith(LINK)}
+    wanted |= {target.head.commit} if target.head.commit and plan.moves_head else set()
+    needed = {end_of(oid, plan.tag_objects) for oid in wanted}
+    needed |= {entry.oid for entry in plan.stash or ()}
+    there = keeping.object_types(git, needed)
+    for oid in sorted(needed - there.keys()):
         found.append(
             f"commit {oid[:10]} is no longer in the repository; git fetch may bring it back"
         )
@@ -167,10 +251,13 @@ def describe(git: Git, present: Look, target: GitState, plan: GitPlan) -> list[s
             f"a new commit on {_where(present.head)} takes it back to the content of "
             f"{(plan.revert_to or 'an empty repository')[:10]}"
         )
+    lines += _describe_stash(git, plan)
     if (plan.head.ref, plan.head.commit) != (present.head.ref, present.head.commit):
         moved = any(move.ref == plan.head.ref == present.head.ref for move in plan.moves)
         if not moved:
             lines.append(f"HEAD goes from {_where(present.head)} to {_where(plan.head)}")
+    if not plan.moves_head:
+        return lines
     now = operation_name(present.operation_paths)
     then = target.operation if plan.put_operation else None
     if now != then and now is not None:
@@ -184,7 +271,9 @@ def other_differences(
     present: Look, request: RestoreOf, plan: GitPlan, known: list[str]
 ) -> list[str]:
     """What else would change, when that is not plain from what is known to."""
-    lines = []
+    lines: list[str] = []
+    if not plan.moves_head:
+        return lines
     wanted = request.target.content(INDEX)
     index = read_whole(present.repository.own(b"index")) if present.has_index else None
     if (wanted.digest if wanted else None) != (None if index is None else digest_of(index)):
@@ -198,13 +287,16 @@ def other_differences(
 
 
 def _describe_move(git: Git, move: Move) -> list[str]:
-    name = _short(move.ref)
+    name, kind = short_name(move.ref), kind_of(move.ref)
     if move.new is None:
-        first = f"branch {name}, which did not exist, is removed"
+        first = f"{kind} {name}, which did not exist, is removed"
     elif move.old is None:
-        return [f"branch {name} is made, at {move.new[:10]}"]
+        return [f"{kind} {name} is made, at {_stands_for(move.new)}"]
     else:
-        first = f"branch {name} moves from {(move.old or '')[:10]} to {move.new[:10]}"
+        old, new = _stands_for(move.old), _stands_for(move.new)
+        first = f"{kind} {name} moves from {old} to {new}"
+    if kind != "branch" or LINK in f"{move.old} {move.new}":
+        return [first]
     leaving = _leaving(git, move)
     if not leaving:
         return [first]
@@ -212,6 +304,29 @@ def _describe_move(git: Git, move: Move) -> list[str]:
     more = f", and {len(leaving) - _SHOWN} more" if len(leaving) > _SHOWN else ""
     listed = "; ".join(leaving[:_SHOWN])
     return [first, f"{len(leaving)} {noun} {name} (kept for undo): {listed}{more}"]
+
+
+def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
+    if plan.stash is None:
+        return []
+    now = {entry.oid for entry in parse_log(read_stash_log(git.repository))}
+    then = {entry.oid for entry in plan.stash}
+    back = [entry.shown for entry in reversed(plan.stash) if entry.oid not in now]
+    lines = []
+    if back:
+        entries = "1 stash entry comes" if len(back) == 1 else f"{len(back)} stash entries come"
+        more = f"; and {len(back) - _SHOWN} more" if len(back) > _SHOWN else ""
+        lines.append(f"{entries} back: {'; '.join(back[:_SHOWN])}{more}")
+    if now - then:
+        count = len(now - then)
+        entries = "1 stash entry, which was not there, is" if count == 1 else f"{count} are"
+        lines.append(f"{entries} removed from the stash (kept for undo)")
+    return lines or ["the stash is put back in its order"]
+
+
+def _stands_for(value: str) -> str:
+    """A commit, or the branch that another one is a link to."""
+    return _short(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
 
 
 def _leaving(git: Git, move: Move) -> list[str]:

@@ -53,12 +53,21 @@ class Head:
 
 def is_branch_name(ref: bytes) -> bool:
     """Whether this may stand for a branch of the user's: the rules of `git check-ref-format`."""
+    return _is_name(ref, b"refs/heads/")
+
+
+def is_tag_name(ref: bytes) -> bool:
+    """The same for a tag."""
+    return _is_name(ref, b"refs/tags/")
+
+
+def _is_name(ref: bytes, prefix: bytes) -> bool:
     return (
-        ref.startswith(b"refs/heads/")
-        and len(ref) > len(b"refs/heads/")
+        ref.startswith(prefix)
+        and len(ref) > len(prefix)
         and len(ref) < 1000
         and not ref.endswith((b"/", b"."))
-        and b"/-" not in ref[: len(b"refs/heads/") + 1]
+        and b"/-" not in ref[: len(prefix) + 1]
         and _FORBIDDEN.search(ref) is None
     )
 

@@ -1,7 +1,8 @@
 """Bringing back the state of a repository, by git's own rules for changing it.
 
-    lock the index → write the new one → move branches in one transaction (each only if it stands
-    where the plan saw it) → HEAD → remove branches → index in place → files of an operation
+    lock the index → write the new one → tag objects that are gone → move references in one
+    transaction (each only if it stands where the plan saw it) → HEAD → remove references
+    → index in place → files of an operation → the stash
 
 Guarantees: every step can be repeated, so that a crash is followed by doing it again. While the
 index is locked no other git changes it. What goes was captured before: undo brings it back.
@@ -13,7 +14,9 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from holdfast.components.git.all_references import LINK, read_all
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import IndexEntry, UnknownIndex, read_index
 from holdfast.components.git.index_lock import own_copy, remove_own_lock, take_lock
@@ -21,16 +24,26 @@ from holdfast.components.git.looking import Look, look
 from holdfast.components.git.operation_files import decode_files, put_files
 from holdfast.components.git.plain_files import read_whole, sync_directory
 from holdfast.components.git.planning import GitPlan, Move, make_plan, tree_of
+from holdfast.components.git.reference_choice import choose, kind_of, short_name
 from holdfast.components.git.references import Head, read_head
 from holdfast.components.git.split_index import is_placed, place_shared
+from holdfast.components.git.stash_log import (
+    parse_log,
+    put_entries,
+    read_stash_log,
+    remove_own_stash_lock,
+)
 from holdfast.components.git.states import (
     BRANCH,
     INDEX,
     OPERATION,
+    REFS,
     GitState,
     decode_state,
     intended_refs,
+    way_of,
 )
+from holdfast.components.git.tag_objects import write_missing
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, Intended, RestoreOf
@@ -42,7 +55,8 @@ _FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")
 def present_look(git: Git, request: RestoreOf) -> Look:
     """The repository as it is, with every branch that the restore may move."""
     remove_own_lock(git.repository, request.owner)
-    intended = Intended(request.target, request.mode, request.label)
+    remove_own_stash_lock(git.repository, request.owner)
+    intended = Intended(request.target, request.mode, request.label, request.contents)
     refs = intended_refs(git.repository, intended)
     return look(git.repository, now_ns=request.now_ns, refs=refs)
 
@@ -52,12 +66,34 @@ def restore(git: Git, request: RestoreOf) -> None:
     target = decode_state(request.target)
     _require_own_repository(git)
     present = present_look(git, request)
-    plan = make_plan(git, present, target, request.mode, request.label)
+    plan = make_plan(git, present, target, request)
     if plan.blocked:
         raise ComponentProblem("; ".join(plan.blocked))
+    if plan.moves_head:
+        _restore_head(git, present, target, plan, request)
+    else:
+        _move_references(git, plan, _message(request))
+    if plan.stash is not None:
+        put_entries(git, request.owner, plan.stash)
+
+
+def _message(request: RestoreOf) -> str:
+    return f"holdfast: restore {request.label[:10]} ({way_of(request.mode)[0]})"
+
+
+def _move_references(git: Git, plan: GitPlan, message: str) -> None:
+    write_missing(git, plan.tag_objects, [move.new for move in plan.moves if move.new])
+    _move(git, [move for move in plan.moves if move.new is not None], message)
+    _move(git, [move for move in plan.moves if move.new is None], message)
+
+
+def _restore_head(
+    git: Git, present: Look, target: GitState, plan: GitPlan, request: RestoreOf
+) -> None:
     if target.has_index and request.target.content(INDEX) is None:
         raise ComponentProblem("the checkpoint has no index of the repository")
-    message = f"holdfast: restore {request.label[:10]} ({request.mode})"
+    message = _message(request)
+    write_missing(git, plan.tag_objects, [move.new for move in plan.moves if move.new])
     with _locked_index(git, target, request) as place_index:
         if plan.makes_commit:
             plan = _with_commit(git, plan, request)
@@ -120,25 +156,34 @@ def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
         made = git.run("commit-tree", *parents, tree, given=text, config=_FALLBACK)
     oid = made.strip().decode()
     if plan.head.ref is None:
-        return GitPlan(Head(None, oid), (), put_operation=False)
+        return replace(plan, head=Head(None, oid), makes_commit=False)
     holder = plan.head.holder or plan.head.ref
     move = Move(holder, plan.head.commit, oid)
-    return GitPlan(Head(plan.head.ref, oid), (move,), put_operation=False)
+    return replace(plan, head=Head(plan.head.ref, oid), moves=(move, *plan.moves))
 
 
 def _move(git: Git, moves: list[Move], message: str) -> None:
-    """All branches or none; each only when it still stands where it was seen."""
-    if not moves:
-        return
-    nothing = b"0" * len(moves[0].new or moves[0].old or "")
-    script = b"".join(
-        b"delete %b\0%b\0" % (move.ref, (move.old or "").encode())
-        if move.new is None
-        else b"update %b\0%b\0%b\0"
-        % (move.ref, move.new.encode(), move.old.encode() if move.old else nothing)
-        for move in moves
-    )
-    git.run("update-ref", "--stdin", "-z", "-m", message, given=script)
+    """All references or none; each only when it still stands where it was seen. One that is a link
+    to another has no commit of its own, and comes after the others."""
+    links = [move for move in moves if LINK in f"{move.old} {move.new}"]
+    plain = [move for move in moves if move not in links]
+    if plain:
+        script = b"".join(map(_command, plain))
+        git.run("update-ref", "--stdin", "-z", "-m", message, given=script)
+    for move in links:
+        if move.new is None:
+            git.run("symbolic-ref", "--delete", move.ref)
+        elif move.new.startswith(LINK):
+            git.run("symbolic-ref", "-m", message, move.ref, move.new.removeprefix(LINK))
+        else:
+            git.run("update-ref", "--no-deref", "-m", message, move.ref, move.new)
+
+
+def _command(move: Move) -> bytes:
+    if move.new is None:
+        return b"delete %b\0%b\0" % (move.ref, (move.old or "").encode())
+    old = move.old or "0" * len(move.new)
+    return b"update %b\0%b\0%b\0" % (move.ref, move.new.encode(), old.encode())
 
 
 def _set_head(git: Git, present: Head, plan: GitPlan, message: str) -> None:
@@ -155,8 +200,11 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
     """What is not as it should be, after a restore in the mode `exact`."""
     target = decode_state(request.target)
     present = look(git.repository, now_ns=request.now_ns, refs=tuple(target.refs))
-    wrong = []
-    if request.mode == EXACT:
+    way, _ = way_of(request.mode)
+    wrong = _wrong_references(git, present, request)
+    if way == REFS:
+        return wrong
+    if way == EXACT:
         if (present.head.ref, present.head.commit) != (target.head.ref, target.head.commit):
             wrong.append("HEAD stands elsewhere")
         for ref, oid in target.refs.items():
@@ -168,7 +216,7 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         found = {path: data for path, (_, data) in present.operation().items()}
         if found != {path: data for path, (_, data) in expected.items()}:
             wrong.append("the files of an operation of git are others")
-    elif read_head(git.repository).ref is None and request.mode == BRANCH:
+    elif read_head(git.repository).ref is None and way == BRANCH:
         wrong.append("HEAD stands on no branch")
     if present.has_index != target.has_index:
         wrong.append("the index is missing" if target.has_index else "there is an index")
@@ -176,6 +224,20 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         wrong.append("the index is another")
     elif not is_placed(git, request):
         wrong.append("the file that the index shares is missing")
+    return wrong
+
+
+def _wrong_references(git: Git, present: Look, request: RestoreOf) -> list[str]:
+    choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
+    every = read_all(git.repository)
+    now = {**every.branches, **every.tags}
+    wrong = [
+        f"{kind_of(ref)} {short_name(ref)} is not at the commit of the checkpoint"
+        for ref, value in choice.wanted.items()
+        if now.get(ref) != value
+    ]
+    if choice.stash is not None and choice.stash != parse_log(read_stash_log(git.repository)):
+        wrong.append("the stash differs from the checkpoint")
     return wrong
 
 

@@ -17,12 +17,27 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import ComponentProblem, Intended
 
-BRANCH, REVERT = "branch", "revert"
+BRANCH, REVERT, REFS = "branch", "revert", "refs"
 HEADS = b"refs/heads/"
 
 INDEX, SHARED_INDEX, OPERATION = "index", "shared-index", "operation"
 """Names of the contents: the index, byte for byte, the file that it shares with others if it is a
 split one, and the files of an operation under way."""
+
+BRANCHES, TAGS, TAG_OBJECTS, STASH = "branches", "tags", "tag-objects", "stash"
+"""Every branch and tag with what it stands for, the tag objects of those that have one, and the log
+of the stash."""
+
+REPLACED = "replaced"
+"""What branches, tags and stash were that a restore was about to bring back: its undo puts just
+these back."""
+
+
+def way_of(mode: str) -> tuple[str, tuple[str, ...]]:
+    """How HEAD and index come back, and the names of other references to bring back. No name of a
+    reference holds a blank."""
+    word, _, names = mode.partition(":")
+    return word, tuple(names.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +99,17 @@ def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
 
 
 def intended_refs(repository: Repository, intended: Intended | None) -> tuple[bytes, ...]:
-    """Branches that a restore is about to move, so that undo can move them back."""
+    """Branches that a restore is about to move together with HEAD, so that undo can move them
+    back."""
     if intended is None:
         return ()
     try:
         target = decode_state(intended.state)
     except ComponentProblem:
         return ()  # the restore itself will say so
-    if intended.mode == EXACT:
+    way, _ = way_of(intended.mode)
+    if way == EXACT:
         return tuple(sorted(target.refs))
-    if intended.mode == BRANCH:
+    if way == BRANCH:
         return (new_branch(repository, intended.label, target.head.commit),)
     return ()

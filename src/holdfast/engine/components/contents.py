@@ -49,10 +49,7 @@ class StoreSink:
         self._contents: dict[str, StoredContent] = {}
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-            raise ComponentProblem(f"{name!r:.80} cannot name a content")
-        if name in self._contents or len(self._contents) >= MOST_CONTENTS:
-            raise ComponentProblem(f"it gave the content {name!r:.80} twice, or too many of them")
+        self._require_new(name)
         known = self._previous.content(name) if self._previous is not None else None
         similar_to = known.digest if known is not None and known.chunks is None else None
         blocks = self._measured(_in_blocks(pieces))
@@ -61,9 +58,22 @@ class StoreSink:
         )
         self._contents[name] = StoredContent(name, captured.digest, captured.chunks, captured.size)
 
+    def keep(self, name: str, content: StoredContent) -> None:
+        before = () if self._previous is None else self._previous.contents
+        if not any(_same_bytes(content, known) for known in before):
+            raise ComponentProblem(f"the state before has no content like {name!r:.80}")
+        self._require_new(name)
+        self._contents[name] = StoredContent(name, content.digest, content.chunks, content.size)
+
     @property
     def contents(self) -> tuple[StoredContent, ...]:
         return tuple(sorted(self._contents.values(), key=lambda content: content.name))
+
+    def _require_new(self, name: str) -> None:
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+            raise ComponentProblem(f"{name!r:.80} cannot name a content")
+        if name in self._contents or len(self._contents) >= MOST_CONTENTS:
+            raise ComponentProblem(f"it gave the content {name!r:.80} twice, or too many of them")
 
     def _former(self, before: StoredContent | None) -> FormerPieces | None:
         if before is None or before.chunks is None:
@@ -121,6 +131,9 @@ class NoSink:
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         return None
 
+    def keep(self, name: str, content: StoredContent) -> None:
+        return None
+
 
 class StoreSource:
     """The contents of one state, read back and proven."""
@@ -154,6 +167,10 @@ class StoreSource:
             self._given_bytes += len(piece)
             self._progress.transferred(self._given_bytes)
             yield piece
+
+
+def _same_bytes(one: StoredContent, other: StoredContent) -> bool:
+    return (one.digest, one.chunks, one.size) == (other.digest, other.chunks, other.size)
 
 
 def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:

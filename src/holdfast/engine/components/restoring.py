@@ -31,6 +31,7 @@ from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.components.telling import telling
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
+from holdfast.ports.progress import NoProgress
 
 _SHOWN = 5
 _NOTHING = "that checkpoint has nothing of it; holdfast show REF tells what one has"
@@ -45,8 +46,13 @@ def intended_of(
 ) -> dict[str, Intended]:
     """What a capture has to know so that the restore can be undone."""
     states = {state.name: state for state in read_states(vault.objects, target)} if chosen else {}
+    silent = NoProgress()
     return {
-        name: Intended(states[name], mode, target.id) for name, mode in chosen if name in states
+        name: Intended(
+            states[name], mode, target.id, StoreSource(vault.objects, states[name], silent)
+        )
+        for name, mode in chosen
+        if name in states
     }
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from holdfast.components.git.capturing import Capturing
 from holdfast.components.git.commands import Git
 from holdfast.components.git.finding import Repository, find_repository
-from holdfast.components.git.looking import is_as_before, look
+from holdfast.components.git.looking import is_as_before
 from holdfast.components.git.nested.places import Nested, NotTaken, Places
 from holdfast.components.git.nested.states import (
     COMMON,
@@ -33,12 +33,8 @@ from holdfast.components.git.nested.states import (
     new_row,
     rows_of,
 )
-from holdfast.components.git.operation_files import TooMuch, encode_files
-from holdfast.components.git.plain_files import TooLarge, read_whole
-from holdfast.components.git.references import BrokenReference
-from holdfast.components.git.states import INDEX, OPERATION, SHARED_INDEX
+from holdfast.components.git.states import way_of
 from holdfast.domain.component_states import EXACT, ComponentState
-from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import (
     Captured,
@@ -66,12 +62,13 @@ class NestedCapturing:
         request: CaptureRequest,
         environment: Mapping[str, str],
         noted: NestedRepositories | None,
+        ours: frozenset[bytes] = frozenset(),
     ) -> None:
         self._request = request
         self._environment = environment
         self._noted = noted
         self._workspace = os.fsencode(request.workspace)
-        self._around = find_repository(request.workspace)
+        self._around = find_repository(request.workspace, ours=ours)
         self._places = Places(self._workspace, self._around, environment, request.timeout_s)
         self._before = _by_path(request.previous)
         self._intended = self._rows_intended()
@@ -123,7 +120,7 @@ class NestedCapturing:
 
     def _rows_intended(self) -> dict[bytes, NestedRow]:
         intended = self._request.intended
-        if intended is None or intended.mode != EXACT:
+        if intended is None or way_of(intended.mode)[0] != EXACT:
             return {}
         try:
             return _by_path(intended.state)
@@ -178,38 +175,20 @@ class NestedCapturing:
         self, repository: Repository, request: CaptureRequest, sink: ContentSink, git: Git | None
     ) -> Captured:
         previous = request.previous
-        if previous is not None and request.intended is None and has_own(previous):
-            given = _given_again(repository, previous, request.now_ns)
-            if given is not None:
-                for name, data in given.items():
-                    sink.add(name, [data])
-                facts = {k: v for k, v in previous.facts.items() if k not in (NESTED, LEFT_OUT)}
-                notes = {k: v for k, v in previous.notes.items() if k != NESTED}
-                return Captured(facts, (), notes)
+        if (
+            previous is not None
+            and request.intended is None
+            and has_own(previous)
+            and is_as_before(repository, previous, now_ns=request.now_ns)
+        ):
+            for content in previous.contents:
+                if "/" not in content.name:
+                    sink.keep(content.name, content)
+            facts = {k: v for k, v in previous.facts.items() if k not in (NESTED, LEFT_OUT)}
+            notes = {k: v for k, v in previous.notes.items() if k != NESTED}
+            return Captured(facts, (), notes)
         return Capturing(repository, request, self._environment, request.timeout_s, git).run(sink)
 
 
 def _by_path(state: ComponentState | None) -> dict[bytes, NestedRow]:
     return {} if state is None else {row.path: row for row in rows_of(state)}
-
-
-def _given_again(
-    repository: Repository, previous: ComponentState, now_ns: int
-) -> dict[str, bytes] | None:
-    """The contents that a repository gave before, read again; None unless it is as it was and they
-    are these very bytes."""
-    if not is_as_before(repository, previous, now_ns=now_ns):
-        return None
-    contents: dict[str, bytes] = {}
-    try:
-        if previous.facts["index"]:
-            contents[INDEX] = read_whole(repository.own(b"index"))
-        if "shared_index" in previous.facts:
-            name = os.path.basename(os.fsencode(previous.facts["shared_index"]))
-            contents[SHARED_INDEX] = read_whole(repository.own(name))
-        if files := look(repository, now_ns=now_ns).operation():
-            contents[OPERATION] = encode_files(files)
-    except (OSError, LookupError, TypeError, BrokenReference, TooMuch, TooLarge):
-        return None
-    known = {c.name: c.digest for c in previous.contents if "/" not in c.name}
-    return contents if known == {n: digest_of(data) for n, data in contents.items()} else None

@@ -27,6 +27,7 @@ from holdfast.components.git.nested.places import (
 from holdfast.components.git.nested.states import NestedRow, NestedSource, rows_of
 from holdfast.components.git.plain_files import sync_directory, write_new
 from holdfast.components.git.previewing import preview
+from holdfast.components.git.states import way_of
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentPreview, ComponentProblem, RestoreOf
@@ -54,6 +55,7 @@ class NestedRestoring:
         workspace = os.fsencode(request.workspace)
         around = find_repository(request.workspace)
         self._places = Places(workspace, around, environment, request.timeout_s)
+        self._is_exact = way_of(request.mode)[0] == EXACT
         self._rows = rows_of(request.target)
         present = [] if request.present is None else rows_of(request.present)
         self._present = {row.path: row.state for row in present}
@@ -67,7 +69,7 @@ class NestedRestoring:
             seen = self._preview(step)
             actions += [f"{step.shown}: {line}" for line in seen.actions]
             blocked += [f"{step.shown}: {line}" for line in seen.blocked]
-        if self._request.mode == EXACT:
+        if self._is_exact:
             return ComponentPreview(tuple(actions), tuple(left), tuple(blocked))
         if actions or blocked:
             names = ", ".join(sorted({step.shown for step in steps if self._differs(step)}))
@@ -79,7 +81,7 @@ class NestedRestoring:
         return bool(seen.actions or seen.blocked)
 
     def restore(self) -> None:
-        if self._request.mode != EXACT:
+        if not self._is_exact:
             return
         for step in self._steps()[0]:
             with self._named(step):
@@ -94,7 +96,7 @@ class NestedRestoring:
                     self._unlink(step, top)
 
     def verify(self) -> list[str]:
-        if self._request.mode != EXACT:
+        if not self._is_exact:
             return []
         wrong = []
         for step in self._steps()[0]:

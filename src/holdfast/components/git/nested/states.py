@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.domain.component_states import ComponentState
+from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import from_text, require_safe_path, to_text
 from holdfast.ports.component import Captured, ComponentProblem, ContentSink, ContentSource
@@ -102,6 +102,9 @@ class NestedSink:
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         self._sink.add(self._prefix + name, pieces)
+
+    def keep(self, name: str, content: StoredContent) -> None:
+        self._sink.keep(self._prefix + name, content)
 
 
 class NestedSource:

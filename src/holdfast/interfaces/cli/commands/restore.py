@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
@@ -13,7 +15,8 @@ _GIT_MODES = ("files", "exact", "branch", "revert")
 def configure(parser: Parser) -> None:
     parser.usage = (
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
-        "       [--git files|exact|branch|revert] [--external] [--with NAME] [--without NAME]\n"
+        "       [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
+        "       [--with NAME] [--without NAME]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
@@ -30,8 +33,9 @@ are neither overwritten nor deleted. The restore happens as a whole or not at al
 
 Git is left alone unless --git says otherwise: exact puts HEAD, its branch, the index and a merge
 or rebase under way back as they were; branch puts them onto a new branch restore/ID and moves no
-other; revert takes the commits since then back with a new one. Nothing is ever pushed or fetched,
-and holdfast undo takes all of it back.
+other; revert takes the commits since then back with a new one. --refs brings back other branches,
+tags and stash entries that were deleted or moved since then: by name, as a pattern such as 'wip/*',
+as stash, or all. Nothing is ever pushed or fetched, and holdfast undo takes all of it back.
 
 Files outside the workspace that a tool named stay as they are unless --external says otherwise;
 each of them is asked for by itself. One that is a link by now, or belongs to somebody else, is
@@ -45,6 +49,7 @@ examples:
   $ holdfast restore HEAD src/app.py
   $ holdfast restore HEAD src/app.py --hunk 2
   $ holdfast restore before-rebase --git exact
+  $ holdfast restore HEAD --refs idea --refs stash
   $ holdfast restore '@{10 minutes ago}' --yes"""
     parser.add_argument(
         "words", nargs="*", metavar="REF PATH", help="the checkpoint, and the paths to restore"
@@ -81,6 +86,13 @@ def _add_component_options(parser: Parser) -> None:
         help="what happens to git: files (nothing, the default), exact, branch or revert",
     )
     parser.add_argument(
+        "--refs",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="bring back a branch or tag by name or pattern, stash, or all; may be repeated",
+    )
+    parser.add_argument(
         "--external",
         action="store_true",
         help="bring back files outside the workspace that the checkpoint has, each when agreed to",
@@ -103,6 +115,14 @@ def _add_component_options(parser: Parser) -> None:
     )
 
 
+def _git_mode(mode: str | None, references: Sequence[str]) -> dict[str, str]:
+    """How git comes back; with `references` alone HEAD and index stay as they are."""
+    if not references:
+        return {} if mode is None else {"git": mode}
+    way = "refs" if mode in (None, "files") else mode
+    return {"git": f"{way}:{' '.join(references)}"}
+
+
 def run(invocation: Invocation) -> int:
     from holdfast.domain.component_states import EXACT
     from holdfast.engine.components.choosing import ComponentChoice
@@ -117,7 +137,7 @@ def run(invocation: Invocation) -> int:
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
             options = invocation.options
             external = options.external or EXTERNAL in options.include
-            modes = {"git": options.git} if options.git is not None else {}
+            modes = _git_mode(options.git, options.refs)
             request = opened.engine.restore_request(
                 invocation.scope(opened),
                 reference,

@@ -1,0 +1,211 @@
+"""Branches, tags and stash entries that have gone or moved since a checkpoint, and which of them a
+restore brings back.
+
+Chosen by name (`idea`, `heads/idea`, `tags/v1`, `refs/heads/idea`), by pattern (`wip/*`), as
+`stash` or `stash@{1}`, or as `all`. The branch of HEAD is not among them: it comes back with HEAD.
+Nor is, for `all` and patterns, one that is checked out in another worktree. References that are
+newer than the checkpoint stay.
+
+What a restore replaces is noted in the state that is saved first, so that its undo puts back just
+that, and removes what was not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from holdfast.components.git.all_references import (
+    HEADS,
+    STASH_REF,
+    TAGS,
+    decode_list,
+    encode_list,
+    read_all,
+)
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.looking import read_worktrees
+from holdfast.components.git.references import Head
+from holdfast.components.git.stash_log import (
+    StashEntry,
+    parse_log,
+    read_stash_log,
+    with_entries,
+)
+from holdfast.components.git.states import (
+    BRANCH,
+    BRANCHES,
+    REPLACED,
+    STASH,
+    decode_state,
+    way_of,
+)
+from holdfast.components.git.states import TAGS as TAGS_CONTENT
+from holdfast.domain.component_states import EXACT, ComponentState
+from holdfast.domain.paths import from_text, to_text
+from holdfast.ports.component import ComponentProblem, ContentSource, Intended
+
+ALL, STASH_NAME = "all", "stash"
+_ENTRY = re.compile(r"stash@\{(\d{1,4})\}\Z")
+_PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """References that are not as they were, with what they were; `now` has every one there is.
+    `stash` are entries that are gone, of those there were `then`, oldest first."""
+
+    references: dict[bytes, str]
+    known: Mapping[bytes, str | None]
+    now: Mapping[bytes, str]
+    occupied: frozenset[bytes]
+    stash: list[StashEntry] = field(default_factory=list)
+    stash_then: list[StashEntry] = field(default_factory=list)
+    stash_now: list[StashEntry] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceChoice:
+    """What references shall stand for, None for one that shall not exist; what the stash shall
+    hold, None when it stays; and names that nothing has."""
+
+    wanted: dict[bytes, str | None] = field(default_factory=dict)
+    stash: list[StashEntry] | None = None
+    unknown: tuple[str, ...] = ()
+
+
+def differing(
+    repository: Repository, head: Head, mode: str, state: ComponentState, contents: ContentSource
+) -> Differing:
+    """`ComponentProblem` for lists that no capture would have made."""
+    try:
+        then = _list(state, contents, BRANCHES) | _list(state, contents, TAGS_CONTENT)
+        log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
+    except ValueError as error:
+        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+    every = read_all(repository)
+    now = {**every.branches, **every.tags}
+    with_head = _with_head(head, way_of(mode)[0], state)
+    changed = {
+        ref: value
+        for ref, value in then.items()
+        if value is not None and now.get(ref) != value and ref not in with_head
+    }
+    stash_then, stash_now = parse_log(log), parse_log(read_stash_log(repository))
+    there = {entry.oid for entry in stash_now}
+    gone = [entry for entry in stash_then if entry.oid not in there]
+    return Differing(changed, then, now, _occupied(repository), gone, stash_then, stash_now)
+
+
+def _list(state: ComponentState, contents: ContentSource, name: str) -> dict[bytes, str | None]:
+    if state.content(name) is None:
+        return {}
+    return decode_list(b"".join(contents.read(name)))
+
+
+def _with_head(head: Head, way: str, state: ComponentState) -> set[bytes]:
+    """Branches that come back with HEAD, or that it goes on standing on."""
+    if way == EXACT:
+        return set(decode_state(state).refs)
+    if way == BRANCH:
+        return set()
+    return {ref for ref in (head.ref, head.holder) if ref is not None}
+
+
+def _occupied(repository: Repository) -> frozenset[bytes]:
+    rows = read_worktrees(repository)
+    return frozenset(from_text(row["ref"]) for row in rows if row["ref"] and not row["here"])
+
+
+def choose(
+    repository: Repository, head: Head, mode: str, state: ComponentState, contents: ContentSource
+) -> ReferenceChoice:
+    way, names = way_of(mode)
+    choice = ReferenceChoice()
+    if way == EXACT and state.content(REPLACED) is not None:
+        choice = _replaced(state, contents)
+    if not names:
+        return choice
+    found = differing(repository, head, mode, state, contents)
+    wanted, entries, unknown = dict(choice.wanted), set[str](), []
+    for name in names:
+        chosen, of_stash = list(_named(name, found)), list(_entries(name, found))
+        if not chosen and not of_stash and not _is_known(name, found):
+            unknown.append(name)
+        wanted |= {ref: found.references[ref] for ref in chosen}
+        entries.update(of_stash)
+    stash = choice.stash
+    if entries:
+        stash = with_entries(found.stash_now, found.stash_then, entries)
+    return ReferenceChoice(wanted, stash, tuple(unknown))
+
+
+def _replaced(state: ComponentState, contents: ContentSource) -> ReferenceChoice:
+    try:
+        rows = _list(state, contents, REPLACED)
+    except ValueError as error:
+        raise ComponentProblem(f"what the checkpoint says about git is unusable: {error}") from None
+    stash = None
+    if STASH_REF in rows:
+        log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
+        stash = parse_log(log)
+    return ReferenceChoice({ref: oid for ref, oid in rows.items() if ref != STASH_REF}, stash)
+
+
+def _named(name: str, found: Differing) -> Iterator[bytes]:
+    for ref in found.references:
+        if name != ALL and not any(fnmatchcase(text, name) for text in _names(ref)):
+            continue
+        if ref in found.occupied and (name == ALL or _PATTERN & set(name)):
+            continue
+        yield ref
+
+
+def _entries(name: str, found: Differing) -> Iterator[str]:
+    if name in (ALL, STASH_NAME):
+        yield from (entry.oid for entry in found.stash)
+    elif (number := _ENTRY.match(name)) is not None:
+        newest_first = found.stash_then[::-1]
+        yield from (entry.oid for entry in newest_first[int(number[1]) :][:1])
+
+
+def _is_known(name: str, found: Differing) -> bool:
+    """Whether it names something that is as it was; a pattern names whatever there is."""
+    if name in (ALL, STASH_NAME) or _PATTERN & set(name):
+        return True
+    return any(name in _names(ref) for ref in found.known)
+
+
+def _names(ref: bytes) -> tuple[str, ...]:
+    full = to_text(ref)
+    return full, full.removeprefix("refs/"), short_name(ref)
+
+
+def short_name(ref: bytes) -> str:
+    name = to_text(ref.removeprefix(HEADS).removeprefix(TAGS))
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def kind_of(ref: bytes) -> str:
+    return "tag" if ref.startswith(TAGS) else "branch"
+
+
+def replaced_by(repository: Repository, head: Head, intended: Intended) -> bytes:
+    """What the restore is about to replace, as it is now; nothing when that is nothing."""
+    if intended.contents is None:
+        return b""
+    try:
+        choice = choose(repository, head, intended.mode, intended.state, intended.contents)
+    except ComponentProblem:
+        return b""  # the restore itself will say so
+    if not choice.wanted and choice.stash is None:
+        return b""
+    every = read_all(repository)
+    now = {**every.branches, **every.tags}
+    rows: dict[bytes, str | None] = {ref: now.get(ref) for ref in choice.wanted}
+    if choice.stash is not None:
+        entries = parse_log(read_stash_log(repository))
+        rows[STASH_REF] = entries[-1].oid if entries else None
+    return encode_list(rows)
