@@ -11,6 +11,7 @@ import threading
 
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture
+from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.store.atomic_write import write_all
@@ -47,8 +48,9 @@ def serve() -> None:
     def tell(path: bytes, state: bytes) -> None:
         say(directory_frame(path, state))
 
-    settings, workspace, own_data = opened_job(job)
-    policy = CapturePolicy(settings, workspace, own_data=own_data)
+    settings, workspace, own_data, named = opened_job(job)
+    kept = KeptPaths(fs, os.fsencode(workspace), named)
+    policy = CapturePolicy(settings, workspace, own_data=own_data).keeping(kept)
     stream = RecordStream(hand_on)
     started_ns = job["started_ns"]
     capture = FileCapture(fs, stream, started_ns)

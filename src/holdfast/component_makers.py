@@ -45,7 +45,10 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
         # Beside contents that are there already it would store them again.
         if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
             return None
-        job = reading_job(vault.settings, vault.workspace, store.path_inside_workspace())
+        by_tools = vault.settings.capture_named_ignored == "on"
+        named = store.named_paths() if by_tools else ()
+        own_data = store.path_inside_workspace()
+        job = reading_job(vault.settings, vault.workspace, own_data, named)
         return ReadingProcess(writer, job)
 
     components = components_of(vault.settings, environment, store, vault.workspace)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.risk import Assessment, RiskGrade, assess
-from holdfast.domain.shell_commands import MOST_READ, read_script
+from holdfast.domain.shell_commands import MOST_READ, ShellScript, read_script
 from holdfast.engine.shell.parsing import parse
 
 RISKY = [
@@ -320,3 +322,107 @@ def test_any_text_is_graded(command: str) -> None:
 def test_hostile_commands_of_any_length_are_graded(piece: str, length: int) -> None:
     command = (piece * (length // len(piece) + 1))[:length]
     assert _assess(command).grade in RiskGrade
+
+
+@pytest.mark.requirement("AU-3")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo hi > new.txt",
+        "echo hi >> new.txt",
+        "cd src && echo hi > new.txt",
+        "echo hi | tee new.txt",
+        "cp app.py new.txt",
+        "dd if=app.py of=new.txt",
+        "truncate -s 10 new.txt",
+        "mkdir -p a/b && touch a/b/new.txt",
+        "cat > new.txt <<EOF\nx\nEOF",
+    ],
+)
+def test_a_command_that_only_makes_new_files_is_not_risky(command: str) -> None:
+    found = assess(
+        parse(command), workspace="/srv/shop", parse=parse, exists=lambda place: "new" not in place
+    )
+    assert found.grade is RiskGrade.NONE
+    there = assess(parse(command), workspace="/srv/shop", parse=parse)
+    assert there.grade is not RiskGrade.NONE or "mkdir" in command
+
+
+@pytest.mark.requirement("AU-3")
+def test_what_the_shell_has_to_expand_counts_as_a_file_that_is_there() -> None:
+    for command in ("echo hi > $OUT", "echo hi > *.txt", "echo hi > ~/x"):
+        found = assess(
+            parse(command), workspace="/srv/shop", parse=parse, exists=lambda place: False
+        )
+        assert found.grade is RiskGrade.RISKY
+
+
+@pytest.mark.requirement("AU-3")
+@pytest.mark.parametrize(
+    ("command", "gravest"),
+    [
+        ("cd x && git status && rm -rf src", "rm -rf src"),
+        ("bash -c 'ls; git reset --hard' && ls", "git reset --hard"),
+        ("ls; echo hi > app.py", "echo hi > app.py"),
+        ("rm -rf src", ""),
+    ],
+)
+def test_of_several_commands_the_gravest_is_told(command: str, gravest: str) -> None:
+    assert _assess(command).gravest == gravest
+
+
+@pytest.mark.requirement("CP-13", "AU-2")
+@pytest.mark.parametrize("read", [parse, read_script])
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("cd ../sib && make > out.log", "/srv/sib/out.log"),
+        ("cd ../sib; make >> out.log", "/srv/sib/out.log"),
+        ("cd ../sib && make | tee out.log", "/srv/sib/out.log"),
+        ("pushd ../sib && rm f", "/srv/sib/f"),
+        ("pushd ../sib; popd; rm ../f", "/srv/f"),
+        ("cd ../sib; cd -; rm ../f", "/srv/f"),
+        ("bash -c 'cd ../sib && echo x > f'", "/srv/sib/f"),
+        ("sh -c 'echo x > ../f'; rm ../g", "/srv/f"),
+        ("FOO=1 bash -lc 'rm ../f'", "/srv/f"),
+        ("(cd ../sib && echo x > f)", "/srv/sib/f"),
+        ("(cd ../sib; make); rm ../f", "/srv/f"),
+        ("eval 'cd ../sib'; rm f", "/srv/sib/f"),
+        ("git -C ../sib checkout -- f", "/srv/sib/f"),
+        ("git -C ../sib reset --hard", "/srv/sib"),
+        ("git -C .. -C sib rm f", "/srv/sib/f"),
+        ("cd ../sib && git clean -fdx", "/srv/sib"),
+        ("env -C ../sib rm f", "/srv/sib/f"),
+        ("tar -xzf a.tgz -C ../sib", "/srv/sib"),
+        ("cd && echo x > f", "~/f"),
+        ("cd ~/a && echo x > ../b/f", "~/b/f"),
+        ("echo x > $HOME/f", "$HOME/f"),
+        ("cd ../a && echo 1 > f; cd ../b && echo 2 > f", "/srv/b/f"),
+    ],
+)
+def test_a_path_is_followed_from_where_its_command_runs(
+    command: str, place: str, read: Callable[[str], ShellScript]
+) -> None:
+    found = assess(read(command), workspace="/srv/shop", parse=read)
+    assert place in found.places
+    assert found.inside == ()
+
+
+@pytest.mark.requirement("CP-13", "AU-2")
+@pytest.mark.parametrize("read", [parse, read_script])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(cd ../sib; make); echo x > f",
+        "bash -c 'cd ../sib'; echo x > f",
+        "x=$(cd ../sib; pwd); echo x > f",
+        "git -C ../sib status; echo x > f",
+        "pushd ../sib; popd; echo x > f",
+        "f() { :; }; echo x > f",
+    ],
+)
+def test_a_directory_ends_with_its_subshell(
+    command: str, read: Callable[[str], ShellScript]
+) -> None:
+    found = assess(read(command), workspace="/srv/shop", parse=read)
+    assert (found.inside, found.places) == (("/srv/shop/f",), ())

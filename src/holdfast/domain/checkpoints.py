@@ -64,6 +64,8 @@ class SkipReason(StrEnum):
     TRANSACTION = "belongs to a database transaction that is under way"
     WORKTREE = "a linked worktree: a workspace of its own"
     REPOSITORY = "a repository: a workspace of its own"
+    NAMED = "ignored, but captured because a tool named it"
+    UNKNOWN_INDEX = "the git index cannot be read, so ignored files that git tracks are left out"
 
     @property
     def is_failure(self) -> bool:
@@ -73,6 +75,7 @@ class SkipReason(StrEnum):
             SkipReason.UNSTABLE,
             SkipReason.TOO_DEEP,
             SkipReason.LOST,
+            SkipReason.UNKNOWN_INDEX,
         )
 
     @property
@@ -82,7 +85,12 @@ class SkipReason(StrEnum):
     @property
     def content_is_captured(self) -> bool:
         """Notes about a path that is in the checkpoint all the same."""
-        return self in (SkipReason.UNSTABLE, SkipReason.XATTRS, SkipReason.OUTSIDE_LINK)
+        return self in (
+            SkipReason.UNSTABLE,
+            SkipReason.XATTRS,
+            SkipReason.OUTSIDE_LINK,
+            SkipReason.NAMED,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,23 @@ checkpoint is called, never whether it is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.shell_commands import SUBSTITUTION, ShellCommand, ShellScript
+from holdfast.domain.working_directory import WorkingDirectory, join, program
 
 if TYPE_CHECKING:
     from holdfast.domain.risk_callers import Called
 
 _MOST_REASONS = 5
 _MOST_PATHS = 50
+_MOST_MENTIONED = 200
+_MOST_TEXT = 300
+_UNKNOWN = re.compile(r"[*?\[{$`~]")
 _DEEPEST = 3
 _MOST_WORDS = 60_000
 _CHARACTERS_A_WORD = 4
@@ -39,22 +44,30 @@ class RiskGrade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a command may do."""
+    """One thing that a command may do. `target` is the file that it would replace: where there is
+    none, it only makes a new one. `command` is the part of the script that does it."""
 
     grade: RiskGrade
     reason: str
+    target: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """What a script may do. `outside` are the named paths that lie outside the workspace, as they
-    were written, and `places` where each of them leads."""
+    were written, and `places` where each of them leads. `inside` are the places in the workspace
+    that it changes, `mentioned` those that it names in another way. `gravest` is the command that
+    `reason` is about, if it is one of several."""
 
     grade: RiskGrade
     reasons: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
+    gravest: str = ""
 
     @property
     def reason(self) -> str | None:
@@ -67,13 +80,14 @@ def assess(
     workspace: str,
     directory: str | None = None,
     parse: Callable[[str], ShellScript],
+    exists: Callable[[str], bool] = lambda place: True,
 ) -> Assessment:
     """Grade a script that runs in `directory` of the workspace; `parse` reads what it hands to
-    further shells."""
+    further shells, `exists` says whether there is anything at an absolute path."""
     from holdfast.domain.risk_rules import sql_findings
 
     budget = _Budget()
-    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget)
+    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, exists)
     walk.through(script, 0)
     findings = [*walk.findings, *sql_findings(walk.told)]
     if not script.whole or budget.is_spent:
@@ -82,7 +96,16 @@ def assess(
     ordered = sorted(findings, key=lambda f: -f.grade)
     reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
     outside = walk.outside
-    return Assessment(grade, reasons, tuple(walk.paths), tuple(outside), tuple(outside.values()))
+    return Assessment(
+        grade,
+        reasons,
+        tuple(walk.paths),
+        tuple(outside),
+        tuple(outside.values()),
+        tuple(walk.inside),
+        tuple(walk.mentioned),
+        ordered[0].command if ordered and len(walk.told) > 1 else "",
+    )
 
 
 class _Budget:
@@ -101,7 +124,7 @@ class _Budget:
 
 
 class _Walk:
-    """The commands one after the other, with the directory that `cd` leads to."""
+    """The commands one after the other, with the directory that each of them runs in."""
 
     def __init__(
         self,
@@ -109,55 +132,82 @@ class _Walk:
         directory: str,
         parse: Callable[[str], ShellScript],
         budget: _Budget,
+        exists: Callable[[str], bool],
     ) -> None:
         self._budget = budget
         self._workspace = workspace
-        self._directory = directory
+        self._place = WorkingDirectory(directory)
         self._parse = parse
+        self._exists = exists
         self.findings: list[Finding] = []
         self.told: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
         self.outside: dict[str, str] = {}
+        self.inside: dict[str, None] = {}
+        self.mentioned: dict[str, None] = {}
 
     def through(self, script: ShellScript, depth: int) -> None:
         from holdfast.domain.risk_rules import script_findings
 
         self.findings += script_findings(script)
         for command in script.commands:
-            self._command(command, depth)
+            with self._place.within(command.scope):
+                self._command(command, depth)
 
     def _command(self, command: ShellCommand, depth: int) -> None:
-        from holdfast.domain.risk_callers import called, reads_unseen, unwrap
+        from holdfast.domain.risk_callers import called, chosen_directory, reads_unseen, unwrap
         from holdfast.domain.risk_of_code import fed_code
-        from holdfast.domain.risk_rules import findings_of, operands
+        from holdfast.domain.risk_rules import findings_of, operands, trees_of
 
         if not self._budget.spend(len(command.words)):
             return
         words, many = unwrap(command.words)
         self.told.append(ShellCommand(words, command.redirects, command.fed))
         for redirect in command.redirects:
-            self.findings += _redirect_findings(redirect.target, redirect.appends)
+            self._keep(_redirect_findings(redirect.target, redirect.appends), command)
             self._name(redirect.target)
         if not words:
             return
-        if words[0] == "cd":
-            target = words[-1] if len(words) > 1 else "~"
-            self._directory = join(self._directory, target)
-        self.findings += findings_of(words, many=many)
-        self.findings += fed_code(words, command.fed)
-        if reads_unseen(words, command.fed):
-            self.findings.append(Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed"))
-        for path in operands(words):
-            self._name(path)
-        if depth < _DEEPEST:
-            for inner in called(words, command.fed):
-                self._follow(inner, depth + 1)
+        self._place.follow(words)
+        with self._place.at(chosen_directory(command.words)):
+            self._keep(findings_of(words, many=many), command)
+            self._keep(fed_code(words, command.fed), command)
+            if reads_unseen(words, command.fed):
+                unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
+                self._keep([unseen], command)
+            for path in operands(words):
+                self._name(path)
+            for path in trees_of(words):
+                place = join(self._place.directory, path)
+                if not self._is_inside(place):
+                    self._name(place)
+            for word in words[1:]:
+                self._mention(word)
+            if depth < _DEEPEST:
+                for inner in called(words, command.fed):
+                    with self._place.apart(keep=program(words[0]) == "eval"):
+                        self._follow(inner, depth + 1)
+
+    def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
+        """All but what only makes a new file."""
+        text = _text_of(command)
+        for finding in found:
+            if finding.target and not self._is_there(finding.target):
+                continue
+            self.findings.append(replace(finding, command=text))
+
+    def _is_there(self, path: str) -> bool:
+        place = join(self._place.directory, path)
+        if _UNKNOWN.search(place) or SUBSTITUTION in place:
+            return True  # which file that will be, nobody knows
+        return self._exists(place)
 
     def _follow(self, inner: Called, depth: int) -> None:
         """What a command runs. On another machine it names no path of this one."""
         if not self._budget.spend(len(inner.text) // _CHARACTERS_A_WORD):
             return
-        walk = _Walk("/", "/", self._parse, self._budget) if inner.place else self
+        elsewhere = _Walk("/", "/", self._parse, self._budget, lambda place: True)
+        walk = elsewhere if inner.place else self
         script = self._parse(inner.text) if inner.text else ShellScript(())
         if not script.whole:
             self.findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
@@ -166,18 +216,35 @@ class _Walk:
             walk._command(ShellCommand(inner.words), depth)
         if walk is not self:
             found = (f for f in walk.findings if f.grade is RiskGrade.RISKY)
-            self.findings += [Finding(f.grade, f"{inner.place}: {f.reason}") for f in found]
+            for f in found:
+                reason = f"{inner.place}: {f.reason}"
+                self.findings.append(Finding(f.grade, reason, command=f.command))
             self.told += walk.told
 
     def _name(self, path: str) -> None:
         if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
             return
-        place = join(self._directory, path)
-        inside = place == self._workspace or place.startswith(self._workspace.rstrip("/") + "/")
+        place = join(self._place.directory, path)
         if len(self.paths) < _MOST_PATHS:
             self.paths.setdefault(path)
-        if not inside and len(self.outside) < _MOST_PATHS:
-            self.outside.setdefault(path, place)
+        if self._is_inside(place):
+            if len(self.inside) < _MOST_PATHS:
+                self.inside.setdefault(place)
+        elif len(self.outside) < _MOST_PATHS and place not in self.outside.values():
+            # The same word may mean another place after a cd.
+            self.outside.setdefault(path if path not in self.outside else place, place)
+
+    def _mention(self, word: str) -> None:
+        """A word of a command that may be a file: an option's value counts as well."""
+        path = word.partition("=")[2] if word.startswith("-") else word
+        if not path or SUBSTITUTION in path or len(self.mentioned) >= _MOST_MENTIONED:
+            return
+        place = join(self._place.directory, path)
+        if self._is_inside(place) and place != self._workspace:
+            self.mentioned.setdefault(place)
+
+    def _is_inside(self, place: str) -> bool:
+        return place == self._workspace or place.startswith(self._workspace.rstrip("/") + "/")
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
@@ -185,26 +252,14 @@ def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
         if target.startswith(("/dev/sd", "/dev/nvme", "/dev/disk", "/dev/mapper")):
             yield Finding(RiskGrade.RISKY, f"writes to the device {target}")
     elif appends:
-        yield Finding(RiskGrade.NOTABLE, f"appends to {target}")
+        yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)
     elif target.startswith(_SCRATCH):
-        yield Finding(RiskGrade.NOTABLE, f"overwrites {target}")
+        yield Finding(RiskGrade.NOTABLE, f"overwrites {target}", target)
     else:
-        yield Finding(RiskGrade.RISKY, f"overwrites {target}")
+        yield Finding(RiskGrade.RISKY, f"overwrites {target}", target)
 
 
-def join(directory: str, path: str) -> str:
-    """Where a path leads, by its letters alone. What only the shell knows (`~`, `$X`) counts as
-    somewhere else, unless it says that it is here."""
-    if path.startswith(("$PWD", "${PWD}")):
-        path = path.replace("${PWD}", ".", 1).replace("$PWD", ".", 1)
-    if path.startswith(("~", "$")):
-        return path
-    if directory.startswith(("~", "$")) and not path.startswith("/"):
-        return f"{directory}/{path}"
-    parts: list[str] = []
-    for part in (path if path.startswith("/") else f"{directory}/{path}").split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts)
+def _text_of(command: ShellCommand) -> str:
+    """A command as somebody would type it, for a headline."""
+    redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in command.redirects)
+    return " ".join((*command.words, *redirects))[:_MOST_TEXT]

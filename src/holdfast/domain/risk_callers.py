@@ -15,9 +15,21 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from holdfast.domain.shell_commands import SUBSTITUTION
+from holdfast.domain.working_directory import program
 
 _MOST_WORDS = 4_000
 _MOST_CALLED = 20
+_MOST_OPTIONS = 30
+_WITH_DIRECTORY = {
+    "git": "--work-tree",
+    "make": "--directory",
+    "gmake": "--directory",
+    "ninja": "--chdir",
+    "tar": "--directory",
+    "env": "--chdir",
+}
+"""Programs that `-C` sends to another directory, each with its long option for it."""
+
 _WRAPPERS = frozenset(
     "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
     "unbuffer caffeinate xargs parallel npx bunx pnpx uvx pipx chroot flock coproc strace ltrace "
@@ -108,10 +120,6 @@ class Called(NamedTuple):
     place: str = ""
 
 
-def program(word: str) -> str:
-    return word.rsplit("/", 1)[-1].lstrip("\\")
-
-
 def is_dynamic(word: str) -> bool:
     """Whether only the shell will know which program this is."""
     return SUBSTITUTION in word or "$" in word or "`" in word or word == EACH
@@ -164,6 +172,38 @@ def _without_options(name: str, words: list[str], operands: int) -> list[str]:
     while position < len(words) and _ASSIGNMENT.match(words[position]):
         position += 1
     return words[position + operands :]
+
+
+def chosen_directory(words: Sequence[str]) -> str | None:
+    """The directory that a command is told to run in: `git -C x`, `make -C x`, `env -C x`."""
+    chosen: str | None = None
+    behind = unwrap(words)[0]
+    for part in (words if words and program(words[0]) == "env" else (), behind):
+        for found in _directories(part[: _MOST_OPTIONS + 1]):
+            further = chosen is not None and not found.startswith(("/", "~", "$"))
+            chosen = f"{chosen}/{found}" if further else found
+    return chosen
+
+
+def _directories(words: Sequence[str]) -> Iterator[str]:
+    """Each `-C`, which is relative to the one before it. In what git is told behind its verb, and
+    in what env runs, it means something else."""
+    name = program(words[0]) if words else ""
+    long_option = _WITH_DIRECTORY.get(name)
+    position = 1
+    while long_option is not None and position < len(words):
+        word = words[position]
+        value = words[position + 1 : position + 2]
+        if word in ("-C", long_option):
+            yield from value
+            position += 1
+        elif word.startswith(f"{long_option}="):
+            yield word.partition("=")[2]
+        elif name in ("git", "env") and word == "-c":
+            position += 1
+        elif name in ("git", "env") and not word.startswith("-"):
+            return
+        position += 1
 
 
 def called(words: Sequence[str], fed: str) -> Iterator[Called]:

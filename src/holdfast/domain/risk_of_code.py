@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.risk import Finding, RiskGrade
-from holdfast.domain.risk_callers import program
+from holdfast.domain.working_directory import program
 
 _LANGUAGE = re.compile(
     r"(?:python|pypy)[\d.]*|node|nodejs|deno|bun|php|perl|ruby|awk|gawk|mawk|pwsh|powershell"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.domain.risk import Finding, RiskGrade
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
+_WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())
 _CHANGING = frozenset("merge pull cherry-pick revert am apply bisect rebase mv submodule".split())
 
 
@@ -15,6 +16,19 @@ def git_findings(arguments: Sequence[str]) -> Iterator[Finding]:
     grade, reason = _judge(verb, rest)
     if reason is not None:
         yield Finding(grade, reason)
+
+
+def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
+    """The paths that a git command changes, from the directory it runs in: those that it names, or
+    all of the tree."""
+    verb, rest = _verb(arguments)
+    names = [word for word in rest if not word.startswith("-")]
+    if "--" in rest:
+        yield from rest[rest.index("--") + 1 :]
+    elif verb in ("rm", "mv", "restore"):
+        yield from names
+    elif verb in _CHANGING or verb in _WHOLE_TREE:
+        yield "."
 
 
 def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holdfast.domain.risk import Finding, RiskGrade
-from holdfast.domain.risk_callers import EACH, SHELLS, is_dynamic, program, unwrap
+from holdfast.domain.risk_callers import EACH, SHELLS, is_dynamic, unwrap
 from holdfast.domain.risk_of_code import inline_code, is_code
 from holdfast.domain.shell_commands import ShellCommand, ShellScript
+from holdfast.domain.working_directory import program
 
 _MANY = 3
 _CLIENTS = frozenset(
@@ -94,6 +95,18 @@ def operands(words: Sequence[str]) -> Iterator[str]:
         yield from arguments[-1:]
     elif name in _NAMING:
         yield from arguments
+
+
+def trees_of(words: Sequence[str]) -> Iterator[str]:
+    """What a command changes in the directory it runs in, by a list that is not on its command
+    line: of these only those that lead out of the workspace have to be named."""
+    name = program(words[0])
+    if name == "git":
+        from holdfast.domain.risk_of_git import changed_trees
+
+        yield from changed_trees(words[1:])
+    elif name == "tar" and any(re.fullmatch(r"-?\w*x\w*|--extract", word) for word in words[1:3]):
+        yield "."
 
 
 def _until_option(words: Sequence[str]) -> Iterator[str]:
@@ -216,13 +229,15 @@ def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _truncating(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
-    yield risky(f"{name} destroys the content of {names[-1] if names else 'a file'}")
+    target = names[-1] if names else ""
+    reason = f"{name} destroys the content of {target or 'a file'}"
+    yield Finding(RiskGrade.RISKY, reason, target)
 
 
 def _dd(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     for word in arguments:
         if word.startswith("of=") and word != "of=/dev/null":
-            yield risky(f"dd overwrites {word[3:]}")
+            yield Finding(RiskGrade.RISKY, f"dd overwrites {word[3:]}", word[3:])
 
 
 def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -266,9 +281,9 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         if target.startswith("/dev/"):
             continue
         if _flags(arguments) & {"a", "--append"}:
-            yield notable(f"appends to {target}")
+            yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)
         else:
-            yield risky(f"overwrites {target}")
+            yield Finding(RiskGrade.RISKY, f"overwrites {target}", target)
 
 
 def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -280,7 +295,8 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
         yield risky("rsync deletes what the source does not have")
     elif names:
-        yield notable(f"{name} may replace {names[-1]}")
+        target = names[-1] if name != "mv" else ""  # which takes something away as well
+        yield Finding(RiskGrade.NOTABLE, f"{name} may replace {names[-1]}", target)
 
 
 def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:

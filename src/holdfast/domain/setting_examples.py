@@ -7,6 +7,7 @@ from difflib import get_close_matches
 EXAMPLES = {
     "include": '[".env", "*.db"]',
     "ignore": '["*.log"]',
+    "capture_named_ignored": '"on" or "off"',
     "max_file_size": '"250 MB"',
     "budget": '"10 GB"',
     "lock_timeout": "30",

@@ -179,6 +179,11 @@ class Settings:
     ignore: tuple[str, ...] = _setting(
         (), _patterns, "patterns that are left out, besides the ignore files"
     )
+    capture_named_ignored: str = _setting(
+        "on",
+        _choice("on", "off"),
+        "whether an ignored file that an agent's tool names is captured from then on",
+    )
     max_file_size: int = _setting(
         100_000_000, parse_size, "files larger than this are left out and reported"
     )

@@ -31,11 +31,13 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One simple command. `fed` is text that it reads: a here-document or a here-string."""
+    """One simple command. `fed` is text that it reads: a here-document or a here-string. `scope`
+    names the subshells around it, the outermost first: a `cd` ends with its subshell."""
 
     words: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
     fed: str = ""
+    scope: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class _Draft:
     words: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     fed: list[str] = field(default_factory=list)
+    scope: tuple[int, ...] = ()
 
     def finished(self) -> ShellCommand | None:
         words = list(self.words)
@@ -91,7 +94,7 @@ class _Draft:
             del words[0]
         if not words and not self.redirects:
             return None
-        return ShellCommand(tuple(words), tuple(self.redirects), "\n".join(self.fed))
+        return ShellCommand(tuple(words), tuple(self.redirects), "\n".join(self.fed), self.scope)
 
 
 class _Reader:
@@ -105,6 +108,8 @@ class _Reader:
         self._expecting: str | None = None
         self._heredocs: list[tuple[str, _Draft]] = []
         self._inner: list[str] = []
+        self._scope: tuple[int, ...] = ()
+        self._brackets: list[bool] = []
 
     def commands(self) -> list[ShellCommand]:
         position = 0
@@ -116,6 +121,7 @@ class _Reader:
             kind, token = match.lastgroup or "", match.group()
             if kind in ("newline", "border", "substitution"):
                 self._end_command(substitutes=kind == "substitution" or token == "`")
+                self._enter_or_leave(kind, token, position)
                 if kind == "newline" and self._heredocs:
                     position = self._read_heredocs(position)
             else:
@@ -134,7 +140,18 @@ class _Reader:
             self._append(SUBSTITUTION)
         self._end_word()
         if self._drafts[-1].words or self._drafts[-1].redirects:
-            self._drafts.append(_Draft())
+            self._drafts.append(_Draft(scope=self._scope))
+
+    def _enter_or_leave(self, kind: str, token: str, position: int) -> None:
+        """Keep count of brackets, and of which of them is a subshell."""
+        if kind == "substitution" or token == "(":
+            subshell = not self._text.startswith(")", position)  # f() begins a function
+            self._brackets.append(subshell)
+            if subshell:
+                self._scope = (*self._scope, position)
+        elif token == ")" and self._brackets and self._brackets.pop():
+            self._scope = self._scope[:-1]
+        self._drafts[-1].scope = self._scope
 
     def _read_heredocs(self, position: int) -> int:
         """The texts that the commands of the line before read, up to their last lines."""

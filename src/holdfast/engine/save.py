@@ -9,6 +9,7 @@ nothing was stored under any name (I1, I3).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +36,7 @@ from holdfast.engine.components.taking import CapturedComponents, capture_compon
 from holdfast.engine.limits import require_room
 from holdfast.engine.open_sessions import require_open_session, resumed_words
 from holdfast.engine.place_in_conversation import placed
+from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
@@ -274,13 +276,18 @@ def _save_tree(
 def capture_policy(
     vault: Vault, file_filter: Callable[[Path], bool] | None = None
 ) -> CapturePolicy:
+    """The rules, with the exceptions from them as they are now."""
     own_data = vault.access.path_inside_workspace()
     settings = vault.settings
     if settings.nested_repositories == "auto" and _is_project(vault):
         settings = replace(settings, nested_repositories="on")
     if file_filter is None:
-        return _plain_policy(settings, vault.workspace, own_data)
-    return CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
+        policy = _plain_policy(settings, vault.workspace, own_data)
+    else:
+        policy = CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
+    by_tools = settings.capture_named_ignored == "on"
+    named = vault.access.named_paths() if by_tools else ()
+    return policy.keeping(KeptPaths(vault.fs, os.fsencode(vault.workspace), named))
 
 
 def _is_project(vault: Vault) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -138,4 +138,12 @@ class StoreAccess(Protocol):
 
     def path_inside_workspace(self) -> bytes | None:
         """The store's own directory as a path of the workspace, if it lies in it."""
+        ...
+
+    def named_paths(self) -> tuple[bytes, ...]:
+        """Ignored files of the workspace that tools named, the oldest first; durable."""
+        ...
+
+    def set_named_paths(self, paths: Sequence[bytes]) -> None:
+        """In place of those that there were; durable when it returns. Called with the lock held."""
         ...

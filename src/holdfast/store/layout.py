@@ -117,6 +117,10 @@ class StoreLayout:
         return self.directory / "external-paths"
 
     @property
+    def named_paths(self) -> Path:
+        return self.directory / "named-paths"
+
+    @property
     def nested_repositories(self) -> Path:
         return self.directory / "nested-repositories"
 

@@ -18,7 +18,7 @@ import select
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,17 +56,24 @@ _DECIDING_SETTINGS = ("defaults", "ignore", "include", "max_file_size")
 """Those that have a say in what is captured."""
 
 
-def reading_job(settings: Settings, workspace: Path, own_data: bytes | None) -> dict[str, Any]:
+def reading_job(
+    settings: Settings, workspace: Path, own_data: bytes | None, named: Sequence[bytes] = ()
+) -> dict[str, Any]:
+    """`named` are ignored files that tools named."""
     return {
+        "named": [to_text(path) for path in named],
         "settings": {key: getattr(settings, key) for key in _DECIDING_SETTINGS},
         "workspace": str(workspace),
         "own_data": None if own_data is None else to_text(own_data),
     }
 
 
-def opened_job(job: Mapping[str, Any]) -> tuple[Settings, Path, bytes | None]:
+def opened_job(
+    job: Mapping[str, Any],
+) -> tuple[Settings, Path, bytes | None, list[bytes]]:
+    named = [from_text(path) for path in job["named"]]
     own_data = None if job["own_data"] is None else from_text(job["own_data"])
-    return make_settings(job["settings"]), Path(job["workspace"]), own_data
+    return make_settings(job["settings"]), Path(job["workspace"]), own_data, named
 
 
 def record_frame(record: Record) -> bytes:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import WorkspaceId
+from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write, sync_directory
 from holdfast.store.faults import store_trouble
@@ -184,6 +185,19 @@ class StorePlace:
 
     def write_external_paths(self, data: bytes) -> None:
         self._write(self._layout.external_paths, data)
+
+    def named_paths(self) -> tuple[bytes, ...]:
+        if not os.path.lexists(self._layout.named_paths):
+            return ()
+        data = self._read(self._layout.named_paths) or b"[]"
+        try:
+            return tuple(from_text(text) for text in json.loads(data))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return ()  # tools name them again
+
+    def set_named_paths(self, paths: Sequence[bytes]) -> None:
+        data = json.dumps([to_text(path) for path in paths])
+        self._write(self._layout.named_paths, data.encode())
 
     def read_nested_repositories(self) -> bytes | None:
         return self._read(self._layout.nested_repositories)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -101,27 +102,76 @@ def test_system_trees_are_never_read(path: str, desk: ExternalDesk) -> None:
     assert state.facts["left_out"][0].startswith(f"{path}: it ")
 
 
-@pytest.mark.requirement("BX-7")
+@pytest.mark.requirement("BX-7", "CP-13")
 def test_what_is_too_much_is_left_out_and_listed(
     desk: ExternalDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "MOST_ENTRIES", 5)
     monkeypatch.setattr(looking, "LARGEST_FILE_BYTES", 1000)
     desk.write("small", b"kept")
     desk.write("large", b"x" * 1001)
-    for number in range(6):
-        desk.write(f"many/{number}", b"")
     os.mkfifo(desk.outside / "pipe")
     fill(desk.stores / "pack", b"of Holdfast")
     fill(desk.workspace / "app.py", b"of the workspace")
-    desk.name("small", "large", "many", "pipe")
+    desk.name("small", "large", "pipe")
     desk.names.add([bytes(desk.stores), bytes(desk.workspace)])
     state = desk.run.captured()
     assert [path.rpartition("/")[2] for path in state.facts["paths"]] == ["small"]
     said = "\n".join(desk.run.component.describe(state))
-    for reason in ("1,001 bytes", "more than 5", "is no file", "Holdfast's own"):
+    for reason in ("1,001 bytes", "is no file", "Holdfast's own"):
         assert f"not captured: {desk.outside.parent}" in said
         assert reason in said
+        assert any(reason in problem for problem in state.problems)
+
+
+@pytest.mark.requirement("BX-7", "CP-13")
+def test_of_a_directory_as_much_is_kept_as_fits_and_the_checkpoint_is_partial(
+    desk: ExternalDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "MOST_LOOKS", 8)
+    for number in range(20):
+        desk.write(f"sib/{number:02}", b"%d" % number)
+    desk.name("sib")
+    then = desk.run.captured()
+    assert len(then.facts["paths"]) == 8
+    assert any("not all of it is kept: more than 8 files" in text for text in then.problems)
+    monkeypatch.undo()
+    shutil.rmtree(desk.outside / "sib")
+    desk.write("sib/later", b"made since")
+    desk.run.restore(then, desk.run.captured(then))
+    kept = sorted(path.name for path in (desk.outside / "sib").iterdir())
+    assert kept == [*(f"{number:02}" for number in range(7)), "later"]
+
+
+@pytest.mark.requirement("CP-13")
+def test_a_whole_project_beside_the_workspace_comes_back_without_what_can_be_made_again(
+    desk: ExternalDesk,
+) -> None:
+    for number in range(300):
+        desk.write(f"sib/src/{number}.py", b"%d" % number)
+    desk.write("sib/node_modules/x/index.js", b"made by npm")
+    desk.name("sib")
+    then = desk.run.captured()
+    assert then.problems == ()
+    assert "sib/node_modules: it can be made again" in "\n".join(then.facts["left_out"])
+    for number in range(300):
+        (desk.outside / f"sib/src/{number}.py").unlink()
+    desk.write("sib/src/added.py", b"since")
+    desk.run.restore(then, desk.run.captured(then))
+    assert len(list((desk.outside / "sib/src").iterdir())) == 300
+    assert (desk.outside / "sib/node_modules/x/index.js").read_bytes() == b"made by npm"
+
+
+@pytest.mark.requirement("BX-7")
+def test_what_is_missing_is_a_problem_of_the_first_checkpoint_that_is_without_it(
+    desk: ExternalDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LARGEST_FILE_BYTES", 1000)
+    desk.write("large", b"x" * 1001)
+    desk.name("large")
+    first = desk.run.captured()
+    second = desk.run.captured(first)
+    assert (len(first.problems), second.problems) == (1, ())
+    assert second.facts["left_out"] == first.facts["left_out"]
 
 
 def test_the_number_of_looks_is_bounded(
@@ -290,7 +340,9 @@ def test_a_content_that_is_lost_is_found_before_anything_is_changed(desk: Extern
     assert (desk.outside / "a").read_bytes() == b"new"
 
 
-def test_a_socket_in_a_directory_leaves_the_directory_out(desk: ExternalDesk) -> None:
+def test_a_socket_in_a_directory_is_left_out_and_stays_when_the_rest_comes_back(
+    desk: ExternalDesk,
+) -> None:
     desk.write("dir/file", b"x")
     desk.name("dir")
     here = os.getcwd()
@@ -298,11 +350,14 @@ def test_a_socket_in_a_directory_leaves_the_directory_out(desk: ExternalDesk) ->
     try:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind("s")
-            state = desk.run.captured()
+            then = desk.run.captured()
+            desk.write("dir/file", b"changed")
+            desk.run.restore(then, desk.run.captured(then))
     finally:
         os.chdir(here)
-    assert state.facts["paths"] == []
-    assert "is no file" in state.facts["left_out"][0]
+    assert (desk.outside / "dir/file").read_bytes() == b"x"
+    assert (desk.outside / "dir/s").is_socket()
+    assert "is no file" in then.facts["left_out"][0]
 
 
 @pytest.mark.requirement("RB-3")

@@ -1,7 +1,8 @@
 """Taking external files: unchanged by what the file system says, or read once more.
 
 A file is read until two looks at it agree. What cannot be read, or is too much, is left out and
-listed with its reason; that is no failure of the checkpoint, whose own files are all there.
+listed with its reason. The first checkpoint that is without it is partial: it may be the last one
+before it is gone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from blake3 import blake3
 
 from holdfast.components.external.looking import (
+    BUILT_IN,
     LARGEST_FILE_BYTES,
     MOST_BYTES,
     Entry,
@@ -22,13 +24,15 @@ from holdfast.components.external.looking import (
     opened_directory,
     shown,
 )
-from holdfast.components.external.states import INDEX, content_name, encode_index
+from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
+from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
 _TRIES = 3
+_MOST_PROBLEMS = 20
 _RACY_NS = 2_000_000_000
 """A change within the coarsest clock of a file system may leave no trace in the times."""
 
@@ -36,29 +40,46 @@ _RACY_NS = 2_000_000_000
 def capture(request: CaptureRequest, sink: ContentSink, look: Look) -> Captured | None:
     signature = _signature(look, request.now_ns)
     previous = request.previous
-    if previous is not None and signature and previous.notes.get("signature") == signature:
+    # What was said to be missing is not said again by a checkpoint that is otherwise the same.
+    known = None if previous is None or previous.problems else previous.notes.get("signature")
+    if signature is not None and known == signature:
         return None
     taken: list[Entry] = []
-    left_out = [f"{shown(path)}: {reason}" for path, reason in look.left_out]
     total_bytes = 0
     for entry in sorted(look.entries.values(), key=lambda entry: entry.path):
         try:
             data = _content(entry, MOST_BYTES - total_bytes)
         except LeftOut as reason:
-            left_out.append(f"{shown(entry.path)}: {reason}")
+            look.left_out[entry.path] = str(reason)
             continue
         if data is not None:
             sink.add(content_name(entry.path), [data])
             total_bytes += len(data)
         taken.append(entry)
     if taken:
-        sink.add(INDEX, [encode_index(taken)])
+        sink.add(INDEX, [encode_index(taken, look)])
+    left_out = [f"{shown(path)}: {reason}" for path, reason in look.left_out.items()]
     facts: dict[str, Any] = {
-        "paths": [shown(entry.path) for entry in taken],
+        "paths": [shown(entry.path) for entry in taken[:MOST_LISTED]],
+        "more": max(0, len(taken) - MOST_LISTED),
         "bytes": total_bytes,
-        "left_out": left_out,
+        "left_out": left_out[:MOST_LISTED],
     }
-    return Captured(facts, (), {"signature": signature})
+    return Captured(facts, tuple(_problems(look, previous)), {"signature": signature})
+
+
+def _problems(look: Look, previous: ComponentState | None) -> Iterator[str]:
+    """What a restore will not bring back, told by the first checkpoint that is without it."""
+    told = () if previous is None else previous.facts.get("left_out", ())
+    lost = [
+        f"{shown(path)}: {reason}"
+        for path, reason in look.left_out.items()
+        if not reason.startswith(BUILT_IN)
+    ]
+    new = [text for text in lost if text not in told]
+    yield from (f"not captured: {text}" for text in new[:_MOST_PROBLEMS])
+    if len(new) > _MOST_PROBLEMS:
+        yield f"not captured: {len(new) - _MOST_PROBLEMS:,} more paths outside the workspace"
 
 
 def _signature(look: Look, now_ns: int) -> str | None:

@@ -57,8 +57,9 @@ class ExternalComponent:
     def describe(self, state: ComponentState) -> Sequence[str]:
         paths, left_out = state.facts["paths"], state.facts["left_out"]
         lines = [str(path) for path in paths[:_SHOWN]] or ["nothing that could be kept"]
-        if len(paths) > _SHOWN:
-            lines.append(f"… and {len(paths) - _SHOWN:,} more")
+        more = len(paths) - len(paths[:_SHOWN]) + state.facts.get("more", 0)
+        if more:
+            lines.append(f"… and {more:,} more")
         return [*lines, *(f"not captured: {text}" for text in left_out)]
 
     def plan(self, request: RestoreOf) -> ComponentPreview:

@@ -2,8 +2,9 @@
 
     each name: enter its directory name by name → what is there, and everything below it
 
-A directory is taken whole or not at all: one with too many entries is left out, with the reason.
-Nothing of another file system, of Holdfast's own stores, or of the workspace itself is entered.
+Of a directory as much is taken as fits; what does not is left out, each path with its reason.
+Built-in ignore rules hold here too, so that the room goes to what cannot be made again. Nothing of
+another file system, of Holdfast's own stores, or of the workspace itself is entered.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdfast.domain.external_paths import NotFollowed, require_kept
+from holdfast.domain.ignore_defaults import DEFAULT_RULES
+from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.paths import STAGING_PREFIX, to_text
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-MOST_ENTRIES = 200
-"""Of one directory that was named."""
-MOST_LOOKS = 2_000
-"""In all, for one capture."""
-LARGEST_FILE_BYTES = 10_000_000
-MOST_BYTES = 100_000_000
+MOST_LOOKS = 10_000
+"""Files and directories in all, for one capture: each later checkpoint looks at them again."""
+LARGEST_FILE_BYTES = 100_000_000
+MOST_BYTES = 512_000_000
+"""In all, for one capture: a few seconds of reading, once."""
+BUILT_IN = "it can be made again"
+_BUILT_IN = RuleStack.of(DEFAULT_RULES)
 _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 
@@ -53,10 +57,12 @@ class Entry:
 
 @dataclass(slots=True)
 class Look:
-    """Everything that was found, by path; what was passed over, each with its reason."""
+    """Everything that was found, by path; what was passed over, each with its reason; and the
+    directories whose names were not all looked at."""
 
     entries: dict[bytes, Entry] = field(default_factory=dict)
-    left_out: list[tuple[bytes, str]] = field(default_factory=list)
+    left_out: dict[bytes, str] = field(default_factory=dict)
+    cut: set[bytes] = field(default_factory=set)
 
 
 class LeftOut(Exception):
@@ -119,64 +125,91 @@ class Looking:
             if name in look.entries:
                 continue
             try:
-                for entry in self._whole(name):
-                    look.entries.setdefault(entry.path, entry)
+                self._named(name, look)
             except LeftOut as reason:
-                look.left_out.append((name, str(reason)))
+                look.left_out[name] = str(reason)
         return look
 
-    def _whole(self, name: bytes) -> list[Entry]:
+    def _named(self, name: bytes, look: Look) -> None:
         try:
             require_kept(to_text(name))
         except NotFollowed as error:
             raise LeftOut(str(error)) from None
         self._count()
         entry = look_at(name)
-        found = [entry]
-        if entry.is_directory:
-            self._below(entry, found)
-        elif entry.status is not None:
-            _require_file(entry)
-        return found
+        if entry.status is not None:
+            if entry.is_directory:
+                self._below(entry, name, look)
+            else:
+                _require_file(entry)
+        look.entries[name] = entry
 
-    def _below(self, directory: Entry, found: list[Entry]) -> None:
+    def _below(self, directory: Entry, name: bytes, look: Look) -> None:
+        """Everything in a directory, whose own entry is the caller's to note."""
         assert directory.status is not None
         if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
             raise LeftOut(f"{shown(directory.path)} is kept already, or Holdfast's own")
         try:
             with opened_directory(directory.path) as fd:
-                names = sorted(os.fsencode(name) for name in os.listdir(fd))
+                owner = os.fstat(fd).st_uid
+                names = sorted(os.fsencode(one) for one in os.listdir(fd))
+                found = [self._entry(fd, directory.path + b"/" + one, owner, look) for one in names]
         except OSError as error:
             raise LeftOut(f"{shown(directory.path)}: {error.strerror}") from None
-        for name in names:
-            if name.startswith(STAGING_PREFIX):
+        for entry in found:
+            if entry is None or entry.path in look.entries:
                 continue
-            if len(found) >= MOST_ENTRIES:
-                raise LeftOut(f"it holds more than {MOST_ENTRIES} files and directories")
-            self._count()
-            entry = look_at(directory.path + b"/" + name)
-            if entry.status is None:
+            try:
+                self._require_wanted(entry, directory, name)
+                if entry.is_directory:
+                    self._below(entry, name, look)
+            except LeftOut as reason:
+                look.left_out[entry.path] = str(reason)
                 continue
-            if entry.status.st_dev != directory.status.st_dev:
-                raise LeftOut(f"{shown(entry.path)} is another file system")
-            found.append(entry)
-            if entry.is_directory:
-                self._below(entry, found)
-            else:
-                _require_file(entry)
+            look.entries[entry.path] = entry
+
+    def _entry(self, fd: int, path: bytes, owner: int, look: Look) -> Entry | None:
+        name = path.rpartition(b"/")[2]
+        if name.startswith(STAGING_PREFIX):
+            return None
+        if path not in look.entries:
+            try:
+                self._count()
+            except LeftOut as reason:
+                directory = path.rpartition(b"/")[0]
+                look.left_out[directory] = f"not all of it is kept: {reason}"
+                look.cut.add(directory)
+                return None
+        try:
+            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            target = os.readlink(name, dir_fd=fd) if stat.S_ISLNK(status.st_mode) else None
+        except FileNotFoundError:
+            return None
+        return Entry(path, status, owner, target)
+
+    def _require_wanted(self, entry: Entry, directory: Entry, name: bytes) -> None:
+        assert entry.status is not None
+        assert directory.status is not None
+        if entry.status.st_dev != directory.status.st_dev:
+            raise LeftOut("it is another file system")
+        rule = _BUILT_IN.decide(entry.path[len(name) + 1 :], entry.is_directory)
+        if rule is not None:
+            raise LeftOut(f"{BUILT_IN} ({rule.describe()})")
+        if not entry.is_directory:
+            _require_file(entry)
 
     def _count(self) -> None:
+        if self._looks >= MOST_LOOKS:
+            raise LeftOut(f"more than {MOST_LOOKS:,} files and directories were named")
         self._looks += 1
-        if self._looks > MOST_LOOKS:
-            raise LeftOut("too many files were named already")
 
 
 def _require_file(entry: Entry) -> None:
     assert entry.status is not None
     if entry.target is None and not stat.S_ISREG(entry.status.st_mode):
-        raise LeftOut(f"{shown(entry.path)} is no file")
+        raise LeftOut("it is no file")
     if entry.status.st_size > LARGEST_FILE_BYTES:
-        raise LeftOut(f"{shown(entry.path)} has {entry.status.st_size:,} bytes")
+        raise LeftOut(f"it has {entry.status.st_size:,} bytes")
 
 
 def _identity(path: bytes) -> tuple[int, int] | None:

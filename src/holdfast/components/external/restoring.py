@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.components.external.capturing import FILE_FLAGS, digest_at
 from holdfast.components.external.looking import (
+    BUILT_IN,
     Entry,
     LeftOut,
     Looking,
@@ -79,29 +80,33 @@ class Restoring:
     ) -> None:
         """A preview takes for known whatever is there: it will be captured before anything else."""
         self._request = request
-        self._names = names
+        self._names = frozenset(names)
         self._looking = looking
         self._everything_known = everything_known
         word, _, keys = request.mode.partition(":")
         self._chosen = set(keys.split(",")) if word == SOME else None
+        self._target = {content.name: content for content in request.target.contents}
+        present = () if request.present is None else request.present.contents
+        self._present = {content.name: content for content in present}
 
     def steps(self) -> Steps:
         steps = Steps()
         wanted = read_index(self._request.contents)
-        # A directory that was kept was kept whole, and below what was absent was nothing.
-        covering = [k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)]
+        # Below a directory that was kept whole nothing else was, and nothing below what was absent.
+        covering = {k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)}
+        unknown = {k.path for k in wanted.values() if k.kind.is_unknown or k.kind is Kind.PARTIAL}
         look = self._looking.at([*wanted, *covering])
         for path in sorted(wanted):
-            if self._is_chosen(path) and wanted[path].kind is not Kind.REMOVED:
+            if self._is_chosen(path) and not wanted[path].kind.is_unknown:
                 self._plan_one(steps, wanted[path], wanted)
         refused = {path for path, _ in steps.refused}
-        for path, reason in look.left_out:
-            if path in covering and self._is_chosen(path) and path not in refused:
+        for path, reason in look.left_out.items():
+            covered = path in covering or (path not in wanted and _covered(path, covering, unknown))
+            matters = path not in refused and not reason.startswith(BUILT_IN)
+            if covered and matters and self._is_chosen(path):
                 steps.refused.append((path, f"{reason} now"))
-        purged = [k.path for k in wanted.values() if k.kind is Kind.REMOVED]
         for path, entry in look.entries.items():
-            beyond = path not in wanted and any(path.startswith(c + b"/") for c in covering)
-            beyond = beyond and not any(path.startswith(p + b"/") for p in purged)
+            beyond = path not in wanted and _covered(path, covering, unknown)
             if beyond and entry.status is not None and self._is_chosen(path):
                 self._plan_removal(steps, entry)
         steps.remove.sort(key=lambda entry: entry.path, reverse=True)
@@ -111,7 +116,7 @@ class Restoring:
         return self._chosen is None or key_of(path) in self._chosen
 
     def _plan_one(self, steps: Steps, kept: Kept, wanted: Mapping[bytes, Kept]) -> None:
-        if not any(kept.path == n or kept.path.startswith(n + b"/") for n in self._names):
+        if kept.path not in self._names and not any(a in self._names for a in _above(kept.path)):
             steps.refused.append((kept.path, "no tool has named it in this workspace"))
             return
         try:
@@ -120,13 +125,13 @@ class Restoring:
             steps.refused.append((kept.path, f"{reason} now"))
             return
         if self._is_as_wanted(kept, entry):
-            if kept.kind in (Kind.FILE, Kind.DIRECTORY) and mode_of(entry) != kept.mode:
+            if (kept.kind is Kind.FILE or kept.is_directory) and mode_of(entry) != kept.mode:
                 self._unless_refused(steps, kept, entry, steps.change_mode)
         elif kept.kind is Kind.ABSENT:
             self._plan_removal(steps, entry)
         elif entry.directory_owner is None and not self._will_be_made(kept, wanted):
             steps.refused.append((kept.path, "its directory is gone"))
-        elif kept.kind is Kind.DIRECTORY:
+        elif kept.is_directory:
             if entry.status is not None:
                 turned = f"it was a directory and is a {kind_of(entry)} now"
                 steps.refused.append((kept.path, turned))
@@ -138,7 +143,7 @@ class Restoring:
 
     def _will_be_made(self, kept: Kept, wanted: Mapping[bytes, Kept]) -> bool:
         above = wanted.get(kept.path.rpartition(b"/")[0])
-        return above is not None and above.kind is Kind.DIRECTORY and self._is_chosen(above.path)
+        return above is not None and above.is_directory and self._is_chosen(above.path)
 
     def _unless_refused(
         self, steps: Steps, kept: Kept, entry: Entry, into: list[tuple[Kept, Entry]]
@@ -150,7 +155,7 @@ class Restoring:
             steps.refused.append((kept.path, reason))
 
     def _refusal(self, kept: Kept, entry: Entry) -> str | None:
-        if entry.status is not None and kind_of(entry) is not kept.kind:
+        if entry.status is not None and not kept.is_kind_of(entry):
             return f"it was a {kept.kind} and is a {kind_of(entry)} now"
         if entry.status is not None and entry.status.st_uid != kept.user:
             return "it belongs to another user than it did"
@@ -172,9 +177,9 @@ class Restoring:
             steps.remove.append(entry)
 
     def _is_as_wanted(self, kept: Kept, entry: Entry) -> bool:
-        if kind_of(entry) is not kept.kind:
+        if not kept.is_kind_of(entry):
             return False
-        if kept.kind in (Kind.ABSENT, Kind.DIRECTORY):
+        if kept.kind is Kind.ABSENT or kept.is_directory:
             return True
         return digest_at(entry) == self._wanted_digest(kept)
 
@@ -183,12 +188,11 @@ class Restoring:
         digest = digest_at(entry)
         if self._everything_known:
             return digest is not None
-        present = self._request.present
-        known = None if present is None else present.content(content_name(entry.path))
+        known = self._present.get(content_name(entry.path))
         return known is not None and known.digest == digest
 
     def _wanted_digest(self, kept: Kept) -> Digest:
-        content = self._request.target.content(kept.content)
+        content = self._target.get(kept.content)
         if content is None:
             raise ComponentProblem(f"the checkpoint has lost {shown(kept.path)}")
         return content.digest
@@ -236,6 +240,21 @@ class Restoring:
             yield f"{shown(path)} is not as it was"
         for path, reason in steps.refused:
             yield f"{shown(path)}: {reason}"
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
+    """Whether all that was below one of the directories above a path is known."""
+    for above in _above(path):
+        if above in unknown:
+            return False
+        if above in covering:
+            return True
+    return False
 
 
 def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
@@ -297,7 +316,7 @@ def _change_mode(kept: Kept, entry: Entry | None) -> None:
         try:
             if entry is not None:
                 _require_same(entry, os.fstat(fd))
-            if kept.kind is Kind.DIRECTORY:
+            if kept.is_directory:
                 _give(fd, kept)
             os.fchmod(fd, kept.mode)
             os.fsync(fd)

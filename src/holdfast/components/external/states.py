@@ -4,7 +4,8 @@
     entry/<digest>   a file's bytes, or a link's target; the digest is of its path
 
 The kind `absent` says that nothing was there, `removed` that what was there and below has been
-purged. Both may come from an imported bundle: every path is
+purged, `left-out` that something was there and is not kept, `partial` that a directory held more
+names than were looked at. All may come from an imported bundle: every path is
 checked here, and a restore touches only what tools of this workspace have named.
 """
 
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from holdfast.components.external.looking import Entry, shown
+from holdfast.components.external.looking import Entry, Look, shown
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
 from holdfast.domain.external_paths import require_kept
@@ -25,6 +26,8 @@ from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
 from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
 INDEX = "index"
+MOST_LISTED = 1_000
+"""Paths that a checkpoint tells about; a restore knows them all."""
 _LARGEST_INDEX_BYTES = 4 << 20
 _KEPT_MODE = 0o1777
 """Without setuid and setgid: a file that gives rights away is not made by a restore."""
@@ -34,8 +37,15 @@ class Kind(StrEnum):
     FILE = "file"
     LINK = "link"
     DIRECTORY = "directory"
+    PARTIAL = "partial"
     ABSENT = "absent"
     REMOVED = "removed"
+    LEFT_OUT = "left-out"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a restore keeps off this path and all below it."""
+        return self in (Kind.REMOVED, Kind.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,14 @@ class Kept:
     group: int
     mtime_ns: int
     directory_owner: int | None
+
+    @property
+    def is_directory(self) -> bool:
+        return self.kind in (Kind.DIRECTORY, Kind.PARTIAL)
+
+    def is_kind_of(self, entry: Entry) -> bool:
+        """Whether what is there now is of the kind that was."""
+        return kind_of(entry) is (Kind.DIRECTORY if self.is_directory else self.kind)
 
     @property
     def key(self) -> str:
@@ -80,13 +98,20 @@ def mode_of(entry: Entry) -> int:
     return 0 if entry.status is None else stat.S_IMODE(entry.status.st_mode) & _KEPT_MODE
 
 
-def encode_index(entries: Iterable[Entry]) -> bytes:
-    return _encoded(_kept_of(entry) for entry in entries)
+def encode_index(entries: Sequence[Entry], look: Look) -> bytes:
+    directories = {entry.path for entry in entries if entry.is_directory}
+    rows = [_kept_of(entry, look.cut) for entry in entries]
+    for path in look.left_out:
+        if path not in directories and path.rpartition(b"/")[0] in directories:
+            rows.append(Kept(path, Kind.LEFT_OUT, 0, 0, 0, 0, None))
+    return _encoded(sorted(rows, key=lambda row: row.path))
 
 
-def _kept_of(entry: Entry) -> Kept:
+def _kept_of(entry: Entry, cut: Container[bytes]) -> Kept:
     s = entry.status
     kind = kind_of(entry)
+    if kind is Kind.DIRECTORY and entry.path in cut:
+        kind = Kind.PARTIAL
     user, group, mtime_ns = (s.st_uid, s.st_gid, s.st_mtime_ns) if s else (0, 0, 0)
     time_ns = mtime_ns if kind is Kind.FILE else 0
     return Kept(entry.path, kind, mode_of(entry), user, group, time_ns, entry.directory_owner)
@@ -140,11 +165,13 @@ def differing(
 ) -> list[str]:
     """The keys of the paths that two states do not have alike."""
     here, there = read_index(its_contents), read_index(others_contents)
+    ours = {content.name: content for content in one.contents}
+    theirs = {content.name: content for content in other.contents}
     return [
         key_of(path)
         for path in sorted(here.keys() | there.keys())
         if here.get(path) != there.get(path)
-        or one.content(content_name(path)) != other.content(content_name(path))
+        or ours.get(content_name(path)) != theirs.get(content_name(path))
     ]
 
 
@@ -153,8 +180,10 @@ def without(state: ComponentState, contents: ContentSource, paths: Sequence[byte
     kept = read_index(contents)
     rest = [k for k in kept.values() if not any(is_within(k.path, path) for path in paths)]
     facts = dict(state.facts)
-    facts["paths"] = [shown(k.path) for k in rest if k.kind is not Kind.REMOVED]
-    facts["bytes"] = sum(c.size for k in rest if (c := state.content(k.content)) is not None)
+    sizes = {content.name: content.size for content in state.contents}
+    listed = [shown(k.path) for k in rest if not k.kind.is_unknown]
+    facts["paths"], facts["more"] = listed[:MOST_LISTED], max(0, len(listed) - MOST_LISTED)
+    facts["bytes"] = sum(sizes.get(k.content, 0) for k in rest)
     facts["left_out"] = [*facts["left_out"], *(f"{shown(p)}: removed for good" for p in paths)]
     marks = [Kept(path, Kind.REMOVED, 0, 0, 0, 0, None) for path in paths]
     rows = sorted([*rest, *marks], key=lambda k: k.path)

@@ -95,6 +95,10 @@ class HintedWalker(Walker):
         assert isinstance(state, DirectoryState)
         return state
 
+    def found_repository(self) -> None:
+        """What it tracks may be anywhere below."""
+        self._at.whole = True
+
     def visit(
         self,
         fd: int,

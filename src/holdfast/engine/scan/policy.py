@@ -4,11 +4,13 @@ A directory is entered in one of four modes: NORMAL, where rules decide; EVERYTH
 included directory; ONLY_LISTED, below an ignored one, where just included paths count, and paths
 that a restore is about to write, because those must be saved first (RB-4); ONLY_EXPLICIT, below
 one that a built-in rule ignores, where patterns without a slash do not make us look deeper.
+Exceptions are single files, tracked by git or named by a tool: they are captured in every mode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +27,7 @@ from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
+from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.repositories import RepositoryKind
 from holdfast.values.classes import dataclass
 
@@ -53,6 +56,8 @@ class Verdict:
     mode: Mode = Mode.NORMAL
     reason: SkipReason | None = None
     detail: str = ""
+    ignored_by: str = ""
+    """The rule that would leave out a path which is captured as an exception."""
 
 
 _CAPTURE = Verdict()
@@ -89,6 +94,13 @@ class CapturePolicy:
             % (self.max_file_size, self._use_defaults, self.has_filter, self._leaves_repositories)
             + self._includes.fingerprint
         )
+        self.kept: KeptPaths | None = None
+
+    def keeping(self, kept: KeptPaths) -> CapturePolicy:
+        """The same decisions with these exceptions, for one scan."""
+        policy = copy(self)
+        policy.kept = kept
+        return policy
 
     @property
     def has_filter(self) -> bool:
@@ -99,7 +111,8 @@ class CapturePolicy:
             return _CAPTURE_ALL
         if mode is not Mode.NORMAL:
             by_default = mode is Mode.ONLY_EXPLICIT
-            return self._exception(path, is_dir, by_default=by_default) or _NOT_LISTED
+            exception = self._exception(path, is_dir, by_default=by_default)
+            return _NOT_LISTED if exception is None else _ignored(_BELOW_IGNORED, exception)
         rule = stack.decide(path, is_dir)
         if rule is None or rule.negated:
             # Nothing ignores the directory itself; what is ignored in it is included all the same.
@@ -142,7 +155,11 @@ class CapturePolicy:
     def _exception(self, path: bytes, is_dir: bool, *, by_default: bool) -> Verdict | None:
         if self._includes.matches(path, is_dir):
             return _CAPTURE_ALL
-        if is_dir and self._includes.may_match_below(path, by_default):
+        kept = self.kept
+        if kept is not None and kept.holds(path, is_dir):
+            return _CAPTURE
+        below = is_dir and self._includes.may_match_below(path, by_default)
+        if below or (is_dir and kept is not None and kept.holds_below(path)):
             return _ENTER_EXPLICIT if by_default else ENTER_ONLY
         return None
 
@@ -156,6 +173,8 @@ def _ignored(why: str, exception: Verdict | None) -> Verdict:
     """What an ignore rule, `why`, comes to where includes may make an exception."""
     if exception is None:
         return Verdict(reason=SkipReason.IGNORED, detail=why)
+    if exception is _CAPTURE:
+        return Verdict(ignored_by=why)
     return exception if exception is _CAPTURE_ALL else Verdict(exception.mode, detail=why)
 
 

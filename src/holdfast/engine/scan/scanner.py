@@ -30,6 +30,7 @@ from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.engine.progress_relay import ProgressRelay
+    from holdfast.engine.scan.kept_paths import KeptPaths
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.watcher import WorkspaceWatch
@@ -60,6 +61,7 @@ class Scan:
     encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
     begun: Begun | None = None
+    kept: KeptPaths | None = None
 
     @property
     def files(self) -> int:
@@ -111,6 +113,7 @@ class Scanner:
         self.watch: WorkspaceWatch | None = None
         self.paranoid = False
         self.restless: set[bytes] = set()
+        self.kept: KeptPaths | None = None
         self._objects = objects
         self._cache = cache
         self._generation: str | None = None
@@ -208,7 +211,8 @@ class Scanner:
 
         build_trees(root, b"", sink)
         assert root.digest is not None
-        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh, begun)
+        kept = request.policy.kept
+        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh, begun, kept)
 
     def _meter(
         self,
@@ -232,6 +236,7 @@ class Scanner:
     def remember(self, scan: Scan) -> None:
         """Keep this scan for the next one, in this process and, through the cache, beyond it."""
         before, self._root = self._root, scan.root
+        self.kept = scan.kept
         self._stored = {}
         if self.watch is not None and scan.begun is not None:
             from holdfast.engine.scan.watched_scan import remember_watched

@@ -53,6 +53,7 @@ VOLATILE = (
     SkipReason.TRANSACTION,
     SkipReason.WORKTREE,
     SkipReason.REPOSITORY,
+    SkipReason.UNKNOWN_INDEX,
 )
 """Reasons that can pass without the directory's own times changing."""
 
@@ -94,7 +95,7 @@ class Survey:
         if self._previous is not None:
             self._known_rows = dict(self._previous.file_rows())
             for note in self._previous.skipped:
-                if note.reason.content_is_captured:
+                if note.reason.content_is_captured and note.reason is not SkipReason.NAMED:
                     self._known_notes.setdefault(note.path, []).append(note)
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
@@ -103,6 +104,10 @@ class Survey:
         other = self._other_workspace(names)
         if other is not None:
             return Skipped(self._path, other)
+        if policy.kept is not None:
+            policy.kept.enter(self._path, self._names, self._walker.is_settled)
+            if GIT_DIRECTORY in names and not (self._previous and self._previous.has_git):
+                self._walker.found_repository()
         verdict = policy.judge_cache(parent, self._path, names, lambda name: read(self._fd, name))
         if verdict.reason is not None and self._wanted is not None and self._wanted.trees:
             # A checkpoint has this directory: a marker that appeared does not make it a cache.
@@ -120,6 +125,9 @@ class Survey:
                     return None
                 self._skip(name, SkipReason.UNREADABLE, "it keeps turning into something else")
         self._take_waiting()
+        trouble = None if policy.kept is None else policy.kept.trouble(self._path)
+        if trouble is not None:
+            self._skip(b".git/index", SkipReason.UNKNOWN_INDEX, trouble)
         state = DirectoryState(key, parent.fingerprint, rules.fingerprint)
         if self._previous is not None:
             state.base = self._previous.digest or self._previous.base
@@ -225,12 +233,19 @@ class Survey:
             verdict = ENTER_ONLY
         if verdict.reason is not None:
             return self._skip(name, verdict.reason, verdict.detail)
+        if verdict.ignored_by:
+            # The rules say otherwise: whether it is still an exception is asked each time.
+            self._cannot_settle = True
         if is_dir:
             self._other_modes |= verdict.mode is not rules.mode
             below = DirectoryRules(rules.fingerprint, verdict.mode, load=lambda: rules.stack)
             return self._enter(name, below, verdict.detail)
         if stat.S_ISREG(status.st_mode):
-            return self._take_file(name, path, status)
+            self._take_file(name, path, status)
+            kept = self._walker.policy.kept
+            if verdict.ignored_by and name in self._files and kept and path in kept.named:
+                self._skip(name, SkipReason.NAMED, verdict.ignored_by)
+            return None
         if stat.S_ISLNK(status.st_mode):
             return self._take_symlink(name, status)
         return self._skip(name, SkipReason.SPECIAL, special_kind(status.st_mode))
@@ -253,6 +268,10 @@ class Survey:
             self._cannot_settle = True
         elif ignored_by and child.is_bare() and not self._is_wanted(name):
             self._skip(name, SkipReason.IGNORED, ignored_by)
+            for other in child.skipped:
+                if other.reason is not SkipReason.IGNORED:  # an exception that could not be made
+                    self._skipped.append(other)
+                    self._cannot_settle = True
         else:
             self._children[name] = child
         return None

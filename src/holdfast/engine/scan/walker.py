@@ -96,10 +96,7 @@ class Walker:
             self._watch(path, fd)
 
     def is_settled(self, ctime_ns: int) -> bool:
-        """Whether a later change must show in the times. File systems that keep whole seconds
-        give times without a fraction."""
-        tick_ns = _FINE_TICK_NS if ctime_ns % _WHOLE_SECOND_NS else _COARSE_TICK_NS
-        return ctime_ns < self._started_ns - tick_ns
+        return is_settled(ctime_ns, self._started_ns)
 
     def enter(
         self,
@@ -140,7 +137,7 @@ class Walker:
             previous is not None
             and previous.parent_rules == parent.fingerprint
             and self._same_names(fd, previous)
-            and not _wants_skipped(previous, wanted)
+            and not self._wants_skipped(previous, wanted)
         ):
             rules = (parent, fd, path, previous)
             again = self._revisit(fd, path, previous, rules, wanted, depth)
@@ -152,6 +149,23 @@ class Walker:
             if result is not None:
                 return result
         raise AssertionError("the last survey always answers")
+
+    def found_repository(self) -> None:
+        """Called when a directory turns out to have a repository that it did not have."""
+
+    def _wants_skipped(self, previous: DirectoryState, wanted: WantedTree | None) -> bool:
+        """Whether something left out last time is needed now."""
+        if not previous.skipped:
+            return False
+        kept = self.policy.kept
+        if kept is not None and any(
+            skip.reason is SkipReason.IGNORED and kept.concerns(skip.path)
+            for skip in previous.skipped
+        ):
+            return True
+        if wanted is None:
+            return False
+        return any(basename(skip.path) in wanted.names for skip in previous.skipped)
 
     def _same_names(self, fd: int, previous: DirectoryState) -> bool:
         """Whether a directory's own times prove that it holds the names it held."""
@@ -198,7 +212,7 @@ class Walker:
                         and known.settled
                         and not known.has_git
                         and known.parent_rules == previous.rules
-                        and not (known.skipped and _wants_skipped(known, deeper))
+                        and not (known.skipped and self._wants_skipped(known, deeper))
                     ):
                         at = (rules, child_fd, below, known)
                         child = self._revisit(child_fd, below, known, at, deeper, depth + 1)
@@ -292,6 +306,13 @@ class Walker:
         return True
 
 
+def is_settled(ctime_ns: int, now_ns: int) -> bool:
+    """Whether a later change must show in the times. File systems that keep whole seconds give
+    times without a fraction."""
+    tick_ns = _FINE_TICK_NS if ctime_ns % _WHOLE_SECOND_NS else _COARSE_TICK_NS
+    return ctime_ns < now_ns - tick_ns
+
+
 def allow_deep_recursion() -> None:
     """Very deep trees need more frames than Python allows by default. Frames of Python functions
     lie on the heap, so the higher limit costs nothing; it is never lowered again, because another
@@ -312,10 +333,3 @@ def _is_as_known(child: DirectoryState, known: DirectoryState | KnownChild) -> b
         and child.digest == known.digest
         and child.key.mode == known.mode
     )
-
-
-def _wants_skipped(previous: DirectoryState, wanted: WantedTree | None) -> bool:
-    """Whether something left out last time is needed now."""
-    if wanted is None or not previous.skipped:
-        return False
-    return any(basename(skip.path) in wanted.names for skip in previous.skipped)

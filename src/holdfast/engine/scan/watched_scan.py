@@ -8,6 +8,7 @@ In paranoid mode both are done and compared, and what the whole walk found count
 
 from __future__ import annotations
 
+from holdfast.domain.paths import parent
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.hinted_walk import (
@@ -18,6 +19,7 @@ from holdfast.engine.scan.hinted_walk import (
     restless_paths,
 )
 from holdfast.engine.scan.scanner import Begun, Scan, Scanner, ScanRequest, state_at
+from holdfast.engine.scan.walker import is_settled
 from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
 
 
@@ -59,17 +61,32 @@ def _by_hint(
     previous: DirectoryState,
     places: ChangedPlaces,
 ) -> Scan:
+    exceptions = _changed_exceptions(scanner, request)
     walker = HintedWalker(
         scanner.fs,
         FileCapture(scanner.fs, request.writer, request.started_ns),
         request.policy,
         request.started_ns,
-        plan_visits(previous, places, scanner.restless),
+        plan_visits(previous, places, (*scanner.restless, *exceptions)),
         watch.watch,
     )
     root = walker.walk(root_fd, previous, None)
     walker.require_same_links()
     return scanner.built(root, request, Begun(places.mark, whole=False))
+
+
+def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
+    """The directories of files that git began or ceased to track, or that a tool named: nothing
+    that is watched tells."""
+    before, now = scanner.kept, request.policy.kept
+    if before is None or now is None:
+        if before is not now:
+            raise HintIsNotEnough("what is captured as an exception is not known")
+        return set()
+    changed = now.changed_since(before, lambda ctime_ns: is_settled(ctime_ns, request.started_ns))
+    if changed is None:
+        raise HintIsNotEnough("too many exceptions changed")
+    return {parent(path) for path in changed}
 
 
 def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun: Begun) -> None:

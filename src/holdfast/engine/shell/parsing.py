@@ -33,6 +33,8 @@ _OPENINGS = re.compile(r"<<|[({\[`]")
 _SIMPLE = re.compile(r"[\w\s./,:=@%+*?~!-]*(?:(?:&&|\|\||[;|])[\w\s./,:=@%+*?~!-]*)*\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WRITES = (">", ">>", "&>", "&>>", ">|", "<>", ">&")
+_SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
+_LISTS = ("list", "pipeline")
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 
 
@@ -68,28 +70,36 @@ def _language() -> Language | None:
 
 
 def _commands(root: Node) -> list[ShellCommand]:
-    """In the order of the text; a redirection belongs to the last command of what it follows."""
+    """In the order of the text; a redirection belongs to the last command of what it follows, which
+    is the whole group where it follows one."""
     found: list[ShellCommand] = []
-    waiting = [root]
+    waiting: list[tuple[Node | ShellCommand, tuple[int, ...]]] = [(root, ())]
     while waiting and len(found) <= MOST_COMMANDS:
-        node = waiting.pop()
-        children = node.children
+        node, scope = waiting.pop()
+        if isinstance(node, ShellCommand):
+            found.append(node)
+            continue
+        if node.type in _SUBSHELLS:
+            scope = (*scope, node.start_byte)
+        children: list[Node | ShellCommand] = list(node.children)
         if node.type in ("command", "redirected_statement"):
-            command = _command(node)
-            if command is not None:
-                found.append(command)
+            command = _command(node, scope)
             if node.type == "redirected_statement":
                 # Its command is told already, together with what follows it.
                 children = [
                     part
-                    for child in children
+                    for child in node.children
                     for part in (child.children if child.type == "command" else [child])
                 ]
-        waiting += reversed(children)
+            if command is not None and any(child.type in _LISTS for child in node.children):
+                children.append(command)  # `cd x && run > f`: behind the cd
+            elif command is not None:
+                found.append(command)
+        waiting += [(child, scope) for child in reversed(children)]
     return found
 
 
-def _command(node: Node) -> ShellCommand | None:
+def _command(node: Node, scope: tuple[int, ...]) -> ShellCommand | None:
     words: list[str] = []
     redirects: list[Redirect] = []
     fed: list[str] = []
@@ -97,7 +107,7 @@ def _command(node: Node) -> ShellCommand | None:
         if child.type in _REDIRECTS:
             _redirect(child, redirects, fed)
         elif child.type == "command":
-            inner = _command(child)
+            inner = _command(child, scope)
             if inner is not None:
                 words += inner.words
                 redirects += inner.redirects
@@ -106,7 +116,7 @@ def _command(node: Node) -> ShellCommand | None:
             words.append(_word(child))
     if not words and not redirects:
         return None
-    return ShellCommand(tuple(words), tuple(redirects), "\n".join(fed))
+    return ShellCommand(tuple(words), tuple(redirects), "\n".join(fed), scope)
 
 
 def _redirect(node: Node, redirects: list[Redirect], fed: list[str]) -> None:

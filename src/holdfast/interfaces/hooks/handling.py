@@ -26,6 +26,7 @@ from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.ignored import name_ignored
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.running import note_begin, note_end
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
@@ -117,7 +118,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
         return Reply(head, context=context)
     try:
-        outcome = _save_before(opened, event, session)
+        outcome, said = _save_before(opened, event, session)
     except BaseException:
         deliveries.not_saved_before(event)
         raise
@@ -128,7 +129,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         from holdfast.interfaces.hooks.checks import remember_checks
 
         remember_checks(os.environ)
-    return Reply(outcome.checkpoint.id, outcome.deduplicated, context)
+    return Reply(outcome.checkpoint.id, outcome.deduplicated, (*context, *said))
 
 
 def _resumed(session: Session) -> str:
@@ -158,18 +159,22 @@ def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
     return True
 
 
-def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> SaveOutcome:
+def _save_before(
+    opened: OpenWorkspace, event: AgentEvent, session: Session
+) -> tuple[SaveOutcome, tuple[str, ...]]:
+    """What was saved, and what there is to tell about what it holds."""
     if event.kind is EventKind.MESSAGE:
         intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
-        return opened.engine.save(session.id, intent, kind=Kind.MESSAGE)
+        return opened.engine.save(session.id, intent, kind=Kind.MESSAGE), ()
     risk = _risk(opened, event)
     outside = Outside(opened, event, risk)
     outside.remember()
+    said = name_ignored(opened, event, risk)
     risky = risk is not None and risk.grade.word == "risky"
     description = tool_description(
         "Before",
         event.tool,
-        event.command or ", ".join(_shown(opened, path) for path in event.paths),
+        _subject(opened, event, risk),
         risk=risk.grade.word if risk is not None and risk.grade else None,
         reason=risk.reason if risk is not None else None,
     )
@@ -178,7 +183,15 @@ def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> 
     )
     position = Position(tool_use_id=event.tool_use_id)
     kind = Kind.RISKY if risky else Kind.TOOL
-    return opened.engine.save(session.id, intent, kind=kind, position=position)
+    outcome = opened.engine.save(session.id, intent, kind=kind, position=position)
+    return outcome, (*said, *outside.said(outcome))
+
+
+def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> str:
+    """What the headline is about: of several commands the one that may destroy most."""
+    if risk is not None and risk.grade and risk.gravest:
+        return risk.gravest
+    return event.command or ", ".join(_shown(opened, path) for path in event.paths)
 
 
 def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
@@ -188,7 +201,13 @@ def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     from holdfast.engine.shell.parsing import parse
 
     workspace = str(opened.engine.vault.workspace)
-    return assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
+    return assess(
+        parse(event.command),
+        workspace=workspace,
+        directory=event.cwd,
+        parse=parse,
+        exists=os.path.lexists,
+    )
 
 
 def _tool_call(event: AgentEvent, risk: Assessment | None, outside: Outside) -> dict[str, Any]:

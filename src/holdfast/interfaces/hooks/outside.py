@@ -14,7 +14,11 @@ from holdfast.bootstrap import OpenWorkspace
 from holdfast.interfaces.hooks.events import AgentEvent
 
 if TYPE_CHECKING:
+    from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.risk import Assessment
+
+_NOT_KEPT = "external: not captured: "
+_SHOWN = 5
 
 
 class Outside:
@@ -22,9 +26,10 @@ class Outside:
     of which of them nothing is kept, and why."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
-        from holdfast.domain.risk import join
+        from holdfast.domain.working_directory import join
 
         self._opened = opened
+        self._is_risky = risk is not None and risk.grade.word == "risky"
         self._workspace = str(opened.engine.vault.workspace)
         base = event.cwd or self._workspace
         named = {} if risk is None else dict(zip(risk.outside, risk.places, strict=True))
@@ -50,6 +55,22 @@ class Outside:
                 StoredExternalPaths(self._opened.store).add(list(self._found))
         except HoldfastError as error:  # the files of the workspace are saved all the same
             self.not_captured |= dict.fromkeys(self.named, error.message)
+
+    def said(self, outcome: SaveOutcome) -> tuple[str, ...]:
+        """What the agent is told: that something it is about to change will not come back."""
+        lost = [
+            text.removeprefix(_NOT_KEPT) for text in outcome.degraded if text.startswith(_NOT_KEPT)
+        ]
+        if self._is_risky:
+            lost += [f"{name}: {reason}" for name, reason in self.not_captured.items()]
+        if not lost:
+            return ()
+        more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+        told = (
+            "Holdfast did not save everything outside the workspace that this call names, so "
+            f"a restore cannot bring it back: {'; '.join(lost[:_SHOWN])}{more}"
+        )
+        return (told,)
 
     def _leads_outside(self, name: str, place: str) -> bool:
         """Whether it does; what it leads to is noted."""

@@ -1,0 +1,132 @@
+"""Ignored files of the workspace that a tool names: captured from then on, and told once.
+
+    a path of a tool, a redirection, an argument → a file of the workspace? → which rule ignores it?
+
+A file that a tool is about to make counts as well, so that the next checkpoint holds it. Just files
+are taken, never a directory. What built-in rules leave out (`node_modules` and the like) has to be
+named by what changes it: programs in there are called all the time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from holdfast.bootstrap import OpenWorkspace
+from holdfast.interfaces.hooks.events import AgentEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.domain.risk import Assessment
+
+MOST_NAMED = 5_000
+_SHOWN = 5
+_BUILT_IN = "default: "
+
+
+def name_ignored(
+    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
+) -> tuple[str, ...]:
+    """Let this checkpoint, and those that follow, hold the ignored files that the tool names; what
+    there is to tell about it. Called with the lock held."""
+    vault = opened.engine.vault
+    if vault.settings.capture_named_ignored != "on":
+        return ()
+    found = _ignored(opened, _candidates(opened, event, risk))
+    known = opened.store.named_paths()
+    new = {path: rule for path, rule in found.items() if path not in known}
+    if not new:
+        return ()
+    from holdfast.domain.errors import HoldfastError
+
+    try:
+        if len(known) + len(new) > MOST_NAMED:
+            raise HoldfastError(f"{MOST_NAMED:,} ignored files are captured already")
+        opened.store.set_named_paths([*known, *new])
+    except HoldfastError as error:  # the files of the workspace are saved all the same
+        return (f"Holdfast does not capture {_list(new)}, which is ignored: {error.message}.",)
+    return (_told(new),)
+
+
+def _candidates(
+    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
+) -> dict[bytes, bool]:
+    """Paths of the workspace, and whether the tool changes them."""
+    from holdfast.domain.working_directory import join
+
+    workspace = str(opened.engine.vault.workspace)
+    base = event.cwd or workspace
+    places = [(join(base, path), True) for path in event.paths]
+    if risk is not None:
+        places += [(place, True) for place in risk.inside]
+        places += [(place, False) for place in risk.mentioned]
+    found: dict[bytes, bool] = {}
+    for place, changes in places:
+        for path in _files(place, workspace, changes=changes):
+            found[path] = found.get(path, False) or changes
+    return found
+
+
+def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
+    """The files that a place stands for; a link leads to another."""
+    try:
+        os.fsencode(place)
+    except ValueError:  # a text that no path can be
+        return
+    if not place.startswith("/") or "\0" in place:
+        return
+    directory, _, name = place.rpartition("/")
+    try:
+        real = os.path.join(os.path.realpath(directory), name)
+        mode = os.lstat(real).st_mode if os.path.lexists(real) else None
+    except (OSError, ValueError):
+        return
+    if mode is None:
+        ends = [real] if changes and not set(name) & set("*?[{$`~") else []
+    elif stat.S_ISLNK(mode):
+        ends = [real, os.path.realpath(real)]
+    else:
+        ends = [real] if stat.S_ISREG(mode) else []
+    for end in ends:
+        if end.startswith(workspace.rstrip("/") + "/") and not os.path.isdir(end):
+            yield os.fsencode(end[len(workspace.rstrip("/")) + 1 :])
+
+
+def _ignored(opened: OpenWorkspace, candidates: dict[bytes, bool]) -> dict[bytes, str]:
+    from holdfast.engine.save import capture_policy
+    from holdfast.engine.scan.left_out import ignoring_rule
+
+    vault = opened.engine.vault
+    found: dict[bytes, str] = {}
+    if not candidates:
+        return found
+    policy = capture_policy(vault)
+    with vault.open_root() as root_fd:
+        for path, changes in candidates.items():
+            try:
+                rule = ignoring_rule(vault.fs, policy, root_fd, path)
+            except OSError:  # reached through a link, or closed: nobody captures it
+                continue
+            if rule is not None and (changes or not rule.startswith(_BUILT_IN)):
+                found[path] = rule
+    return found
+
+
+def _told(new: dict[bytes, str]) -> str:
+    rule = next(iter(new.values()))
+    one = len(new) == 1
+    return (
+        f"Holdfast captures {_list(new)} from now on, although {'it is' if one else 'they are'} "
+        f"ignored ({rule}), because a tool named {'it' if one else 'them'}. "
+        "To turn that off: holdfast config set capture_named_ignored '\"off\"'"
+    )
+
+
+def _list(paths: Iterable[bytes]) -> str:
+    from holdfast.domain.paths import to_text
+
+    shown = ["".join(c if c.isprintable() else "?" for c in to_text(path)) for path in paths]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more

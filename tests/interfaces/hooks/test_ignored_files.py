@@ -1,0 +1,153 @@
+"""An ignored file that a tool names is in the checkpoint before it is changed, and in all later."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.daemon_calls import tool_call
+from tests.interfaces.hooks.hook_process import call_hook
+from tests.support.composition import configure
+
+pytestmark = pytest.mark.requirement("CP-13")
+
+
+def _write(project: Path, use: str, path: Path | str) -> dict[str, Any]:
+    given = {"file_path": str(path), "content": "x"}
+    return {**tool_call(project, use), "tool_name": "Write", "tool_input": given}
+
+
+def _run(project: Path, use: str, command: str) -> dict[str, Any]:
+    given = {"command": command}
+    return {**tool_call(project, use), "tool_name": "Bash", "tool_input": given}
+
+
+def _send(project: Path, event: dict[str, Any]) -> str:
+    """What the agent is told."""
+    answer = call_hook("claude-code", event, project)
+    assert (answer.status, answer.err) == (0, "")
+    said = json.loads(answer.out or "{}").get("hookSpecificOutput", {})
+    return str(said.get("additionalContext", ""))
+
+
+def test_the_checkpoint_before_a_write_holds_the_ignored_file_and_says_so_once(
+    project: Path, cli: CommandLine
+) -> None:
+    told = _send(project, _write(project, "t1", project / ".env"))
+    assert ".env from now on, although it is ignored (.gitignore:1: .env)" in told
+    assert "capture_named_ignored" in told
+    (project / ".env").write_text("lost\n")
+    assert _send(project, _write(project, "t2", project / ".env")) == ""
+    (project / ".env").unlink()
+    assert _send(project, _run(project, "t3", "ls")) == ""
+    skipped = cli("status", "--skipped").out
+    assert "captured because a tool named it" not in skipped  # it is gone
+    cli("restore", "HEAD~2", "--yes")
+    assert (project / ".env").read_text() == "KEY=price\n"
+    assert (project / ".env").stat().st_mode & 0o777 == 0o600
+    assert "captured because a tool named it" in cli("status", "--skipped").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo KEY=1 > .env",
+        "echo KEY=1 >> .env",
+        "sed -i s/price/cost/ .env",
+        "cd src && rm ../.env",
+        "bash -c 'cp src/app.py .env'",
+        "truncate -s 0 .env",
+        "python3 tool.py --env-file=.env",
+        "mytool .env",
+        "(cd src; tee ../.env < app.py)",
+    ],
+)
+def test_a_command_that_names_an_ignored_file_captures_it_first(
+    project: Path, cli: CommandLine, command: str
+) -> None:
+    assert ".env from now on" in _send(project, _run(project, "t1", command))
+    (project / ".env").unlink()
+    cli("restore", "HEAD", "--yes")
+    assert (project / ".env").read_text() == "KEY=price\n"
+
+
+def test_a_file_that_a_tool_makes_is_in_the_next_checkpoint(
+    project: Path, cli: CommandLine
+) -> None:
+    (project / ".env").unlink()
+    assert ".env from now on" in _send(project, _write(project, "t1", ".env"))
+    (project / ".env").write_text("made by the agent\n")
+    _send(project, _run(project, "t2", "ls"))
+    (project / ".env").unlink()
+    cli("restore", "HEAD", "--yes")
+    assert (project / ".env").read_text() == "made by the agent\n"
+
+
+def test_a_program_in_an_ignored_directory_is_not_captured_but_an_edit_of_one_file_is(
+    project: Path, cli: CommandLine
+) -> None:
+    tool = project / "node_modules" / "x" / "cli.js"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("code\n")
+    (tool.parent / "other.js").write_text("other\n")
+    assert _send(project, _run(project, "t1", "node node_modules/x/cli.js")) == ""
+    assert _send(project, _run(project, "t2", "rm -rf node_modules")) == ""
+    told = _send(project, _write(project, "t3", tool))
+    assert "node_modules/x/cli.js from now on" in told
+    tool.write_text("changed\n")
+    cli("restore", "HEAD", "--yes")
+    assert tool.read_text() == "code\n"
+
+
+def test_with_the_setting_off_nothing_is_captured_or_told(project: Path, cli: CommandLine) -> None:
+    configure(project, capture_named_ignored="off")
+    assert _send(project, _write(project, "t1", project / ".env")) == ""
+    (project / ".env").write_text("lost\n")
+    cli("restore", "HEAD", "--yes")
+    assert (project / ".env").read_text() == "lost\n"
+
+
+@pytest.mark.requirement("CP-13", "BX-7")
+def test_a_directory_beside_the_workspace_comes_back_whole(project: Path, cli: CommandLine) -> None:
+    sib = project.parent / "sib"
+    for number in range(250):
+        (sib / f"d{number % 5}").mkdir(parents=True, exist_ok=True)
+        (sib / f"d{number % 5}" / f"{number}").write_text(str(number))
+    assert _send(project, _run(project, "t1", "rm -rf ../sib")) == ""
+    shutil.rmtree(sib)
+    cli.json("restore", "HEAD", "--yes", "--external")
+    assert len([path for path in sib.rglob("*") if path.is_file()]) == 250
+
+
+@pytest.mark.requirement("CP-13", "BX-7")
+def test_what_is_not_kept_of_a_directory_beside_the_workspace_is_told_and_makes_it_partial(
+    project: Path, cli: CommandLine
+) -> None:
+    sib = project.parent / "sib"
+    sib.mkdir()
+    with open(sib / "model.bin", "wb") as large:
+        large.truncate(150_000_000)
+    (sib / "small").write_text("kept\n")
+    told = _send(project, _run(project, "t1", "rm -rf ../sib"))
+    assert "model.bin: it has 150,000,000 bytes" in told
+    shown = cli.json("show", "HEAD")
+    assert shown["partial"] is True
+
+
+@pytest.mark.requirement("AU-3")
+def test_new_files_are_no_risk_and_a_headline_names_the_gravest_part(
+    project: Path, cli: CommandLine
+) -> None:
+    _send(project, _run(project, "t1", "echo hi > new.txt"))
+    assert cli.json("show", "HEAD")["kind"] == "tool"
+    _send(project, _run(project, "t2", "echo hi > notes.txt"))
+    assert cli.json("show", "HEAD")["kind"] == "risky"
+    (project / "notes.txt").write_text("hi\n")
+    _send(project, _run(project, "t3", "cd src && git status && rm -rf deep"))
+    head = cli.json("show", "HEAD")
+    assert head["reasoning"].startswith("Before Bash: rm -rf deep (risky: deletes deep")
