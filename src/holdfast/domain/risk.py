@@ -151,8 +151,8 @@ class _Walk:
 
         self.findings += script_findings(script)
         for command in script.commands:
-            with self._place.within(command.scope):
-                self._command(command, depth)
+            self._place.enter(command.scope)
+            self._command(command, depth)
 
     def _command(self, command: ShellCommand, depth: int) -> None:
         from holdfast.domain.risk_callers import called, chosen_directory, reads_unseen, unwrap
@@ -169,24 +169,27 @@ class _Walk:
         if not words:
             return
         self._place.follow(words)
-        with self._place.at(chosen_directory(command.words)):
-            self._keep(findings_of(words, many=many), command)
-            self._keep(fed_code(words, command.fed), command)
-            if reads_unseen(words, command.fed):
-                unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
-                self._keep([unseen], command)
-            for path in operands(words):
-                self._name(path)
-            for path in trees_of(words):
-                place = join(self._place.directory, path)
-                if not self._is_inside(place):
-                    self._name(place)
-            for word in words[1:]:
-                self._mention(word)
-            if depth < _DEEPEST:
-                for inner in called(words, command.fed):
-                    with self._place.apart(keep=program(words[0]) == "eval"):
-                        self._follow(inner, depth + 1)
+        shell, self._place = self._place, self._place.at(chosen_directory(command.words))
+        self._keep(findings_of(words, many=many), command)
+        self._keep(fed_code(words, command.fed), command)
+        if reads_unseen(words, command.fed):
+            unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
+            self._keep([unseen], command)
+        for path in operands(words):
+            self._name(path)
+        for path in trees_of(words):
+            place = join(self._place.directory, path)
+            if not self._is_inside(place):
+                self._name(place)
+        for word in words[1:]:
+            self._mention(word)
+        if depth < _DEEPEST:
+            own = program(words[0]) != "eval"
+            here = self._place
+            for inner in called(words, command.fed):
+                self._place = here.apart() if own else here
+                self._follow(inner, depth + 1)
+        self._place = shell
 
     def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
         """All but what only makes a new file."""

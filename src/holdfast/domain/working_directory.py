@@ -10,8 +10,8 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import NamedTuple
 
 _MOST_PUSHED = 50
 
@@ -20,70 +20,63 @@ def program(word: str) -> str:
     return word.rsplit("/", 1)[-1].lstrip("\\")
 
 
+class Standing(NamedTuple):
+    """Where a shell is, where it was before, and what `pushd` has put aside."""
+
+    directory: str
+    before: str
+    pushed: tuple[str, ...] = ()
+
+
 class WorkingDirectory:
     """Follows one script. `directory` is where the command that is looked at runs."""
 
     def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self._before = directory
-        self._pushed: list[str] = []
-        self._outer: list[tuple[int, str, str, list[str]]] = []
+        self._now = Standing(directory, directory)
+        self._outer: list[tuple[int, Standing]] = []
 
-    @contextmanager
-    def within(self, scope: tuple[int, ...]) -> Iterator[None]:
-        """A command of these subshells. Those that it is not in any more are left."""
-        entered = [number for number, *_ in self._outer]
+    @property
+    def directory(self) -> str:
+        return self._now.directory
+
+    def enter(self, scope: tuple[int, ...]) -> None:
+        """The next command is in these subshells. Those that it is not in any more are left."""
         same = 0
-        while same < min(len(scope), len(entered)) and scope[same] == entered[same]:
+        while same < min(len(scope), len(self._outer)) and scope[same] == self._outer[same][0]:
             same += 1
         if len(self._outer) > same:
-            _, self.directory, self._before, self._pushed = self._outer[same]
+            self._now = self._outer[same][1]
             del self._outer[same:]
-        for number in scope[same:]:
-            self._outer.append((number, self.directory, self._before, list(self._pushed)))
-        yield
+        self._outer += [(number, self._now) for number in scope[same:]]
 
-    @contextmanager
-    def apart(self, *, keep: bool = False) -> Iterator[None]:
-        """A shell of its own, such as `bash -c`; `keep` is for one that is the same, as `eval`."""
-        before = (self.directory, self._before, list(self._pushed), self._outer)
-        self._outer = []
-        yield
-        if keep:
-            self._outer = before[3]
-        else:
-            self.directory, self._before, self._pushed, self._outer = before
+    def apart(self) -> WorkingDirectory:
+        """The same place for a shell of its own, such as `bash -c`."""
+        inner = WorkingDirectory(self.directory)
+        inner._now = self._now
+        return inner
 
-    @contextmanager
-    def at(self, chosen: str | None) -> Iterator[None]:
-        """Another directory for one command."""
-        before = self.directory
-        if chosen is not None:
-            self.directory = join(before, chosen)
-        yield
-        if chosen is not None:
-            self.directory = before
+    def at(self, chosen: str | None) -> WorkingDirectory:
+        """Where a single command runs that is told to run elsewhere, such as `git -C`."""
+        return self if chosen is None else WorkingDirectory(join(self.directory, chosen))
 
     def follow(self, words: Sequence[str]) -> None:
         """Go where a command leads, if it is one that does."""
         name = program(words[0])
         targets = [word for word in words[1:] if word == "-" or not word.startswith(("-", "+"))]
+        here, _, pushed = self._now
         if name in ("cd", "chdir"):
-            self._go(targets[-1] if targets else "~")
+            self._go(targets[-1] if targets else "~", pushed)
         elif name == "pushd" and targets:
-            self._pushed = [*self._pushed, self.directory][-_MOST_PUSHED:]
-            self._go(targets[-1])
-        elif name == "pushd" and self._pushed:
-            here = self.directory
-            self._go(self._pushed.pop())
-            self._pushed.append(here)
-        elif name == "popd" and self._pushed:
-            self._go(self._pushed.pop())
+            self._go(targets[-1], (*pushed, here)[-_MOST_PUSHED:])
+        elif name == "pushd" and pushed:
+            self._go(pushed[-1], (*pushed[:-1], here))
+        elif name == "popd" and pushed:
+            self._go(pushed[-1], pushed[:-1])
 
-    def _go(self, target: str) -> None:
+    def _go(self, target: str, pushed: tuple[str, ...]) -> None:
         here = self.directory
-        self.directory = self._before if target == "-" else join(here, target)
-        self._before = here
+        there = self._now.before if target == "-" else join(here, target)
+        self._now = Standing(there, here, pushed)
 
 
 def join(directory: str, path: str) -> str:

@@ -27,6 +27,7 @@ from holdfast.components.external.looking import (
 from holdfast.components.external.states import INDEX, MOST_LISTED, content_name, encode_index
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
+from holdfast.domain.sizes import count_words
 from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -79,7 +80,8 @@ def _problems(look: Look, previous: ComponentState | None) -> Iterator[str]:
     new = [text for text in lost if text not in told]
     yield from (f"not captured: {text}" for text in new[:_MOST_PROBLEMS])
     if len(new) > _MOST_PROBLEMS:
-        yield f"not captured: {len(new) - _MOST_PROBLEMS:,} more paths outside the workspace"
+        more = count_words(len(new) - _MOST_PROBLEMS, "path")
+        yield f"not captured: {more} more outside the workspace"
 
 
 def _signature(look: Look, now_ns: int) -> str | None:
