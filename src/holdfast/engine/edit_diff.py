@@ -2,7 +2,8 @@
 
     4 B size of the diff | 1 B codec | the diff, compressed if that is smaller
 
-Content that is not text, or too large to compare, is told by its sizes. The diff of one edit is
+Content that is not text, or too large to compare, is told by its sizes, and of ignored files there
+is nothing but that they changed. The diff of one edit is
 bounded: what goes beyond is left out, and said.
 """
 
@@ -21,6 +22,7 @@ from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.engine.vault import Vault
+from holdfast.engine.withheld import WITHHELD, IgnoredContent
 from holdfast.store.objects.compression import Codec, compress, decompress
 
 _HEAD = struct.Struct("<IB")
@@ -32,11 +34,13 @@ def edit_diff(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> bytes
     """How the files differ now from what a checkpoint has; compressed."""
     parts: list[bytes] = []
     size = 0
+    ignored = IgnoredContent(vault)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in paths:
             old = _stored(vault, before, path)
             new = _present(vault, handles, path)
-            for part in _difference(path, old, new):
+            withheld = old != new and ignored.rule(path) is not None
+            for part in _withheld(path) if withheld else _difference(path, old, new):
                 size += len(part)
                 if size > _LARGEST_DIFF_BYTES:
                     parts.append(b"(the rest is left out: the diff is too large)\n")
@@ -93,6 +97,12 @@ def _present(vault: Vault, handles: DirectoryHandles, path: bytes) -> bytes | in
         return -1
     finally:
         vault.fs.close(fd)
+
+
+def _withheld(path: bytes) -> Iterator[bytes]:
+    """A story is exported and searched: what it says of an ignored file is that it changed."""
+    yield b"--- a/" + path + b"\n+++ b/" + path + b"\n"
+    yield f"({WITHHELD})\n".encode()
 
 
 def _difference(path: bytes, old: bytes | int | None, new: bytes | int | None) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.engine.compare.known_paths import require_known_paths
 from holdfast.engine.restore.planning import require_paths
+from holdfast.engine.withheld import WITHHELD, IgnoredContent
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import ChangedPath, Compared
 from holdfast.tools.wording import MOST_LISTED, bullets, count, label, one_line, path_text
@@ -76,8 +77,9 @@ def _unified(bench: Bench, changes: Sequence[Change], *, in_workspace: bool) -> 
     """A diff in the usual form, as far as it fits; whether that is all of it."""
     written: list[str] = []
     room = _MOST_CHARACTERS
+    ignored = IgnoredContent(bench.engine.vault)
     for change in changes:
-        for line in _lines(bench, change, in_workspace=in_workspace):
+        for line in _lines(bench, change, ignored, in_workspace=in_workspace):
             room -= len(line) + 1
             if room < 0:
                 return "\n".join(written), False
@@ -85,10 +87,16 @@ def _unified(bench: Bench, changes: Sequence[Change], *, in_workspace: bool) -> 
     return "\n".join(written), True
 
 
-def _lines(bench: Bench, change: Change, *, in_workspace: bool) -> Iterator[str]:
+def _lines(
+    bench: Bench, change: Change, ignored: IgnoredContent, *, in_workspace: bool
+) -> Iterator[str]:
     yield f"=== {_row(_changed(change))}"
     same = isinstance(change.old, FileEntry) and change.old.same_content(change.new)
     if change.is_directory or same:
+        return
+    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
+    if any(ignored.rule(end) is not None for end in ends):
+        yield f"({WITHHELD})"
         return
     content = compare_change(bench.engine.vault, change, new_in_workspace=in_workspace)
     if content is not None:

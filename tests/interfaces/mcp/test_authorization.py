@@ -44,6 +44,8 @@ def free_port() -> int:
 def server(tmp_path_factory: pytest.TempPathFactory, issuer: TokenIssuer) -> Iterator[HttpServer]:
     workspace = tmp_path_factory.mktemp("served") / "project"
     fill(workspace / "file", b"1")
+    fill(workspace / ".gitignore", b".env\n")
+    fill(workspace / ".env", b"TOKEN=hunter2\n")
     port = free_port()
     home = tmp_path_factory.mktemp("home")
     before = os.environ.get("HOLDFAST_HOME")
@@ -76,6 +78,15 @@ def test_a_good_token_opens_every_tool_that_it_grants(
     token = issuer.sign(issuer.claims(server.url, *ALL))
     assert not call(server, token, "checkpoint_create", reasoning="r").is_error
     assert not call(server, token, "checkpoint_cleanup").is_error
+
+
+@pytest.mark.requirement("CP-14")
+def test_a_token_reads_nothing_of_an_ignored_file(server: HttpServer, issuer: TokenIssuer) -> None:
+    token = issuer.sign(issuer.claims(server.url, *ALL))
+    answer = call(server, token, "checkpoint_why", path=".env")
+    assert answer.is_error
+    assert "content withheld" in str(answer.content)
+    assert "hunter2" not in str(answer)
 
 
 def test_audience_and_scopes_may_be_lists(server: HttpServer, issuer: TokenIssuer) -> None:

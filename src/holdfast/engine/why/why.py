@@ -24,6 +24,7 @@ from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
 from holdfast.engine.why.present_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
+from holdfast.engine.withheld import require_captured
 
 MOST_VERSIONS = 100_000
 """Checkpoints that are looked at; what is older is said not to have been."""
@@ -48,6 +49,7 @@ def why(
         head = session.head if session else None
         at = vault.catalog.checkpoint(session_id, head) if head else None
         data = read_present(vault, path, LARGEST_BYTES)
+        require_captured(vault, path)
         newest = FileVersion(path, Digest(blake3(data).digest()))
     else:
         at = resolve(vault, session_id, reference)
