@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +20,6 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.settings import (
     KEYS,
-    NOT_FROM_PROJECT,
     RETIRED,
     Settings,
     check_setting,
@@ -35,6 +33,12 @@ from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
 from holdfast.store.own_files import require_own_place
+from holdfast.store.settings_files import (
+    ProjectSettings,
+    read_project_settings,
+    read_settings,
+    trust_project_settings,
+)
 from holdfast.store.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
@@ -46,7 +50,6 @@ if TYPE_CHECKING:
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
 _MEMORY_DISK = "/dev/shm"
-_LARGEST_SETTINGS_BYTES = 1 << 20
 _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
     " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
@@ -218,7 +221,7 @@ def unlock_store(
     """The keys of an encrypted store; never from the workspace, never from the store."""
     from holdfast.store.encryption.unlocking import KeySources, unlock
 
-    own = _read_toml(user_settings_file(environment), 0).get("key_file")
+    own = read_settings(user_settings_file(environment)).get("key_file")
     named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
     passphrase_file = environment.get("HOLDFAST_PASSPHRASE_FILE")
     return unlock(
@@ -375,26 +378,27 @@ def gather_settings(
     stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Effective values and where each comes from: the environment wins over the store, which wins
-    over the project file, which wins over the user's file. A retired setting has an origin and no
-    value."""
+    over what is taken from the project file, which wins over the user's file. What the project
+    includes is added to what the user includes. A retired setting has an origin and no value."""
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     user_file = user_settings_file(environment)
-    project_file = project_settings_file(workspace)
-    for path, link_flags in ((user_file, 0), (project_file, os.O_NOFOLLOW)):
-        for key, value in _read_toml(path, link_flags).items():
-            if key in RETIRED:
-                origins[key] = str(path)
-                continue
-            try:
-                if key in NOT_FROM_PROJECT and path is project_file:
-                    raise InvalidSetting(
-                        f"{key} is not taken from a project", hint=f"set it in {user_file}"
-                    )
-                values[key], origins[key] = check_setting(key, value), str(path)
-            except InvalidSetting as error:
-                raise InvalidSetting(f"{path}: {error.message}", hint=error.hint) from None
+    for key, value in read_settings(user_file).items():
+        if key in RETIRED:
+            origins[key] = str(user_file)
+            continue
+        try:
+            values[key], origins[key] = check_setting(key, value), str(user_file)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"{user_file}: {error.message}", hint=error.hint) from None
+    project = project_settings(workspace, environment)
+    includes = (*values.get("include", ()), *project.values.get("include", ()))
+    values |= project.values
+    if includes:
+        values["include"] = includes
+    project_file = str(project_settings_file(workspace))
+    origins |= dict.fromkeys((*project.values, *project.retired), project_file)
     for key, text in stored.items():
         origins[key] = "store"
         if key not in RETIRED:
@@ -423,6 +427,20 @@ def _take_from_environment(
             raise InvalidSetting(f"{variable}: {error.message}", hint=error.hint) from None
 
 
+def project_settings(workspace: Path, environment: Mapping[str, str]) -> ProjectSettings:
+    """What a project's own file sets, and what of it is not taken, with the reason."""
+    return read_project_settings(project_settings_file(workspace), holdfast_home(environment))
+
+
+def trust_settings(workspace: Path, environment: Mapping[str, str]) -> ProjectSettings:
+    """Take the project's file, as it is now, in whole; what it sets from here on."""
+    home = holdfast_home(environment)
+    require_own_place(home)
+    fs = LocalFilesystem()
+    _make_home(fs, home)
+    return trust_project_settings(fs, project_settings_file(workspace), home)
+
+
 def project_settings_file(workspace: Path) -> Path:
     return workspace / ".holdfast" / "config.toml"
 
@@ -431,31 +449,3 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
     configured = environment.get("XDG_CONFIG_HOME")
     base = Path(configured) if configured and os.path.isabs(configured) else Path.home() / ".config"
     return base / "holdfast" / "config.toml"
-
-
-def _read_toml(path: Path, link_flags: int) -> dict[str, Any]:
-    """A settings file of the workspace is not trusted to be one: it may be a pipe or a link."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | link_flags)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise InvalidSetting(
-            f"{path} cannot be read: {error.strerror}",
-            hint="it has to be a file of its own that you may read, not a link",
-        ) from None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise InvalidSetting(f"{path} is not a file", hint="remove it")
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            data = file.read(_LARGEST_SETTINGS_BYTES)
-    finally:
-        os.close(fd)
-    import tomllib  # imported late: most workspaces have no settings file
-
-    try:
-        return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidSetting(
-            f"{path} is not valid TOML: {error}", hint="correct the file"
-        ) from None

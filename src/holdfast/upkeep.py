@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.bootstrap import (
     gather_settings,
@@ -16,8 +18,10 @@ from holdfast.bootstrap import (
     store_of,
     unlock_store,
 )
+from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.settings import Settings, make_settings
+from holdfast.domain.sizes import count_words
 from holdfast.engine.vault import Vault
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.system import RandomIds, SystemClock
@@ -107,10 +111,12 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
     from holdfast.store.surroundings import BEFORE_OPENING, Surroundings, examine
+    from holdfast.workspace_choice import project_top
 
     home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
     start = directory.expanduser().resolve()
-    workspace = next((d for d in (start, *start.parents) if store_of(d) is not None), start)
+    known = (d for d in (start, *start.parents) if store_of(d) is not None)
+    workspace = next(known, None) or project_top(start) or start
     around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
     found = examine(around, BEFORE_OPENING)
     try:
@@ -129,7 +135,55 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
     except HoldfastError as error:
         around = replace(around, opening_error=error)
     opening, *others = examine(around)
-    return [opening, *found, *others]
+    return [opening, *found, *others, *_protection(workspace)]
+
+
+class Gap(NamedTuple):
+    """Something that makes protection less than a person may expect, and what to do."""
+
+    finding: str
+    cure: str
+
+
+def protection_gaps(workspace: Path) -> list[Gap]:
+    """Settings of the project that are not applied, and a workspace that is less than all."""
+    from holdfast.bootstrap import project_settings, project_settings_file
+    from holdfast.workspace_choice import repository_top
+
+    gaps = []
+    file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
+    if project.waiting:
+        keys = ", ".join(project.waiting)
+        finding = f"{file} sets {keys}, which can weaken protection; not applied"
+        gaps.append(Gap(finding, "if you agree with the file: holdfast config trust"))
+    for key, why in project.held_back.items():
+        if key not in project.waiting:
+            named = why if str(file) in why else f"{file}: {why}"
+            gaps.append(Gap(f"{named}; not applied", "holdfast config edit --project"))
+    top = repository_top(workspace)
+    if top is not None and top != workspace and store_of(workspace) is not None:
+        finding = (
+            f"{workspace} is a part of the repository {top}, and the rest is not saved with it"
+        )
+        gaps.append(Gap(finding, f"protect all of it: holdfast init -C {shlex.quote(str(top))}"))
+    return gaps
+
+
+def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
+    """A `.holdfastignore` that leaves out more than is saved."""
+    ours = sum(s.reason is SkipReason.IGNORED and ".holdfastignore:" in s.detail for s in skipped)
+    if ours <= files:
+        return None
+    left_out, saved = count_words(ours, "path"), count_words(files, "file")
+    finding = f".holdfastignore leaves out {left_out}, more than is saved ({saved})"
+    return Gap(finding, "see which: holdfast status --skipped")
+
+
+def _protection(workspace: Path) -> list[Symptom]:
+    from holdfast.store.surroundings import Gravity, Symptom
+
+    gaps = [Symptom("protection", Gravity.WARNING, *gap) for gap in protection_gaps(workspace)]
+    return gaps or [Symptom("protection", Gravity.FINE, "no setting of the project weakens it")]
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:

@@ -113,16 +113,16 @@ def test_a_restore_that_recovery_finished_can_be_undone(server: CrashServer, sto
 
 @pytest.mark.requirement("ST-3")
 def test_a_crashed_restore_is_put_right_although_the_budget_is_used_up(
-    server: CrashServer, story: Story
+    server: CrashServer, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(1, _calls(server, story) + 1, 9):
         story.go_to(story.bad)
         story.ask(server, "restore", at=at, argument=story.good)
-        config = fill(story.workspace / ".holdfast/config.toml", b"budget = 1000\n")
+        monkeypatch.setenv("HOLDFAST_BUDGET", "1000")
         with SessionCheckpointer(story.workspace, SESSION) as session:
             assert describe(story.workspace) in (story.old, story.new), at
             assert session.checkpoint_count == 2
-        config.unlink()
+        monkeypatch.delenv("HOLDFAST_BUDGET")
         assert debris(story.workspace) == []
 
 

@@ -297,8 +297,11 @@ def test_a_symlink_to_a_workspace_means_the_workspace(workspace: Path, tmp_path:
 @pytest.mark.parametrize(
     "text", ["nonsense = 1", "budget = -5", "include = '*.db'", "not toml", "\udcff"]
 )
-def test_a_wrong_setting_is_named_and_nothing_is_saved(workspace: Path, text: str) -> None:
-    fill(workspace / ".holdfast/config.toml", text.encode("utf-8", "surrogateescape"))
+def test_a_wrong_setting_of_the_user_is_named_and_nothing_is_saved(
+    workspace: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    fill(tmp_path / "config/holdfast/config.toml", text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InvalidSetting) as refused:
         SessionCheckpointer(workspace, "s")
     assert isinstance(refused.value, HoldfastError)

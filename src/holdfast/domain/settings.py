@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from holdfast.domain.errors import InvalidSetting
@@ -165,8 +166,22 @@ def _branch_names(rule: str) -> Callable[[Any], Any]:
     return check
 
 
-def _setting(default: Any, check: Callable[[Any], Any], help_text: str) -> Any:
-    return field(default=default, metadata={"check": check, "help": help_text})
+class FromProject(Enum):
+    """What a project's own file, which somebody else may have written, can do to a setting."""
+
+    ALWAYS = "it can only protect more"
+    TRUSTED = "it can weaken protection: taken once the user has trusted the file"
+    NEVER = "it says what is run, or what outside the project is read or written"
+
+
+def _setting(
+    default: Any,
+    check: Callable[[Any], Any],
+    help_text: str,
+    from_project: FromProject = FromProject.TRUSTED,
+) -> Any:
+    metadata = {"check": check, "help": help_text, "from_project": from_project}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +189,10 @@ class Settings:
     """The effective settings of a workspace."""
 
     include: tuple[str, ...] = _setting(
-        (), _includes, "patterns that are captured although an ignore rule leaves them out"
+        (),
+        _includes,
+        "patterns that are captured although an ignore rule leaves them out",
+        FromProject.ALWAYS,
     )
     ignore: tuple[str, ...] = _setting(
         (), _patterns, "patterns that are left out, besides the ignore files"
@@ -239,6 +257,7 @@ class Settings:
         _command,
         "a program and its arguments that is run after a tool call of an agent changed files; "
         "its failure is told, and taken back with restore_on_failure; not taken from a project",
+        FromProject.NEVER,
     )
     check_timeout: float = _setting(
         60.0, _seconds, "seconds that check_command may take; one that takes longer says nothing"
@@ -247,7 +266,10 @@ class Settings:
         "on", _choice("on", "off"), "whether the built-in ignore rules (caches …) apply"
     )
     key_file: str = _setting(
-        "", _file, "the key file that opens encrypted stores; taken from the user's file only"
+        "",
+        _file,
+        "the key file that opens encrypted stores; taken from the user's file only",
+        FromProject.NEVER,
     )
     watch: str = _setting(
         "on",
@@ -272,18 +294,23 @@ class Settings:
         "on", _choice("on", "off"), "whether hooks of agents use the daemon, and start it"
     )
     daemon_idle: float = _setting(
-        30.0, _minutes, "minutes without work after which the daemon ends; 0 for never; user's file"
+        30.0,
+        _minutes,
+        "minutes without work after which the daemon ends; 0 for never; user's file",
+        FromProject.NEVER,
     )
     postgres: tuple[str, ...] = _setting(
         ("HOLDFAST_POSTGRES_URL",),
         _url_sources,
         "variables of the environment, or files of mode 0600, that hold the URL of a PostgreSQL "
         "database to save and restore; not taken from a project",
+        FromProject.NEVER,
     )
     agent_state: tuple[str, ...] = _setting(
         (),
         _agent_state,
         "files that belong to agents: names of agents, and patterns; not taken from a project",
+        FromProject.NEVER,
     )
     nested_repositories: str = _setting(
         "on",
@@ -299,6 +326,7 @@ class Settings:
         _template,
         "the message of a commit that accept makes: {subject}, {reasons}, {checkpoints}, {goals}, "
         "{session}",
+        FromProject.ALWAYS,
     )
     accept_timeout: float = _setting(
         600.0, _seconds, "seconds that git commit and its hooks may take in accept; 0 for no limit"
@@ -308,12 +336,14 @@ class Settings:
         _branch_names("mirror_branch"),
         "the branch that gets a commit for each checkpoint; true for holdfast-checkpoints, nothing "
         "for none; not taken from a project",
+        FromProject.NEVER,
     )
     mirror_refs: str = _setting(
         "",
         _branch_names("mirror_place"),
         "where below refs/ the mirror names what is approved and each round; nothing for the name "
         "of the branch; not taken from a project",
+        FromProject.NEVER,
     )
     worktree_files: str = _setting(
         "off", _choice("on", "off"), "whether the files of other worktrees are saved too"
@@ -329,16 +359,6 @@ USER_ONLY = frozenset({"key_file", "daemon_idle"})
 """Neither a project nor a store may say which key of the user's is to be used; and of the daemon
 there is one, whatever the workspace."""
 
-NOT_FROM_PROJECT = USER_ONLY | {
-    "agent_state",
-    "check_command",
-    "mirror",
-    "mirror_refs",
-    "postgres",
-}
-"""Somebody else's project may not say what is run, nor what outside of it, or in its repository, is
-read and written."""
-
 RETIRED: Mapping[str, str] = {
     "max_automatic_per_hour": "automatic checkpoints are never replaced any more",
 }
@@ -347,6 +367,9 @@ RETIRED: Mapping[str, str] = {
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
+FROM_PROJECT: Mapping[str, FromProject] = {
+    f.name: f.metadata["from_project"] for f in fields(Settings)
+}
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     f.name: f.metadata["check"] for f in fields(Settings)
 }

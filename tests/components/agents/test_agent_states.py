@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer, start_session
-from holdfast.bootstrap import open_workspace
-from holdfast.domain.errors import InvalidSetting, StoreDamaged, UsageError
+from holdfast.bootstrap import open_workspace, project_settings
+from holdfast.domain.errors import StoreDamaged, UsageError
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 
@@ -137,8 +138,10 @@ def test_a_project_cannot_say_what_outside_of_it_is_read(workspace: Path) -> Non
     (workspace / ".holdfast/config.toml").write_text(
         "\n".join(f"{key} = {json.dumps(value)}" for key, value in config.items())
     )
-    with pytest.raises(InvalidSetting, match="agent_state is not taken from a project"):
-        SessionCheckpointer(workspace, "s")
+    with SessionCheckpointer(workspace, "s") as session:
+        assert session.opened.engine.vault.settings.agent_state == ()
+    held_back = project_settings(workspace, os.environ).held_back
+    assert held_back == {"agent_state": "agent_state is not taken from a project"}
 
 
 @pytest.mark.requirement("AG-1", "RB-1")

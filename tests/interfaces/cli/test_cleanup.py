@@ -77,16 +77,20 @@ def test_what_a_killed_process_left_is_cleared_away_after_a_while(cli: CommandLi
 
 
 @pytest.mark.requirement("ST-3")
-def test_rules_that_make_no_sense_are_refused_when_set_and_when_read(cli: CommandLine) -> None:
+def test_rules_that_make_no_sense_are_refused_when_set_and_when_read(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cli.save()
     answer = cli("config", "set", "retention.tool", '{age = "-1 day"}', "--json")
     assert (answer.status, answer.error["code"]) == (2, "invalid_setting")
-    project = cli.workspace / ".holdfast" / "config.toml"
-    project.write_text('[retention]\ntol = "forever"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "holdfast" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[retention]\ntol = "forever"\n')
     answer = cli("cleanup", "--json")
     assert (answer.status, answer.error["code"]) == (2, "invalid_setting")
     assert "no kind 'tol'" in answer.error["message"]
-    assert str(project) in answer.error["message"]
+    assert str(file) in answer.error["message"]
 
 
 @pytest.mark.requirement("ST-3")

@@ -147,6 +147,7 @@ def test_the_origin_is_the_file_a_value_comes_from(
     cli.json("init")
     project = cli.workspace / ".holdfast" / "config.toml"
     project.write_text('budget = "3 GB"\n')
+    cli.json("config", "trust")
     assert cli.json("config", "get", "budget")["origin"] == str(project)
     assert cli.json("config", "get", "setuid")["origin"] == str(user)
     assert cli.json("config", "set", "budget", '"4 GB"')["origin"] == "store"

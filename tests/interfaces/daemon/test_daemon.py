@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.bootstrap import trust_settings
 from holdfast.interfaces.daemon import frames, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
@@ -117,6 +118,8 @@ def test_changed_settings_are_heeded_by_the_next_save(runtime: Path, workspace: 
         configure(workspace, include=["*.log"])
         assert save(workspace)["files"] == 14
         fill(workspace / ".holdfast/config.toml", b'ignore = ["part2"]\n')
+        assert save(workspace)["files"] == 14
+        trust_settings(workspace, os.environ)
         assert save(workspace)["files"] == 10
 
 

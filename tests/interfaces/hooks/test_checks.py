@@ -155,9 +155,11 @@ def test_a_check_that_says_nothing_takes_nothing_back_and_status_tells(
 
 def test_a_project_cannot_say_what_is_run(checked: Path, cli: CommandLine) -> None:
     (checked / ".holdfast" / "config.toml").write_text('check_command = ["touch", "owned"]\n')
-    answer = cli("status", "--json")
-    assert answer.status == 2
-    assert "not taken from a project" in answer.error["message"]
+    before = cli.json("config", "get", "check_command")
+    assert cli("config", "trust").status == 0
+    assert cli.json("config", "get", "check_command") == before
+    assert before["origin"] == "store"
+    assert "not taken from a project" in cli("status").err
 
 
 @pytest.mark.parametrize("value", ['"make test"', "[1]", '[""]', '["\\u0000"]', "true"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.bootstrap import trust_settings
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import ask_about
 from holdfast.interfaces.hooks.agents import AGENTS
@@ -134,6 +135,8 @@ def test_the_daemon_can_be_turned_off(
         monkeypatch.setenv("XDG_CONFIG_HOME", str(runtime / "holdfast-config"))
         files[where].mkdir(parents=True, exist_ok=True)
         (files[where] / "config.toml").write_text('daemon = "off"\n')
+        if where == "project":
+            trust_settings(project, os.environ)
     send(project, tool_call(project, "t1"))
     assert not list(runtime.glob("holdfast/*.sock*"))  # nobody was started
     with daemon_here() as daemon:

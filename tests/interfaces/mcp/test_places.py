@@ -253,7 +253,7 @@ def test_changed_settings_hold_from_the_next_call_on(
 
 @pytest.mark.requirement("MC-1", "CP-12")
 def test_settings_that_somebody_else_changed_hold_from_the_next_call_on(
-    sessions: ServedSessions, workspace: Path
+    sessions: ServedSessions, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(workspace / ".gitignore", b".env\n")
     fill(workspace / ".env", b"KEY=1\n")
@@ -267,11 +267,12 @@ def test_settings_that_somebody_else_changed_hold_from_the_next_call_on(
     assert ".env" not in saved()
     configure(workspace, include=[".env"])
     assert ".env" in saved()
-    fill(workspace / ".holdfast" / "config.toml", b"include = 3\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    fill(tmp_path / "holdfast" / "config.toml", b"include = 3\n")
     told = call(sessions, "checkpoint_create", reasoning="r")
     assert told.is_error
     assert "config.toml: include" in text_of(told)
-    (workspace / ".holdfast" / "config.toml").unlink()
+    (tmp_path / "holdfast" / "config.toml").unlink()
     assert ".env" in saved()
 
 

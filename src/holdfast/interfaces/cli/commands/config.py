@@ -20,12 +20,13 @@ _FORMS = {
     "set": " KEY VALUE",
     "unset": " KEY",
     "edit": " [--user | --project]",
+    "trust": "",
 }
 _SIZES = ("budget", "max_file_size", "component_max_size")
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY | edit]"
+    parser.usage = "holdfast config [list | get KEY | set KEY VALUE | unset KEY | edit | trust]"
     parser.description = """\
 Read and change the settings of a workspace. VALUE needs no quotes: write 10GB, 17:30 or .env *.db.
 TOML works too, such as [".env", "*.db"]. set writes into the workspace's store. That value wins
@@ -34,7 +35,11 @@ over the project's file .holdfast/config.toml, which wins over the user's file
 HOLDFAST_AUTO_INTERVAL=30 wins over all of them. unset removes the store's value.
 
 list shows each setting with its value, its origin and its meaning. edit opens the store's settings
-in your editor (VISUAL or EDITOR); --user and --project open those files."""
+in your editor (VISUAL or EDITOR); --user and --project open those files.
+
+A project's file can come with a clone. Its settings that can weaken protection apply only after
+trust, and again only after trust when the file has changed. Without it, just include and
+accept_template are taken from the file."""
     parser.epilog = """\
 examples:
   $ holdfast config list
@@ -43,7 +48,9 @@ examples:
   $ holdfast config set include .env '*.db'
   $ holdfast config set retention.tool '{age = "3 days", most = 100}'
   $ holdfast config edit --user"""
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list, get, set, unset or edit")
+    parser.add_argument(
+        "words", nargs="*", metavar="ACTION", help="list, get, set, unset, edit or trust"
+    )
     parser.add_argument("--user", action="store_true", help="edit: the user's file")
     parser.add_argument("--project", action="store_true", help="edit: the project's file")
 
@@ -66,6 +73,8 @@ def run(invocation: Invocation) -> int:
         return _print_all(invocation)
     if action == "edit":
         return _edit(invocation)
+    if action == "trust":
+        return _trust(invocation)
     warning = None
     if action in ("set", "unset"):
         value = _value(words[0], words[1:]) if action == "set" else None
@@ -91,6 +100,7 @@ def _value(key: str, words: list[str]) -> Any:
 
 
 def _edit(invocation: Invocation) -> int:
+    from holdfast.bootstrap import trust_settings
     from holdfast.interfaces.cli.settings_editor import edit_file, edit_store
 
     options = invocation.options
@@ -99,6 +109,8 @@ def _edit(invocation: Invocation) -> int:
     if options.user or options.project:
         file = _files(invocation)[1 if options.user else 0][1]
         edit_file(invocation, file)
+        if options.project:  # who has just written it agrees with it
+            trust_settings(file.parent.parent, os.environ)
         told: dict[str, Any] = {"edited": str(file)}
         said = f"Edited {visible(str(file))}"
     else:
@@ -109,6 +121,25 @@ def _edit(invocation: Invocation) -> int:
         invocation.emit(told)
     else:
         invocation.terminal.line(said)
+    return 0
+
+
+def _trust(invocation: Invocation) -> int:
+    """Say yes to the project's file as it is now."""
+    from holdfast.bootstrap import trust_settings
+
+    file = _files(invocation)[0][1]
+    project = trust_settings(file.parent.parent, os.environ)
+    if invocation.json:
+        applied = {key: _plain(key, value) for key, value in project.values.items()}
+        invocation.emit({"file": str(file), "applied": applied})
+        return 0
+    terminal = invocation.terminal
+    terminal.line(f"Trusted {visible(str(file))}")
+    for key, value in project.values.items():
+        terminal.line(f"  {key} = {visible(_toml(_plain(key, value)))}")
+    for why in project.held_back.values():
+        terminal.warn(f"not applied: {visible(why)}")
     return 0
 
 
@@ -204,6 +235,7 @@ def _print_all(invocation: Invocation) -> int:
         origin = visible(origins[key])
         terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
     _warn_of_retired(invocation, origins)
+    _warn_of_held_back(invocation)
     _print_files(invocation)
     return 0
 
@@ -218,6 +250,19 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
         invocation.terminal.warn(f"{key} has no effect: {RETIRED[key]}. To remove it: {way}")
 
 
+def _warn_of_held_back(invocation: Invocation) -> None:
+    from holdfast.bootstrap import project_settings
+
+    file = _files(invocation)[0][1]
+    project = project_settings(file.parent.parent, os.environ)
+    if project.waiting:
+        invocation.terminal.warn(
+            f"{', '.join(project.waiting)} in {file} can weaken protection and "
+            f"{'is' if len(project.waiting) == 1 else 'are'} not applied. If you agree with the "
+            "file: holdfast config trust"
+        )
+
+
 def _print_files(invocation: Invocation) -> None:
     """Where values can be written by hand; the first file that has a key wins."""
     terminal = invocation.terminal
@@ -229,9 +274,9 @@ def _print_files(invocation: Invocation) -> None:
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
     from holdfast.bootstrap import project_settings_file, user_settings_file
-    from holdfast.workspace_choice import workspace_around
+    from holdfast.workspace_choice import workspace_for
 
-    workspace = workspace_around(invocation.directory) or invocation.directory.resolve()
+    workspace = workspace_for(invocation.directory)
     return (
         ("project's file", project_settings_file(workspace)),
         ("user's file", user_settings_file(os.environ)),

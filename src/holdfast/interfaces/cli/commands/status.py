@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
     from holdfast.engine.components.breaker import Degraded
+    from holdfast.engine.scan.scanner import Scan
     from holdfast.interfaces.hooks.problems import Problem
+    from holdfast.upkeep import Gap
 
 _DAEMON_S = 2.0
 
@@ -84,13 +86,25 @@ def _run(invocation: Invocation) -> int:
             chosen=invocation.chosen_session,
         )
         unsaved = not_saved_here(invocation.terminal, opened)
+        gaps = _gaps(engine.vault.workspace, scan)
     if invocation.json:
-        invocation.emit(status_as_json(status, listed=invocation.options.skipped))
+        described = status_as_json(status, listed=invocation.options.skipped)
+        invocation.emit(described | {"warnings": [gap.finding for gap in gaps]})
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
         if unsaved is not None:
             invocation.terminal.warn(unsaved)
+        for gap in gaps:
+            invocation.terminal.warn(f"{gap.finding}: {gap.cure}")
     return 0
+
+
+def _gaps(workspace: Path, scan: Scan) -> list[Gap]:
+    """Where protection is less than a person may expect."""
+    from holdfast.upkeep import ignored_by_far, protection_gaps
+
+    ignored = ignored_by_far(scan.skipped, scan.files)
+    return [*protection_gaps(workspace), *([] if ignored is None else [ignored])]
 
 
 def _tell_of_problems(invocation: Invocation) -> None:
