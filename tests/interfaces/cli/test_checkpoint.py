@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.hostile_trees import git
 
 KEYS = [
     "id",
@@ -146,9 +147,10 @@ def test_an_unreadable_file_makes_it_done_in_part_and_is_listed(
 def test_the_plain_answer_has_the_whole_id_and_what_was_left_out(cli: CommandLine) -> None:
     answer = cli("checkpoint", "x")
     made = cli.json("log")[0]["id"]
-    first, second = answer.out.splitlines()
+    first, second, third = answer.out.splitlines()
     assert first.startswith(f"✓ Saved {made}: 6 files, 6 added, ")
     assert second == "  left out: 1 ignored (list: holdfast status --skipped)"
+    assert third == f"  come back: holdfast restore {made[:10]}"
     assert answer.err == ""
 
 
@@ -160,9 +162,11 @@ def test_without_a_session_the_first_use_makes_one_and_later_ones_use_it(cli: Co
 
 
 def test_a_named_session_is_apart_from_the_current_one(cli: CommandLine) -> None:
-    cli.save("in the current one")
+    mine = cli.json("checkpoint", "in the current one")["session_id"]
     cli.save("in another", "--session", "other")
-    assert [one["reasoning"] for one in cli.json("log")] == ["in the current one"]
+    assert [one["reasoning"] for one in cli.json("log", "--session", mine)] == [
+        "in the current one"
+    ]
     assert [one["reasoning"] for one in cli.json("log", "--session", "other")] == ["in another"]
 
 
@@ -209,3 +213,17 @@ def test_with_reuse_a_checkpoint_of_a_moment_ago_serves_as_well(cli: CommandLine
     assert cli.json("checkpoint", "four")["deduplicated"] is False
     (cli.workspace / "README.md").write_text("changed\n")
     assert cli.json("checkpoint", "five", "--reuse")["deduplicated"] is False
+
+
+@pytest.mark.requirement("CL-8", "GT-1")
+def test_the_answer_names_what_was_saved_besides_files_and_the_way_back(cli: CommandLine) -> None:
+    git(cli.workspace, "init", "-q", "-b", "trunk")
+    git(cli.workspace, "add", "README.md")
+    git(cli.workspace, "commit", "-qm", "x")
+    commit = (cli.workspace / ".git" / "refs" / "heads" / "trunk").read_text()[:7]
+    out = cli("checkpoint", "with git").out
+    made = cli.json("log")[0]["id"]
+    assert f"\n  git: trunk@{commit}" in out
+    assert f"\n  come back: holdfast restore {made[:10]}\n" in out
+    assert "git data" not in out
+    assert "come back: holdfast restore before" in cli("save", "again", "--name", "before").out

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command, run
+from tests.support.hostile_trees import git
 
 
 @pytest.mark.requirement("ST-7", "CL-1")
@@ -24,8 +25,8 @@ def test_the_answer_says_what_is_in_the_file(cli: CommandLine, tmp_path: Path) -
 @pytest.mark.requirement("ST-7")
 def test_the_file_is_relative_to_where_one_stands(cli: CommandLine, project: Path) -> None:
     cli.save()
-    cli.json("export", "here.holdfast")
-    assert (project / "here.holdfast").exists()
+    cli.json("export", "../here.holdfast")
+    assert (project.parent / "here.holdfast").exists()
 
 
 @pytest.mark.requirement("ST-7", "CL-3")
@@ -76,3 +77,16 @@ def test_what_cannot_be_exported_is_told_by_its_status(cli: CommandLine, tmp_pat
     assert cli("export", str(tmp_path / "x"), "HEAD", "--all", "--json").status == 2
     assert not (tmp_path / "x").exists()
     assert run("export", "--help").status == 0
+
+
+@pytest.mark.parametrize("kind", [(), ("--git-bundle",)], ids=["bundle", "git bundle"])
+def test_an_export_into_the_workspace_is_refused(cli: CommandLine, kind: tuple[str, ...]) -> None:
+    git(cli.workspace, "init", "-q")
+    cli.save("one")
+    for name in ("out.hold", "src/out.hold"):
+        answer = cli("export", str(cli.workspace / name), *kind, "--json")
+        assert answer.status == 5
+        assert "is inside the workspace" in answer.error["message"]
+        assert not (cli.workspace / name).exists()
+    assert cli("export", str(cli.workspace / "out.hold"), *kind, "--force").status == 0
+    assert cli("export", str(cli.workspace.parent / "out.hold"), *kind).status == 0

@@ -258,7 +258,10 @@ def test_who_lost_every_key_is_told_how_to_go_on_and_can_come_back(
         monkeypatch.setenv("HOLDFAST_KEY_FILE", chosen[present])
     answer = encrypted("status", "--json")
     assert answer.status == 5
-    assert f"move {old} away, then: holdfast init --new-store" in answer.error["hint"]
+    assert " away" not in answer.error["hint"]
+    assert "name its key file in HOLDFAST_KEY_FILE" in answer.error["hint"]
+    assert answer.error["hint"].endswith("holdfast help lost-keys")
+    assert "holdfast init --new-store" in encrypted("help", "lost-keys").out
 
     old.rename(tmp_path / old.name)
     encrypted.json("init", "--new-store", "--encrypt", "--key-file", str(tmp_path / "new.key"))

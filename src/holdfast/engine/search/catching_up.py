@@ -13,6 +13,7 @@ Not guaranteed: that it gets there: patience, space or the story may come to an 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -23,7 +24,7 @@ from holdfast.domain.operations import Operation, OperationKind
 from holdfast.engine.search.texts import checkpoint_text, message_text
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
-from holdfast.ports.search import CheckpointText, Cursors, IndexBatch
+from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, IndexLost
 
 _MOST_CHECKPOINTS = 250
 _MOST_OPERATIONS = 2_000
@@ -55,6 +56,20 @@ def catch_up(vault: Vault, *, patience_s: float | None) -> Catching:
         return Catching(False, (f"the newest may be missing: {error.message}",))
 
 
+def take_in_again(vault: Vault, checkpoint: Checkpoint) -> None:
+    """A checkpoint that says something else now than when it was read. Without an index, or where
+    it was not read yet, there is nothing to do; a lost index is made anew by the next search."""
+    try:
+        if vault.search.cursors().checkpoint < checkpoint.sequence:
+            return
+        indexer = _Indexer(vault, None)
+        with vault.search.exclusive():
+            indexer.replace(checkpoint)
+    except (Busy, NoSpace, IndexLost):
+        with suppress(Busy, NoSpace, IndexLost):
+            vault.search.begin_anew()
+
+
 class _Indexer:
     def __init__(self, vault: Vault, deadline_ns: int | None) -> None:
         self._vault = vault
@@ -74,6 +89,11 @@ class _Indexer:
             if self._is_late():
                 return self._outcome(self._is_current(index.cursors()))
         return self._outcome(True)
+
+    def replace(self, checkpoint: Checkpoint) -> None:
+        cursors = self._vault.search.cursors()
+        self._has_annotations = cursors.annotation > 0
+        self._vault.search.take_in(IndexBatch(cursors, checkpoints=self._texts([checkpoint])))
 
     def _is_late(self) -> bool:
         deadline_ns = self._deadline_ns

@@ -26,6 +26,8 @@ from holdfast.values.classes import replace
 SURE, FAIRLY_SURE = 0.9, 0.7
 CERTAIN = 1.0
 _LONGEST_REASON = 160
+_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA)
+"""Our own marker, and the repository itself, whose state is saved besides the files."""
 
 
 def confidence_colour(confidence: float) -> str:
@@ -98,15 +100,15 @@ def change_marks(changed: ChangeCounts) -> str:
 
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
-    """How many paths were left out, by reason; empty when none were, our own marker apart."""
-    counts = Counter(s.reason.value for s in skipped if s.reason is not SkipReason.OWN_DATA)
+    """How many paths were left out, by reason; empty when none were that anybody would miss."""
+    counts = Counter(s.reason.value for s in skipped if s.reason not in _EXPECTED)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
     """The paths that `left_out_words` counts."""
     for skip in skipped:
-        if skip.reason is SkipReason.OWN_DATA:
+        if skip.reason in _EXPECTED:
             continue
         path = terminal.path(skip.path)
         terminal.line(f"{indent}{path}: {terminal.paint(visible(_why(skip)), DIM)}")

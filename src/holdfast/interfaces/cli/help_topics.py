@@ -54,6 +54,23 @@ Exit codes
 With --json, an error is {"error": {"code", "message", "hint"}} on standard error.
 """,
     ),
+    "lost-keys": (
+        "when every key of an encrypted store is lost",
+        """\
+When every key of an encrypted store is lost
+
+First look for another key: the key file may be on another disk or in a backup, and a store
+can have a passphrase as a second key. Name them in HOLDFAST_KEY_FILE or
+HOLDFAST_PASSPHRASE_FILE. Your project's files are not encrypted and not affected.
+
+Without any key, nobody can read the checkpoints in the store. To go on with a new store,
+keep the old one in case a key turns up:
+
+  1. find the directory of the store: it is named in the error of every command
+  2. move that directory to another place
+  3. holdfast init --new-store --encrypt --key-file ~/keys/new.key
+""",
+    ),
     "environment": (
         "variables that Holdfast reads",
         """\

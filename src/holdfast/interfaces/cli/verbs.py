@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "redo": "take back the last undo",
     "attempt": "run a command, and take everything back if it fails",
     "annotate": "write something about a checkpoint",
+    "name": "name or tag an existing checkpoint",
     "approve": "lock in the work of a round, and begin the next one",
     "reset": "throw the round away: back to what was approved last",
     "accept": "make the work of some checkpoints one commit of git",
@@ -58,6 +59,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "diff",
             "why",
             "annotate",
+            "name",
             "replay",
         ),
     ),
@@ -77,7 +79,12 @@ ANSWERING = frozenset(
 )
 """What they print is what they were asked for, `--quiet` or not."""
 
-ALIASES: dict[str, str] = {"save": "checkpoint", "list": "log", "rewind": "restore"}
+ALIASES: dict[str, str] = {
+    "save": "checkpoint",
+    "list": "log",
+    "rewind": "restore",
+    "rename": "name",
+}
 
 # Words that other tools use for the same thing.
 OTHER_WORDS: dict[str, str] = {
@@ -113,6 +120,7 @@ OTHER_WORDS: dict[str, str] = {
     "size": "stats",
     "snapshot": "checkpoint",
     "squash": "accept",
+    "tag": "name",
     "try": "attempt",
     "verify": "check",
     "wipe": "purge",
@@ -156,6 +164,7 @@ def overview() -> str:
         "  holdfast undo",
         "",
         "Aliases: " + ", ".join(f"{name} = {verb}" for name, verb in ALIASES.items()),
-        "More: holdfast help COMMAND, holdfast help references|paths|exit-codes|environment",
+        "More: holdfast help COMMAND",
+        "      holdfast help references | paths | exit-codes | environment | lost-keys",
     ]
     return "\n".join(parts) + "\n"

@@ -29,6 +29,8 @@ from holdfast.store.encryption.secret_files import read_key_file, read_passphras
 from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
 
+_IF_LOST = "If you have lost every key: holdfast help lost-keys"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeySources:
@@ -68,7 +70,7 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
     raise KeyNeeded(
         f"the store {layout.directory} is encrypted and needs its "
         + " or its ".join(sorted(slots.kinds())),
-        hint=f"{_way_in(slots)}. {_if_lost(layout)}",
+        hint=f"{_way_in(slots)}. {_IF_LOST}",
     )
 
 
@@ -99,17 +101,8 @@ def _asked(ask: Callable[[], str | None]) -> Secret | None:
 def _most_telling(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
     """All that was tried, as the error of the last try."""
     last = problems[-1]
-    hint = last.hint or (
-        f"nothing was changed; give the key that belongs to this store. {_if_lost(layout)}"
-    )
+    hint = last.hint or (f"nothing was changed; {_way_in(read_key_slots(layout))}. {_IF_LOST}")
     return type(last)("; ".join(problem.message for problem in problems), hint=hint)
-
-
-def _if_lost(layout: StoreLayout) -> str:
-    return (
-        "If every key of it is lost, nobody can open it: "
-        f"move {layout.directory} away, then: holdfast init --new-store"
-    )
 
 
 def _way_in(slots: KeySlots) -> str:

@@ -76,12 +76,13 @@ def run(invocation: Invocation) -> int:
         session = invocation.session(opened, create=True)
         with invocation.busy("saving", opened):
             outcome = opened.engine.save(session, intent, reuse=options.reuse)
+        others = [] if invocation.json else _others(opened, outcome)
         if invocation.terminal.standing_in:
             outcome = _seen_from_there(invocation, opened, outcome)
     if invocation.json:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
     else:
-        _show(invocation, outcome)
+        _show(invocation, outcome, others)
     return _PARTIAL if outcome.failures or outcome.degraded else 0
 
 
@@ -122,7 +123,35 @@ def _share(text: str) -> float:
         ) from None
 
 
-def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
+def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
+    """What was saved besides files, each in a line; what was not is told anyway."""
+    vault, made = opened.engine.vault, outcome.checkpoint
+    if made.components is None:
+        return []
+    from holdfast.domain.errors import StoreDamaged
+    from holdfast.domain.git_place import git_place
+    from holdfast.engine.components.describing import describe_components
+    from holdfast.engine.components.manifests import read_states
+
+    try:
+        states = {state.name: state for state in read_states(vault.objects, made)}
+        told = describe_components(vault, made)
+    except StoreDamaged:
+        return []
+    lines: dict[str, str] = {}
+    for name, line in told:
+        if states[name].failure is None:
+            lines[name] = f"{lines[name]}; {line}" if name in lines else line
+    git = states.get("git")
+    if "git" in lines and git is not None and (place := git_place(git.facts)) is not None:
+        lines["git"] = place
+    return list(lines.items())
+
+
+def _show(invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, str]]) -> None:
+    from shlex import quote
+
+    from holdfast.domain.ids import short
     from holdfast.interfaces.cli.checkpoint_view import (
         change_words,
         files_words,
@@ -150,5 +179,11 @@ def _show(invocation: Invocation, outcome: SaveOutcome) -> None:
     if other:
         words = f"  left out: {other} (list: holdfast status --skipped)"
         terminal.line(terminal.paint(words, DIM))
+    for name, line in others:
+        terminal.line(terminal.paint(f"  {name}: {visible(line)}", DIM))
+    if not outcome.deduplicated:
+        target = made.name or short(made.id)
+        back = f"  come back: holdfast restore {quote(visible(target))}"
+        terminal.line(terminal.paint(back, DIM))
     for warning in outcome.warnings:
         terminal.warn(warning)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -73,6 +73,7 @@ def run(invocation: Invocation) -> int:
                 _warn(invocation, warnings)
                 return 0
             path = _target(invocation, words[0])
+            _require_outside(invocation, opened, path)
             outcome = opened.engine.export(
                 selection, path, replace=invocation.options.force, progress=progress
             )
@@ -105,6 +106,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         raise UsageError("a git bundle needs a file", hint="name one")
     path = _target(invocation, words[0])
     with invocation.open() as opened:
+        _require_outside(invocation, opened, path)
         sessions = None if invocation.options.all else [invocation.session(opened)]
         unsealed = _unsealed(opened)
         with invocation.busy("exporting", opened):
@@ -153,6 +155,20 @@ def _target(invocation: Invocation, text: str) -> Path:
     if not text or "\0" in text:
         raise UsageError(f"{text!r} is not a file name")
     return invocation.directory / Path(text).expanduser()
+
+
+def _require_outside(invocation: Invocation, opened: OpenWorkspace, path: Path) -> None:
+    """A file with the history in it would be part of every further checkpoint."""
+    from shlex import quote
+
+    workspace = opened.engine.vault.workspace
+    if invocation.options.force or not path.resolve().is_relative_to(workspace.resolve()):
+        return
+    raise Refused(
+        f"{path} is inside the workspace, so every further checkpoint would save the export too",
+        hint=f"write it elsewhere: holdfast export {quote(f'../{path.name}')}; "
+        "or insist with --force",
+    )
 
 
 def _report(

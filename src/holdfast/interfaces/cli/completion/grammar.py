@@ -43,6 +43,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "PATH": (Kind.PATH,),
     "REF PATH": (Kind.CHECKPOINT, Kind.PATH),
     "REF TEXT": (Kind.CHECKPOINT,),
+    "REF NAME": (Kind.CHECKPOINT,),
     "RANGE": (Kind.CHECKPOINT,),
     "REASON COMMAND": (),
     "CHECKPOINT": (Kind.CHECKPOINT, Kind.CHECKPOINT),

@@ -1,0 +1,60 @@
+"""`holdfast name`: a name and tags for a checkpoint that is already there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+
+pytestmark = pytest.mark.requirement("CL-7")
+
+
+def test_a_checkpoint_is_named_renamed_and_unnamed(cli: CommandLine) -> None:
+    made = cli.save("something")
+    cli.save("something else", "--name", "taken")
+    assert cli.json("name", made, "works")["name"] == "works"
+    assert cli.json("show", "works")["id"] == made
+    assert cli.json("rename", "works", "works-again")["name"] == "works-again"
+    assert cli("show", "works").status == 4
+    answer = cli("name", made, "taken", "--json")
+    assert answer.status == 2
+    assert "already has a checkpoint named 'taken'" in answer.error["message"]
+    assert cli("name", "works-again", "--remove").out == f"✓ {made} works-again has no name\n"
+    assert cli.json("show", made)["name"] is None
+    assert cli("name", made, "HEAD").status == 2
+    assert cli("check").status == 0
+
+
+def test_tags_come_and_go(cli: CommandLine) -> None:
+    made = cli.save("something", "--tag", "old")
+    told = cli.json("name", "HEAD", "--tag", "new", "--tag", "more", "--untag", "old")
+    assert (told["id"], told["tags"]) == (made, ["new", "more"])
+    assert cli.json("show", made)["tags"] == ["new", "more"]
+    assert cli.json("show", made)["reasoning"] == "something"
+
+
+@pytest.mark.requirement("SE-8")
+def test_a_new_name_is_found_and_the_old_one_is_not(cli: CommandLine) -> None:
+    made = cli.save("something", "--name", "before")
+    assert cli.json("search", "before")["hits"]
+    cli.json("name", made, "afterwards", "--tag", "nightly")
+    assert cli.json("search", "before")["hits"] == []
+    for query in ("afterwards", "tag:nightly", "is:named"):
+        assert [hit["checkpoint"]["id"] for hit in cli.json("search", query)["hits"]] == [made]
+
+
+def test_a_named_checkpoint_does_not_expire(cli: CommandLine) -> None:
+    cli.json("config", "set", "retention.manual", "{most = 1}")
+    named = cli.save("one")
+    cli.save("two")
+    cli.save("three")
+    cli.json("name", named, "stays")
+    cli("cleanup", "--yes")
+    assert named in [one["id"] for one in cli.json("log")]
+
+
+def test_what_is_missing_is_said(cli: CommandLine) -> None:
+    cli.save("something")
+    assert "NAME is missing" in cli("name", "HEAD").err
+    assert cli("name", "HEAD", "x", "--remove").status == 2
+    assert cli("name", "nowhere", "x").status == 4
