@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.checkpoints import Kind
-from holdfast.domain.ids import CheckpointId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.retention import Decision
@@ -137,3 +137,17 @@ def test_where_annotations_cannot_be_read_nothing_is_dropped(
         story.write_bytes(b"damaged" * 1000)
     with composed(workspace, clock=clock) as opened:
         assert {one for one, decision in cleaned_up(opened).items() if decision.keep} == set(made)
+
+
+def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: SteppedClock) -> None:
+    with composed(workspace, clock=clock) as opened:
+        made = [work(opened, f"{number}") for number in range(4)]
+        clock.now += 8 * DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
+        left = {one.id for one in opened.engine.vault.catalog.roots()}
+        assert left & set(made) == {made[0], made[-1]}
+        noted = opened.store.read_upkeep()
+        assert (noted["cleaned_ns"], noted["dropped"]) == (clock.now, 2)
+        clock.now += DAY_NS - 1
+        opened.engine.save(SessionId("other"), make_intent("the same day"), kind=Kind.RISKY)
+        assert opened.store.read_upkeep() == noted

@@ -34,8 +34,9 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.annotating import annotate
 from holdfast.engine.conversation import add_message
+from holdfast.engine.eviction import make_room
 from holdfast.engine.listing import entry_at
-from holdfast.engine.prune import collect, make_room
+from holdfast.engine.prune import collect
 from holdfast.engine.vault import Vault
 from tests.support.tree_hash import Node, describe
 from tests.torture.campaign import ROOT
@@ -271,7 +272,7 @@ class _Worker:
 
     def _prune(self, work: OpenWorkspace, rng: random.Random) -> Answer:
         with work.engine.vault.access.exclusive():
-            make_room(work.engine.vault)
+            make_room(work.engine.vault, 0)
         return Answer("prune")
 
     def _collect(self, work: OpenWorkspace, rng: random.Random) -> Answer:

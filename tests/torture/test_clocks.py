@@ -22,7 +22,7 @@ import pytest
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import storable_ns
 from holdfast.domain.errors import NothingToUndo, UnknownReference
-from holdfast.engine.prune import make_room
+from holdfast.engine.eviction import make_room
 from holdfast.session import SessionCheckpointer
 from tests.interfaces.cli.command_line import run
 from tests.support.composition import SESSION, Composed, SteppedClock, composed
@@ -151,8 +151,10 @@ def _act(opened: Composed, project: Path, model: _Model, rng: random.Random, ste
 def _prune(opened: Composed, model: _Model) -> None:
     """Whatever time it is, what people saved stays."""
     with opened.engine.vault.access.exclusive():
-        dropped = make_room(opened.engine.vault)
-    assert not {d.checkpoint.id for d in dropped} & {c.id for c in model.made}
+        room = make_room(opened.engine.vault, opened.engine.vault.settings.budget)
+    assert not {d.checkpoint.id for d in (*room.expired, *room.evicted)} & {
+        c.id for c in model.made
+    }
 
 
 def _require_order(opened: Composed, model: _Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import zlib
 from hashlib import sha1
 from pathlib import Path
@@ -17,7 +18,8 @@ from holdfast.engine.prune import collect
 from holdfast.ports.progress import NoProgress
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
-from tests.support.composition import Composed, composed, configure
+from tests.support.clocks import DAY_NS
+from tests.support.composition import Composed, SteppedClock, composed, configure
 from tests.support.tree_hash import Node, describe, differences
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.scenes import remove_tree
@@ -80,6 +82,11 @@ class _Life:
         self.saved += 1
 
 
+def _days_later() -> SteppedClock:
+    """Nothing of a recent session is thinned."""
+    return SteppedClock(time.time_ns() + 2 * DAY_NS)
+
+
 def _line(rng: random.Random) -> str:
     return (
         f"{' ' * rng.randrange(0, 12)}{rng.choice(_WORDS)}_{rng.randrange(500)} = {rng.random()}\n"
@@ -108,7 +115,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
                 life.save(opened, rng)
         fs = FaultyFilesystem(LocalFilesystem(), {rng.randrange(1, 120): Kill()})
         try:
-            with composed(life.project, fs=fs) as opened:
+            with composed(life.project, fs=fs, clock=_days_later()) as opened:
                 opened.engine.cleanup(NoProgress())
         except Killed:
             interrupted += 1
@@ -122,7 +129,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
 
     title = "20 edits and checkpoints a case, then a cleanup that is killed at a random call"
     campaign.run(Scenario(9, "long-life", title), case, slice_cases=4)
-    with composed(life.project) as opened:
+    with composed(life.project, clock=_days_later()) as opened:
         opened.engine.cleanup(NoProgress())
         kept = {checkpoint.id for checkpoint in opened.engine.vault.catalog.roots()}
         assert opened.engine.vault.access.size_bytes() <= _BUDGET_BYTES

@@ -61,6 +61,7 @@ class SkipReason(StrEnum):
     PURGED = "removed for good by holdfast purge"
     LOST = "lost to damage of the store"
     SHARED_MEMORY = "made anew by whoever opens the database"
+    OVER_BUDGET = "no room in the disk budget"
     TRANSACTION = "belongs to a database transaction that is under way"
     WORKTREE = "a linked worktree: a workspace of its own"
     REPOSITORY = "a repository: a workspace of its own"
@@ -76,6 +77,7 @@ class SkipReason(StrEnum):
             SkipReason.TOO_DEEP,
             SkipReason.LOST,
             SkipReason.UNKNOWN_INDEX,
+            SkipReason.OVER_BUDGET,
         )
 
     @property

@@ -10,6 +10,7 @@ EXAMPLES = {
     "capture_named_ignored": '"on" or "off"',
     "max_file_size": '"250 MB"',
     "budget": '"10 GB"',
+    "total_budget": '"50 GB"',
     "lock_timeout": "30",
     "wait_for_edits": "5",
     "setuid": '"restore" or "drop"',

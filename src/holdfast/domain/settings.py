@@ -208,6 +208,11 @@ class Settings:
     budget: int = _setting(
         5_000_000_000, parse_size, "the most bytes the store of this workspace may take"
     )
+    total_budget: int = _setting(
+        20_000_000_000,
+        parse_size,
+        "the most bytes that all stores of this user may take together; user's file",
+    )
     lock_timeout: float = _setting(
         30.0, _seconds, "seconds to wait for another process that uses the store"
     )
@@ -355,9 +360,9 @@ class Settings:
     )
 
 
-USER_ONLY = frozenset({"key_file", "daemon_idle"})
-"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon
-there is one, whatever the workspace."""
+USER_ONLY = frozenset({"key_file", "daemon_idle", "total_budget"})
+"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon,
+and of the disk, there is one, whatever the workspace."""
 
 RETIRED: Mapping[str, str] = {
     "max_automatic_per_hour": "automatic checkpoints are never replaced any more",

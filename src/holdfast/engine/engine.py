@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
-from holdfast.domain.errors import Busy, StoreReadOnly
+from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
+from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.running import settled
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
@@ -57,6 +58,8 @@ class Engine:
         self.vault = vault
         self._file_filter = file_filter
         # A filter is code: what it left out cannot be remembered for anybody else.
+        self.cleans_up = True
+        """Whether saves run the daily cleanup when it is due; a daemon does that by itself."""
         cache = None if file_filter is not None else vault.stat_cache
         self._scanner = Scanner(vault.fs, vault.objects, cache)
 
@@ -122,7 +125,18 @@ class Engine:
                 unsettled=unsettled,
                 file_filter=self._file_filter,
             )
+        if self.cleans_up:
+            self._clean_up_if_due()
         return self._mirrored(outcome)
+
+    def _clean_up_if_due(self) -> None:
+        """Once a day, after a save, where no daemon does it; a failure waits for the next day's."""
+        with suppress(HoldfastError):
+            if is_cleanup_due(self.vault):
+                from holdfast.engine.prune import cleanup
+                from holdfast.ports.progress import NoProgress
+
+                cleanup(self.vault, self.exclusive, NoProgress(), most_steps=1)
 
     def resolve(self, session_id: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint a reference means, in one session or, without one, in the workspace;

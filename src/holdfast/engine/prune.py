@@ -19,7 +19,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.chunk_lists import decode_chunk_list
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.retention import Decision, decide, protections, rules_with
 from holdfast.engine.components.manifests import ObjectReader, named_objects
@@ -34,9 +34,6 @@ COLLECT_AT_BYTES = 4 << 20
 
 STEP_BYTES = 256 << 20
 """Packs of this size are looked at before others get their turn with the store."""
-
-_LEAST_WASTE_SHARE = 50
-"""Of the size of a store: less than that is not worth rewriting packs."""
 
 DEBRIS_GRACE_NS = 3600 * 1_000_000_000
 
@@ -59,22 +56,6 @@ class CleanupOutcome:
     warnings: tuple[str, ...] = ()
 
 
-def make_room(vault: Vault) -> tuple[Decision, ...]:
-    """For a save that the budget refuses, with the store's lock held: what the rules let go, what
-    nobody needs, and what logs take. Packs are rewritten for little waste as well, if that brings
-    the store below its budget: the next save then finds none, and nothing is rewritten again."""
-    dropped = drop(vault, decisions(vault))
-    needed = reachable(vault)
-    vault.objects.retain_only(needed)
-    vault.access.fold_logs()
-    size = vault.access.size_bytes()
-    waste = vault.objects.unneeded_bytes(needed)
-    if waste > max(size - vault.settings.budget, size // _LEAST_WASTE_SHARE):
-        vault.objects.retain_only(needed, thorough=True)
-        vault.access.fold_logs()
-    return dropped
-
-
 def plan_cleanup(vault: Vault) -> CleanupPlan:
     """What `drop` and `collect` would do now; called with the store's lock held."""
     decided = decisions(vault)
@@ -84,24 +65,45 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
 
 
 def cleanup(
-    vault: Vault, exclusive: Callable[[], AbstractContextManager[None]], progress: Progress
+    vault: Vault,
+    exclusive: Callable[[], AbstractContextManager[None]],
+    progress: Progress,
+    *,
+    most_steps: int | None = None,
 ) -> CleanupOutcome:
     """Drop what the rules let go, free its space step by step, and clear debris away.
 
-    Others get their turn between the steps. Cut off anywhere it leaves a sound store, and goes on
-    the next time.
+    Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
+    sound store, and goes on the next time.
     """
+    outcome = _cleanup(vault, exclusive, progress, most_steps)
+    vault.access.note_upkeep(
+        cleaned_ns=vault.clock.now_ns(),
+        dropped=sum(not decision.keep for decision in outcome.decisions),
+        freed_bytes=outcome.freed_bytes,
+    )
+    return outcome
+
+
+def _cleanup(
+    vault: Vault,
+    exclusive: Callable[[], AbstractContextManager[None]],
+    progress: Progress,
+    most_steps: int | None,
+) -> CleanupOutcome:
     with exclusive():
         decided = decisions(vault)
         drop(vault, decided)
         debris = vault.access.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
     known: set[Digest] = set()
-    freed = step = 0
+    freed = step = steps = 0
     try:
         while True:
             with exclusive():
                 step = collect_some(vault, known)
-            if step == 0:
+            steps += 1
+            if step == 0 or steps == most_steps:
+                freed += step
                 return CleanupOutcome(tuple(decided), freed, debris)
             freed += step
             vault.access.let_others_in()
@@ -116,7 +118,10 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
     keep alive for them."""
     dropped = tuple(decision for decision in decided if not decision.keep)
     if dropped:
+        heads = _heads_after(vault, {decision.checkpoint.id for decision in dropped})
         with vault.catalog.transaction() as transaction:
+            for session_id, head in heads.items():
+                transaction.set_head(session_id, head)
             for decision in dropped:
                 gone = decision.checkpoint
                 transaction.remove_checkpoint(gone.id)
@@ -131,6 +136,18 @@ def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:
         release_components(vault)  # what cannot be let go now is let go the next time
     forget_what_was_said(vault)
     return dropped
+
+
+def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, CheckpointId | None]:
+    """For sessions whose HEAD goes: the newest checkpoint that they keep, if any."""
+    heads: dict[SessionId, CheckpointId | None] = {
+        session.id: None for session in vault.catalog.sessions() if session.head in gone
+    }
+    if heads:
+        for checkpoint in vault.catalog.roots():  # oldest first
+            if checkpoint.session_id in heads and checkpoint.id not in gone:
+                heads[checkpoint.session_id] = checkpoint.id
+    return heads
 
 
 def forget_what_was_said(vault: Vault) -> None:
@@ -251,10 +268,10 @@ def _protected(vault: Vault) -> dict[CheckpointId, str]:
     what somebody wrote about."""
     if vault.access.read_journal() is not None:
         raise StoreDamaged("a restore is unfinished; nothing is dropped before it is put right")
-    return _written_about(vault) | protection_reasons(vault)
+    return annotated(vault) | protection_reasons(vault)
 
 
-def _written_about(vault: Vault) -> dict[CheckpointId, str]:
+def annotated(vault: Vault) -> dict[CheckpointId, str]:
     """An annotated checkpoint is never dropped. Where the annotations cannot be read, any
     checkpoint may be annotated."""
     if not vault.access.has_story():
@@ -277,10 +294,10 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
         first = vault.catalog.first_checkpoint(session.id)
         operations = vault.catalog.operations(session.id)
         reasons |= protections(session, first.id if first else None, operations)
-    return _ways_back(vault) | reasons
+    return open_edits(vault) | reasons
 
 
-def _ways_back(vault: Vault) -> dict[CheckpointId, str]:
+def open_edits(vault: Vault) -> dict[CheckpointId, str]:
     """What an edit or attempt that has not ended would go back to."""
     if not vault.access.has_story():
         return {}

@@ -26,11 +26,12 @@ def recent_sessions(vault: Vault) -> set[SessionId]:
     return {
         session.id
         for session in vault.catalog.sessions()
-        if max(session.created_at_ns, _last_activity_ns(vault, session.id)) >= since_ns
+        if max(session.created_at_ns, last_activity_ns(vault, session.id)) >= since_ns
     }
 
 
-def _last_activity_ns(vault: Vault, session_id: SessionId) -> int:
+def last_activity_ns(vault: Vault, session_id: SessionId) -> int:
+    """When anything was done or said in a session; what retention does is no activity."""
     done = (
         operation.at_ns
         for operation in vault.catalog.operations(session_id)

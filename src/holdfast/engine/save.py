@@ -8,6 +8,7 @@ nothing was stored under any name (I1, I3).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from holdfast.domain.checkpoints import (
     Kind,
     Position,
     Skipped,
+    SkipReason,
 )
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import BudgetReached, InvalidIntent, StoreDamaged
@@ -48,6 +50,8 @@ from holdfast.values.classes import dataclass, replace
 
 NOWHERE = Position()
 _SAME_WITHIN_NS = 60 * 1_000_000_000
+UNMEASURED_BYTES = 64 << 20
+"""What a save may store before it has to know how much it will be: more than most ever add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,10 @@ def save(
         if reuse:
             require_room(vault, session_id, kind)
         position, warnings = placed(vault, session_id, position)
+        if _has_left_out(saved):
+            from holdfast.engine.save_within_budget import left_out_words
+
+            warnings = (*warnings, *left_out_words(vault, saved, at_head))
         # What triggers still bring after the end does not begin the work again.
         resumes = kind not in AUTOMATIC_KINDS and _has_ended(session)
         if resumes:
@@ -207,47 +215,54 @@ def save_tree(
 ) -> SavedTree:
     """Scan and make content durable; the caller names it and then lets the scanner remember.
 
-    When the budget is used up, retention makes room once before the save is refused (ST-3). What
-    a restore saves first may go beyond the budget: being able to go back ranks higher.
+    A save that may not fit into the budget is measured first; room is made, and what still does
+    not fit is left out, the largest files first (ST-3). What a restore saves first may go beyond
+    the budget: being able to go back ranks higher.
     """
     if beyond_budget:
-        return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault, budget=False))
-    try:
-        return _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
-    except BudgetReached as refused:
-        from holdfast.engine.prune import make_room  # imported late: hardly any save needs it
+        limit = SpaceLimit(vault, budget=False)
+        return save_scan(vault, scanner, limit, wanted=wanted, file_filter=file_filter)
+    limit = SpaceLimit(vault)
+    if limit.bytes > UNMEASURED_BYTES:
+        with contextlib.suppress(BudgetReached):
+            saved = save_scan(
+                vault,
+                scanner,
+                limit,
+                wanted=wanted,
+                file_filter=file_filter,
+                most_bytes=UNMEASURED_BYTES,
+            )
+            if not _has_left_out(saved):
+                return saved
+            from holdfast.engine.save_within_budget import may_fit_now
 
-        before = vault.access.size_bytes()
-        told = _let_go(len(make_room(vault)))
-        if vault.access.size_bytes() >= before:
-            raise _still_refused(refused, told) from None
-        try:
-            saved = _save_tree(vault, scanner, wanted, file_filter, SpaceLimit(vault))
-        except BudgetReached as still:
-            raise _still_refused(still, told) from None
-        return replace(saved, warnings=(*saved.warnings, *told))
+            if not may_fit_now(vault, saved, limit):
+                return saved
+    from holdfast.engine.save_within_budget import save_within_budget  # hardly any save needs it
 
-
-def _let_go(dropped: int) -> tuple[str, ...]:
-    from holdfast.domain.sizes import count_words
-
-    gone = count_words(dropped, "checkpoint")
-    return (f"to make room, {gone} went that the retention rules let go",) if dropped else ()
-
-
-def _still_refused(refused: BudgetReached, told: tuple[str, ...]) -> BudgetReached:
-    return BudgetReached("; ".join((refused.message, *told)), hint=refused.hint)
+    return save_within_budget(vault, scanner, wanted=wanted, file_filter=file_filter)
 
 
-def _save_tree(
+def _has_left_out(saved: SavedTree) -> bool:
+    return any(skip.reason is SkipReason.OVER_BUDGET for skip in saved.scan.skipped)
+
+
+def save_scan(
     vault: Vault,
     scanner: Scanner,
+    limit: SpaceLimit,
+    *,
     wanted: tuple[Digest, ...],
     file_filter: Callable[[Path], bool] | None,
-    limit: SpaceLimit,
+    most_bytes: int | None = None,
+    largest_bytes: int | None = None,
 ) -> SavedTree:
+    """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
+    when it has more than `most_bytes`, or than the limit allows."""
     policy = capture_policy(vault, file_filter)
-    writer = vault.objects.writer(limit_bytes=limit.bytes)
+    most_bytes = limit.bytes if most_bytes is None else min(most_bytes, limit.bytes)
+    writer = vault.objects.writer(limit_bytes=most_bytes)
     try:
         with vault.open_root() as root_fd:
             scan = scanner.scan(
@@ -260,13 +275,11 @@ def _save_tree(
                 progress=vault.progress,
                 # What a filter decides, nobody else can know.
                 find_aid=None if policy.has_filter else lambda: vault.find_aid(writer),
+                largest_bytes=largest_bytes,
             )
         vault.progress.advance("storing", 0, None)
         report = add_report(writer, scan.skipped)
         totals = writer.commit()
-    except BudgetReached:
-        writer.abandon()
-        raise limit.explanation() from None
     except BaseException:
         writer.abandon()
         raise

@@ -76,6 +76,10 @@ class ObjectStore(Protocol):
         """Bytes that the objects take on their medium, without what is kept about them."""
         ...
 
+    def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
+        """Every object, and about what it takes on the medium."""
+        ...
+
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
         """What objects outside `needed` take."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.domain.ids import WorkspaceId
 
@@ -130,6 +130,19 @@ class StoreAccess(Protocol):
 
     def size_bytes(self) -> int:
         """Everything the store takes on disk: content, catalog, logs, caches."""
+        ...
+
+    def others_bytes(self, own_bytes: int) -> int:
+        """What the other stores of this user take, as of the last minutes; they learn what this
+        one takes."""
+        ...
+
+    def read_upkeep(self) -> dict[str, Any]:
+        """What was noted about the last cleanup; may be lost, and is then empty."""
+        ...
+
+    def note_upkeep(self, **facts: int) -> None:
+        """Add to that, or change it."""
         ...
 
     def free_bytes(self) -> int:

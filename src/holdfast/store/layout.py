@@ -15,6 +15,7 @@ $HOLDFAST_HOME/
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     main-branches               where main branches stood when last looked at (may be lost)
+    upkeep                      when it was cleaned up last, and what that gave (may be lost)
     running-tools/              a file for each tool of an agent that runs now (may be lost)
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
@@ -127,6 +128,10 @@ class StoreLayout:
     @property
     def news(self) -> Path:
         return self.directory / "news"
+
+    @property
+    def upkeep(self) -> Path:
+        return self.directory / "upkeep"
 
     @property
     def journal(self) -> Path:

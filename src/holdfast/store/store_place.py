@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import WorkspaceId
@@ -266,7 +266,27 @@ class StorePlace:
         """Whoever has no database open has none to fold."""
 
     def size_bytes(self) -> int:
-        return _size_below(self._layout.directory)
+        return size_below(self._layout.directory)
+
+    def others_bytes(self, own_bytes: int) -> int:
+        from holdfast.store.all_stores import other_stores_bytes
+
+        return other_stores_bytes(self._layout, own_bytes)
+
+    def read_upkeep(self) -> dict[str, Any]:
+        import json
+
+        try:
+            noted = json.loads(self._read(self._layout.upkeep) or b"{}")
+        except (ValueError, RecursionError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
+    def note_upkeep(self, **facts: int) -> None:
+        import json
+
+        data = json.dumps({**self.read_upkeep(), **facts}).encode()
+        self._write(self._layout.upkeep, data)
 
     def free_bytes(self) -> int:
         return self._fs.free_bytes(os.fsencode(self._layout.directory))
@@ -278,13 +298,13 @@ class StorePlace:
             return None
 
 
-def _size_below(directory: Path) -> int:
+def size_below(directory: Path) -> int:
     total = 0
     with os.scandir(directory) as entries:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    total += _size_below(Path(entry.path))
+                    total += size_below(Path(entry.path))
                 else:
                     total += entry.stat(follow_symlinks=False).st_size
             except FileNotFoundError:

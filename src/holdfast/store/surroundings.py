@@ -183,7 +183,7 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
     finding = f"the store takes {taken} of its budget of {most}"
     cure = "holdfast cleanup, or raise it: holdfast config set budget '\"10 GB\"'"
     if share >= 1:
-        yield Symptom("budget", Gravity.PROBLEM, finding + ": checkpoints are refused", cure)
+        yield Symptom("budget", Gravity.PROBLEM, finding + ": large files are left out", cure)
     elif share >= _NEAR_THE_BUDGET:
         yield Symptom("budget", Gravity.WARNING, finding, cure)
     else:

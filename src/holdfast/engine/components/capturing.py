@@ -30,6 +30,7 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.components.taking import NOTHING, CapturedComponents
 from holdfast.engine.components.telling import Telling, telling
+from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
 from holdfast.ports.objects import ObjectWriter
@@ -208,10 +209,7 @@ class _Run:
 
     def _room(self) -> int:
         """What the store has left; what a restore saves first may go beyond the budget."""
-        left = self._vault.access.free_bytes()
-        if not self._beyond_budget:
-            left = min(left, self._vault.settings.budget - self._vault.access.size_bytes())
-        return max(left, 0)
+        return SpaceLimit(self._vault, budget=not self._beyond_budget).bytes
 
     def finish(
         self, states: tuple[ComponentState, ...], before: Checkpoint | None

@@ -191,7 +191,8 @@ def _warnings(
                 f"{_count(count, 'path')} changed since the last checkpoint; "
                 f"{saved} saved first, so that undo brings {back} back"
             )
-    unread = [s for s in scan.skipped if s.reason.is_failure]
+    no_room = SkipReason.OVER_BUDGET
+    unread = [s for s in scan.skipped if s.reason.is_failure and s.reason is not no_room]
     if unread:
         left = "is" if len(unread) == 1 else "are"
         yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
 
 
+class NoRoom(Exception):
+    """The content of a file does not fit into what a save may add; nothing of it was stored."""
+
+
 class CapturedContent(NamedTuple):
     """Where the content of a file went."""
 
@@ -51,7 +55,10 @@ class CapturedContent(NamedTuple):
 
 
 class FileCapture:
-    """Stores content through one writer; `previous` is a hint at what the new bytes resemble."""
+    """Stores content through one writer; `previous` is a hint at what the new bytes resemble. One
+    that `reconsiders` decides anew about files that had no room in the last save."""
+
+    reconsiders = False
 
     def __init__(
         self,

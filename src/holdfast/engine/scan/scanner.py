@@ -31,6 +31,7 @@ from holdfast.values.classes import dataclass, field
 if TYPE_CHECKING:
     from holdfast.engine.progress_relay import ProgressRelay
     from holdfast.engine.scan.kept_paths import KeptPaths
+    from holdfast.engine.scan.rationed_capture import MeasuringCapture
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.watcher import WorkspaceWatch
@@ -83,6 +84,7 @@ class ScanRequest:
     keep_trees: bool = False
     progress: ProgressRelay | None = None
     find_aid: Callable[[], ReadingAid | None] | None = None
+    largest_bytes: int | None = None
 
 
 class PendingNotes:
@@ -138,11 +140,15 @@ class Scanner:
         keep_trees: bool = False,
         progress: ProgressRelay | None = None,
         find_aid: Callable[[], ReadingAid | None] | None = None,
+        largest_bytes: int | None = None,
     ) -> Scan:
         """`wanted` are trees whose paths must be captured even if rules leave them out;
         `keep_trees` is for scans whose writer stores nothing; `find_aid` may have help for a
-        workspace of which nothing is known."""
-        request = ScanRequest(policy, writer, started_ns, wanted, keep_trees, progress, find_aid)
+        workspace of which nothing is known. With `largest_bytes`, new content of larger files is
+        left out, and what had no room in the last scan is looked at again."""
+        request = ScanRequest(
+            policy, writer, started_ns, wanted, keep_trees, progress, find_aid, largest_bytes
+        )
         self._use_generation(generation)
         if self.watch is not None:
             from holdfast.engine.scan.watched_scan import watched_scan  # late: few are watched
@@ -157,14 +163,40 @@ class Scanner:
         progress = request.progress
         if progress is not None and progress.live:
             meter = self._meter(root_fd, request.policy, request.started_ns, previous, progress)
-        if previous is None and not request.wanted and request.find_aid is not None:
+        rationed = request.largest_bytes is not None
+        if previous is None and not (request.wanted or rationed) and request.find_aid is not None:
             aided = self._walked_with_aid(root_fd, request, meter)
             if aided is not None:
                 return self.built(aided, request, begun)
-        capture = FileCapture(self.fs, request.writer, request.started_ns, meter)
-        walker = self._walker(request, capture, self._remembered, meter)
+        walker = self._walker(request, self._capture(request, meter), self._remembered, meter)
         wanted = WantedTree(self._load_tree, request.wanted) if request.wanted else None
         return self.built(walker.walk(root_fd, previous, wanted), request, begun)
+
+    def _capture(self, request: ScanRequest, meter: ScanMeter | None) -> FileCapture:
+        if request.largest_bytes is None:
+            return FileCapture(self.fs, request.writer, request.started_ns, meter)
+        from holdfast.engine.scan.rationed_capture import RationedCapture  # hardly ever needed
+
+        return RationedCapture(
+            self.fs,
+            request.writer,
+            request.started_ns,
+            meter,
+            self._objects,
+            request.largest_bytes,
+        )
+
+    def knows_workspace(self, generation: str) -> bool:
+        """Whether a scan now would find what an earlier one remembered."""
+        self._use_generation(generation)
+        return self._root is not None or b"" in self._stored
+
+    def measure(
+        self, root_fd: int, policy: CapturePolicy, capture: MeasuringCapture, *, started_ns: int
+    ) -> None:
+        """Let `capture` see every file that a scan now would read; nothing is read or kept."""
+        walker = Walker(self.fs, capture, policy, self._remembered, started_ns)
+        walker.walk(root_fd, self._root or self._remembered(b""), None)
 
     def _walker(
         self,

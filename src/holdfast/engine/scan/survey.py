@@ -34,7 +34,7 @@ from holdfast.engine.scan.directory_state import (
     LinkRow,
     numbers_of,
 )
-from holdfast.engine.scan.file_capture import is_sparse, special_kind
+from holdfast.engine.scan.file_capture import NoRoom, is_sparse, special_kind
 from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
@@ -51,6 +51,7 @@ VOLATILE = (
     SkipReason.TOO_DEEP,
     SkipReason.FILTERED,
     SkipReason.TRANSACTION,
+    SkipReason.OVER_BUDGET,
     SkipReason.WORKTREE,
     SkipReason.REPOSITORY,
     SkipReason.UNKNOWN_INDEX,
@@ -87,6 +88,7 @@ class Survey:
         self._known_notes: dict[bytes, list[Skipped]] = {}
         self._names: Collection[bytes] = ()
         self._databases: set[bytes] = set()
+        self._had_no_room: set[bytes] = set()
 
     def run(
         self, parent: DirectoryRules, rule_files: RuleFiles, *, last: bool
@@ -97,6 +99,8 @@ class Survey:
             for note in self._previous.skipped:
                 if note.reason.content_is_captured and note.reason is not SkipReason.NAMED:
                     self._known_notes.setdefault(note.path, []).append(note)
+                elif note.reason is SkipReason.OVER_BUDGET:
+                    self._had_no_room.add(note.path)
         key = DirectoryKey.of(self._fs.fstat(self._fd))
         names = sorted(self._fs.list_names(self._fd))
         self._names = set(names)
@@ -172,7 +176,7 @@ class Survey:
                 self._known_rows[name] = known
             try:
                 self._read(name, status)
-            except (Swapped, FileNotFoundError):
+            except (Swapped, FileNotFoundError, NoRoom):
                 return None
         if any(note.reason in VOLATILE for note in self._skipped):
             return None
@@ -307,6 +311,8 @@ class Survey:
                 self._read(name, status)
         except FileNotFoundError:
             return None
+        except NoRoom:
+            return self._leave_out(name, status)
         if depends and base not in self._files:
             self._cannot_settle = True  # it may become a database, which is nothing we look at
         return None
@@ -320,6 +326,24 @@ class Survey:
             self._chunks[name] = self._previous.chunks[name]
         self._skipped.extend(self._known_notes.get(path, ()))
         return True
+
+    def _stays_out(self, name: bytes) -> bool:
+        """Whether it had no room in the last save. Only one that has measured everything knows
+        whether there is room for it now."""
+        if self._walker.capture.reconsiders or join(self._path, name) not in self._had_no_room:
+            return False
+        return not self._is_wanted(name)
+
+    def _leave_out(self, name: bytes, status: os.stat_result) -> None:
+        """A database goes with its log: one without the other is another state."""
+        base = database_of(name)
+        base = base if base in self._databases else name
+        group = {base, base + LOG} if base in self._databases else {name}
+        for part in sorted(group & set(self._names)):
+            self._files.pop(part, None)
+            self._chunks.pop(part, None)
+            size = f"{status.st_size} bytes" if part == name else ""
+            self._skip(part, SkipReason.OVER_BUDGET, size)
 
     def _is_of_database(self, name: bytes) -> bool:
         """Whether a file looks like part of a database: the names tell, its beginning decides."""
@@ -388,6 +412,8 @@ class Survey:
 
     def _capture(self, name: bytes, status: os.stat_result) -> bool:
         """Whether what was stored is one state of the file."""
+        if self._stays_out(name):
+            raise NoRoom
         known = self._known_rows.get(name)
         previous = Digest(known.digest) if known is not None else None
         try:

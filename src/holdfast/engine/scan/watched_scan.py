@@ -26,7 +26,7 @@ from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
 def watched_scan(
     scanner: Scanner, watch: WorkspaceWatch, root_fd: int, request: ScanRequest
 ) -> Scan:
-    if request.wanted or scanner.root is None:
+    if request.wanted or scanner.root is None or request.largest_bytes is not None:
         return _everything(scanner, watch, root_fd, request)
     status = scanner.fs.fstat(root_fd)
     places = watch.places(status.st_dev, status.st_ino)

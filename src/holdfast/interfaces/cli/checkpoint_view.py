@@ -117,7 +117,11 @@ def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str 
 def _why(skip: Skipped) -> str:
     """As the checkpoint has it, with sizes as people say them."""
     number, _, unit = skip.detail.partition(" ")
-    if skip.reason is SkipReason.TOO_LARGE and unit == "bytes" and number.isdigit():
+    if (
+        skip.reason in (SkipReason.TOO_LARGE, SkipReason.OVER_BUDGET)
+        and unit == "bytes"
+        and number.isdigit()
+    ):
         return replace(skip, detail=size(int(number))).describe()
     return skip.describe()
 

@@ -21,10 +21,13 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
+from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.client import peer_user
@@ -74,6 +77,7 @@ class Daemon:
             later=self.go_on,
         )
         self._listener = listener
+        self._environment = environment
         self._surroundings = surroundings(environment)
         self._handlers = dict(HANDLERS if handlers is None else handlers)
         self._version = version
@@ -161,10 +165,23 @@ class Daemon:
                     return  # the timer is at work: the next look is soon enough
                 try:
                     workspace.rest()
+                    if is_cleanup_due(workspace.opened.engine.vault):
+                        self.go_on(partial(self._clean_up, workspace.workspace))
                 except Exception:  # a store that is damaged or gone is the next request's to tell
                     log(traceback.format_exc())
         self._given_back_for = done
         give_memory_back()
+
+    def _clean_up(self, workspace: Path) -> None:
+        """With the store opened once more: requests that come meanwhile get their turn."""
+        from holdfast.bootstrap import open_workspace
+        from holdfast.ports.progress import NoProgress
+
+        try:
+            with open_workspace(workspace, create=False, environment=self._environment) as opened:
+                opened.engine.cleanup(NoProgress())
+        except HoldfastError as error:
+            log(f"{workspace}: not cleaned up: {error}")
 
     def _is_idle(self) -> bool:
         if not self.idle_s or self.connections:

@@ -10,8 +10,8 @@ is written again with those of its members that are needed.
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -86,6 +86,13 @@ def collect(
         if limit_bytes is not None and looked_at >= limit_bytes:
             break
     return freed
+
+
+def stored_sizes(store: LocalObjectStore) -> Iterator[tuple[Digest, int]]:
+    """Members of a block share what it takes; a base counts for itself alone."""
+    placed = list(store.index.locations())
+    members = Counter(place for _, place in placed)
+    return ((digest, place.length // members[place]) for digest, place in placed)
 
 
 def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:

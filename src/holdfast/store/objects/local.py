@@ -282,6 +282,12 @@ class LocalObjectStore:
         with self.lock:
             return self.index.content_bytes()
 
+    def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
+        from holdfast.store.objects.collection import stored_sizes  # no save needs it
+
+        with self.lock:
+            return stored_sizes(self)
+
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
         from holdfast.store.objects.collection import unneeded_bytes  # no save needs it
 

@@ -60,6 +60,9 @@ class MemoryObjectStore:
         self._generation += bool(gone)
         return sum(map(len, gone.values()))
 
+    def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
+        return ((digest, len(content)) for digest, content in self._objects.items())
+
     def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
         return self.retain_only(needed)
 

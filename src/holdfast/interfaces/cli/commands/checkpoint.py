@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
@@ -168,9 +169,12 @@ def _show(invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, 
         changes = change_words(made.changed)
         told = f"Saved {identifier(terminal, made)}: {files_words(made)}, {changes}"
     terminal.line(f"{mark} {told}, {duration(invocation.elapsed_ms)}")
-    if outcome.failures:
-        terminal.line(f"{count(len(outcome.failures), 'path')} could not be read properly:")
-        list_skipped(terminal, outcome.failures)
+    no_room = [skip for skip in outcome.failures if skip.reason is SkipReason.OVER_BUDGET]
+    unread = [skip for skip in outcome.failures if skip.reason is not SkipReason.OVER_BUDGET]
+    for skipped, words in ((unread, "could not be read properly"), (no_room, "had no room")):
+        if skipped:
+            terminal.line(f"{count(len(skipped), 'path')} {words}:")
+            list_skipped(terminal, skipped)
     if outcome.degraded:
         terminal.line("All files are saved, but not everything besides them:")
         for text in outcome.degraded:

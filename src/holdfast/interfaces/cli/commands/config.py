@@ -22,7 +22,7 @@ _FORMS = {
     "edit": " [--user | --project]",
     "trust": "",
 }
-_SIZES = ("budget", "max_file_size", "component_max_size")
+_SIZES = ("budget", "total_budget", "max_file_size", "component_max_size")
 
 
 def configure(parser: Parser) -> None:
@@ -155,8 +155,8 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
         return None
     return (
         f"the store already takes {size(used_bytes)}, more than this budget. The next checkpoint "
-        "first drops what the retention rules let go (holdfast cleanup --dry-run shows it) and is "
-        "refused if that is not enough; nothing is dropped now, and restores still work"
+        "first removes expired checkpoints (see: holdfast cleanup --dry-run), then old automatic "
+        "ones, and leaves out large files if that is not enough. Nothing is removed now"
     )
 
 

@@ -1,0 +1,105 @@
+"""All stores of a user: what they take together, and which of them have lost their workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.store.layout import StoreLayout
+from holdfast.store.own_files import read_own_file
+from holdfast.values.classes import dataclass
+
+_FRESH_S = 600.0
+_WORTH_NOTING_BYTES = 1_000_000
+"""Other stores grow slowly, and looking at each of them for every save would cost too much."""
+
+
+def other_stores_bytes(layout: StoreLayout, own_bytes: int) -> int:
+    """What the others take; remembered for a few minutes in a file that may be lost, where each
+    store notes what it takes itself."""
+    home, own = layout.home, layout.directory.name
+    sizes = _remembered(home)
+    if sizes is None:
+        sizes = {one.directory.name: _size(one) for one in stores_in(home)}
+        _remember(home, sizes)
+    elif abs(sizes.get(own, 0) - own_bytes) >= _WORTH_NOTING_BYTES:
+        _remember(home, {**sizes, own: own_bytes})
+    return sum(size for name, size in sizes.items() if name != own)
+
+
+def stores_in(home: Path) -> list[StoreLayout]:
+    try:
+        names = sorted(os.listdir(home / "stores"))
+    except OSError:
+        return []
+    found = (StoreLayout(home / "stores" / name) for name in names)
+    return [layout for layout in found if os.path.isdir(layout.directory)]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWithoutWorkspace:
+    """A store whose workspace is not where it was last seen."""
+
+    directory: Path
+    workspace: Path
+    size_bytes: int
+    last_used_ns: int
+
+
+def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
+    """Every such store, the largest first. The workspace may only be unmounted, or moved: nobody
+    but a person can tell."""
+    found = []
+    for layout in stores_in(home):
+        try:
+            workspace = Path(layout.read_description()["workspace"])
+        except (HoldfastError, OSError):
+            continue  # a damaged store is for repair
+        if os.path.isdir(workspace):
+            continue
+        found.append(
+            StoreWithoutWorkspace(layout.directory, workspace, _size(layout), _last_used_ns(layout))
+        )
+    return sorted(found, key=lambda one: -one.size_bytes)
+
+
+def _last_used_ns(layout: StoreLayout) -> int:
+    with contextlib.suppress(OSError):
+        return layout.catalog.stat().st_mtime_ns
+    return 0
+
+
+def _size(layout: StoreLayout) -> int:
+    from holdfast.store.store_place import size_below  # late: the two know of each other
+
+    try:
+        return size_below(layout.directory)
+    except OSError:
+        return 0
+
+
+def _remembered(home: Path) -> dict[str, int] | None:
+    path = home / "sizes"
+    try:
+        age_s = time.time() - path.stat().st_mtime
+        sizes = json.loads(read_own_file(path)) if 0 <= age_s < _FRESH_S else None
+    except (OSError, ValueError, HoldfastError):
+        return None
+    valid = isinstance(sizes, dict) and all(isinstance(size, int) for size in sizes.values())
+    return sizes if valid else None
+
+
+def _remember(home: Path, sizes: dict[str, int]) -> None:
+    """Not synced: what is lost is only counted again."""
+    fresh = home / f".sizes.{os.getpid()}.new"
+    with contextlib.suppress(OSError):
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(fd, json.dumps(sizes).encode())
+        finally:
+            os.close(fd)
+        os.replace(fresh, home / "sizes")
