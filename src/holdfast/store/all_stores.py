@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.store.layout import StoreLayout
 from holdfast.store.own_files import read_own_file
+from holdfast.store.system import SystemClock
 from holdfast.values.classes import dataclass
 
-_FRESH_S = 600.0
+_FRESH_NS = 600 * 1_000_000_000
 _WORTH_NOTING_BYTES = 1_000_000
 """Other stores grow slowly, and looking at each of them for every save would cost too much."""
 
@@ -85,8 +85,8 @@ def _size(layout: StoreLayout) -> int:
 def _remembered(home: Path) -> dict[str, int] | None:
     path = home / "sizes"
     try:
-        age_s = time.time() - path.stat().st_mtime
-        sizes = json.loads(read_own_file(path)) if 0 <= age_s < _FRESH_S else None
+        age_ns = SystemClock.now_ns() - path.stat().st_mtime_ns
+        sizes = json.loads(read_own_file(path)) if 0 <= age_ns < _FRESH_NS else None
     except (OSError, ValueError, HoldfastError):
         return None
     valid = isinstance(sizes, dict) and all(isinstance(size, int) for size in sizes.values())
