@@ -10,6 +10,7 @@ from holdfast.domain.ids import CheckpointId
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save reports back as well, and needs no plan
+    from holdfast.domain.git_drift import GitDrift
     from holdfast.domain.restore_plans import ComponentOutcome, Kept, Step
 
 
@@ -53,7 +54,8 @@ class PathProblem:
 
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
-    """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`.
+    """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`. `git`
+    is where HEAD stays elsewhere than it was at the checkpoint.
 
     Not `recorded`: there was nothing to do and nothing was written. `record` and `safety` are then
     the HEAD there was and the target, which is what the workspace holds.
@@ -70,6 +72,7 @@ class RestoreOutcome:
     verified: bool = True
     recorded: bool = True
     components: tuple[ComponentOutcome, ...] = ()
+    git: GitDrift | None = None
 
     @property
     def files_changed(self) -> int:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from holdfast.domain.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within, parent, to_text
 
@@ -102,13 +103,15 @@ UNDER_WAY = "a transaction of this database is under way"
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Steps in the order they run, what stands in the way, and what is worth a warning."""
+    """Steps in the order they run, what stands in the way, and what is worth a warning. `git`:
+    where HEAD is elsewhere than at the checkpoint, and stays there."""
 
     steps: tuple[Step, ...]
     blocked: tuple[Blocked, ...] = ()
     kept: tuple[Kept, ...] = ()
     warnings: tuple[str, ...] = ()
     components: tuple[ComponentStep, ...] = ()
+    git: GitDrift | None = None
 
     @property
     def affected_files(self) -> tuple[bytes, ...]:

@@ -19,6 +19,7 @@ from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.rollbacks import Marks
 from holdfast.domain.selections import Selection, selection_of
+from holdfast.engine.components.drift import git_drift
 from holdfast.engine.vault import Vault
 
 _NAMED_FILES = 8
@@ -72,7 +73,8 @@ def own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     parts = [done + _to(target or record) + "."]
     if operation.note:
         parts.append(f"Why: {operation.note}.")
-    parts += [_files(vault, operation, record), *_besides(vault, operation, target, marks)]
+    parts += [_files(vault, operation, record), _git(vault, target)]
+    parts += _besides(vault, operation, target, marks)
     parts.append(BEFORE_EDITING)
     if operation.kind is not OperationKind.UNDO:
         parts.append("To take this back: holdfast undo.")
@@ -91,7 +93,7 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
     session = vault.catalog.session(operation.session_id)
     agent = f" (agent {_printable(session.agent)})" if session and session.agent else ""
     record = _checkpoint(vault, operation, operation.checkpoint)
-    state = ""
+    state, target = "", None
     if record is not None and record.restores_from is not None:
         target = _checkpoint(vault, operation, record.restores_from)
         state = f", checkpoint {short(record.restores_from)}"
@@ -105,6 +107,7 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",
             _files(vault, operation, record),
+            _git(vault, target),
             STILL_YOURS,
             BEFORE_EDITING,
             "If it must not stay so, ask the person first: it is that session's work.",
@@ -150,6 +153,15 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
     named = f"Only these paths went back, every other file is as it was: {_names(selected.paths)}."
     changed = _changed(vault, before, after, selected)
     return f"{named} {changed}" if changed else named
+
+
+def _git(vault: Vault, target: Checkpoint | None) -> str:
+    """Where git is, if the files that came back belong to another commit."""
+    drift = None if target is None else git_drift(vault, target)
+    if drift is None:
+        return ""
+    words = drift.words()
+    return f"{words[0].upper()}{words[1:]}. Do not commit before you know which branch this is for."
 
 
 def _changed(

@@ -12,14 +12,17 @@ to name it. `holdfast.testing.component_contract` is the suite that every compon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import CheckpointId
 from holdfast.ports.progress import NoProgress, Progress
+
+if TYPE_CHECKING:
+    from holdfast.domain.git_drift import GitDrift
 
 
 class ComponentProblem(Exception):
@@ -207,6 +210,24 @@ class DividedComponent(Component, Protocol):
         others_contents: ContentSource,
     ) -> Sequence[str]:
         """The keys of the parts that one state has otherwise than the other, or one alone has."""
+        ...
+
+
+@runtime_checkable
+class VersionedComponent(Component, Protocol):
+    """A component that versions the files of the workspace itself, as git does, has this as well:
+    files that come back without it belong to another version."""
+
+    def drift(
+        self,
+        workspace: Path,
+        state: ComponentState,
+        after: Mapping[bytes, Callable[[], bytes | None]],
+        *,
+        timeout_s: float,
+    ) -> GitDrift | None:
+        """Where it is now and where it was; None when that is the same. `after` is what a restore
+        is about to write, None for what it removes: paths are relative to the workspace."""
         ...
 
 

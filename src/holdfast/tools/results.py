@@ -202,6 +202,24 @@ class ComponentNews:
 
 
 @dataclass(frozen=True, slots=True)
+class GitPlaceInfo:
+    """Where HEAD is: no branch when it is detached, no commit before the first."""
+
+    branch: str | None
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GitDriftInfo:
+    """HEAD stays elsewhere than it was at the checkpoint; a commit of everything would contain so
+    many changed files."""
+
+    then: GitPlaceInfo
+    now: GitPlaceInfo
+    changed_files: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """A restore that was previewed or, when `done`, carried out. A preview of something that can be
     done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
@@ -225,6 +243,7 @@ class Restored:
     verified: bool | None = None
     abandoned_round: str | None = None
     new_round: str | None = None
+    git: GitDriftInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)

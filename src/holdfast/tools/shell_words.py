@@ -18,10 +18,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.domain.git_drift import TO_RESTORE_GIT
+
 NOTICE_PHRASES = (
     "To take this back: holdfast undo.",
     "see holdfast log --records.",
     "unless the restore was made with --external.",
+    TO_RESTORE_GIT,
     "holdfast diff HEAD shows what differs from your last checkpoint.",
 )
 PERSON = "ask the person to run: "
@@ -113,6 +116,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
         r"(?<!REF )(?<!\S)--git (exact|branch)",
         lambda m: f"a person's holdfast restore REF --git {m[1]}",
     ),
+    _rule(r"(?<!REF )(?<!\S)--refs all", _fixed("a person's holdfast restore REF --refs all")),
     _rule(r"was made with --external", _fixed("brought them back too")),
     _rule(
         r"choose a project directory with -C DIR, or insist with --force",

@@ -13,6 +13,7 @@ from typing import Any
 from blake3 import blake3
 
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
@@ -22,7 +23,7 @@ from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.component_news import done_components, planned_components, told_components
 from holdfast.tools.confirmations import VALID_MINUTES
-from holdfast.tools.results import Restored, StepInfo
+from holdfast.tools.results import GitDriftInfo, GitPlaceInfo, Restored, StepInfo
 from holdfast.tools.wording import (
     MOST_LISTED,
     bullets,
@@ -198,6 +199,7 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
         components=planned_components(plan.components),
+        git=_drifted(plan.git),
     )
 
 
@@ -238,6 +240,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         safety_checkpoint=outcome.safety if outcome.recorded else None,
         components=done_components(outcome.components),
         verified=outcome.verified,
+        git=_drifted(outcome.git),
     )
     if not outcome.recorded:
         return Answer(f"The workspace already was {label(request.target)}; nothing changed.", data)
@@ -254,6 +257,13 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         "Files you have read may have changed: read them again before you edit them.",
     ]
     return Answer("\n".join(lines), data, outcome.record)
+
+
+def _drifted(git: GitDrift | None) -> GitDriftInfo | None:
+    if git is None:
+        return None
+    then, now = (GitPlaceInfo(place.branch, place.commit) for place in (git.then, git.now))
+    return GitDriftInfo(then, now, git.changed_files)
 
 
 def _steps(steps: Sequence[Step]) -> list[StepInfo]:

@@ -23,6 +23,7 @@ KEYS = [
     "kept",
     "warnings",
     "components",
+    "git",
     "dry_run",
 ]
 

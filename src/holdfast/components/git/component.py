@@ -6,7 +6,7 @@ What a save does not need is imported by what does: hardly any save finds that g
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from holdfast.ports.component import (
 if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
     from holdfast.components.git.nested.restoring import NestedRestoring
+    from holdfast.domain.git_drift import GitDrift
     from holdfast.ports.nested_repositories import NestedRepositories
 
 NAME, NESTED = "git", "nested"
@@ -114,6 +115,27 @@ class GitComponent:
             return uncommitted(git, os.fsencode(workspace), paths)
         except (BrokenReference, ComponentProblem, UnknownIndex):
             return ()  # a broken repository is told about where it matters
+
+    def drift(
+        self,
+        workspace: Path,
+        state: ComponentState,
+        after: Mapping[bytes, Callable[[], bytes | None]],
+        *,
+        timeout_s: float,
+    ) -> GitDrift | None:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.drift import drift
+        from holdfast.components.git.references import BrokenReference
+
+        repository = find_repository(workspace, ours=self._ours)
+        if repository is None or not _has_own(state):
+            return None
+        git = Git(repository, self._environment, timeout_s)
+        try:
+            return drift(git, os.fsencode(workspace), state, after)
+        except BrokenReference:
+            return None  # a broken repository is told about where it matters
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.git.references import BrokenReference

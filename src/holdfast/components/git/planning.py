@@ -158,7 +158,7 @@ def _name_clashes(now: Mapping[bytes, str], moves: Sequence[Move]) -> list[str]:
         if in_way:
             found.append(
                 f"{kind_of(move.ref)} {short_name(move.ref)} cannot come back beside one whose "
-                f"name begins the same way; rename that, or leave it out of --refs"
+                f"name begins the same way; rename that one first"
             )
     return found
 

@@ -40,7 +40,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
     for path in sorted(paths):
         name = prefix + path
         there = os.path.lexists(os.path.join(workspace, path))
-        if there and (name in staged or _differs(repository, known.get(name), name)):
+        if there and (name in staged or differs_from_index(repository, known.get(name), name)):
             found.append(path)
     if not found:
         return []
@@ -50,7 +50,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
     return [f"{names}{more} {have} that are not committed in git; they are saved first"]
 
 
-def _differs(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:
+def differs_from_index(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:
     """Whether a file is another than the index says; one that it does not know is."""
     if entry is None:
         return True
@@ -66,7 +66,12 @@ def _differs(repository: Repository, entry: IndexEntry | None, path: bytes) -> b
         data = read_whole(place)
     except OSError:
         return True
-    return entry.oid not in (_oid(data, entry), _oid(data.replace(b"\r\n", b"\n"), entry))
+    return not is_content_of(data, entry)
+
+
+def is_content_of(data: bytes, entry: IndexEntry) -> bool:
+    """Whether this is what the index has, line ends aside."""
+    return entry.oid in (_oid(data, entry), _oid(data.replace(b"\r\n", b"\n"), entry))
 
 
 def _oid(data: bytes, entry: IndexEntry) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.restore_plans import RestorePlan
+from holdfast.engine.components.drift import git_drift
 from holdfast.engine.components.restoring import (
     concerns,
     left_alone,
@@ -23,11 +24,22 @@ def preview(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
     if request.hunks is not None:
-        return preview_hunks(vault, scan, request, head)
+        return with_drift(vault, request, preview_hunks(vault, scan, request, head))
     plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)
-    return with_component_steps(plan, plan_components(vault, request.target, request.components))
+    steps = plan_components(vault, request.target, request.components)
+    return with_drift(vault, request, with_component_steps(plan, steps))
+
+
+def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+    """The plan with where git is, if files come back to it that belong to another commit."""
+    if not plan.steps:
+        return plan
+    drift = git_drift(vault, request.target, request.components, plan.steps)
+    if drift is None:
+        return plan
+    return replace(plan, git=drift, warnings=(*plan.warnings, drift.words(planned=True)))
 
 
 def with_left_alone(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:

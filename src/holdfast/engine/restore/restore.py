@@ -20,6 +20,7 @@ from holdfast.domain.operations import OperationKind, undo_lists
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
+from holdfast.engine.components.drift import git_drift
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.components.restoring import (
     ComponentRestore,
@@ -96,10 +97,20 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
                 unlocked=unlocked,
             )
             follow_restore(vault, request.session_id)
-            return outcome
+            return _with_drift(vault, request, outcome)
         except BaseException:
             unlocked.put_back()
             raise
+
+
+def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) -> RestoreOutcome:
+    """With where git is, if the files that came back belong to another commit."""
+    if not outcome.steps:
+        return outcome
+    drift = git_drift(vault, request.target, request.components)
+    if drift is None:
+        return outcome
+    return replace(outcome, git=drift, warnings=(*outcome.warnings, drift.words()))
 
 
 def _capture(

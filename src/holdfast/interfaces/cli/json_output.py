@@ -18,6 +18,7 @@ from holdfast.interfaces.cli.wording import iso
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.git_drift import GitDrift
     from holdfast.domain.messages import Annotation
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome, SaveOutcome
     from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step
@@ -106,6 +107,7 @@ def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
             | ({"detail": c.detail} if c.detail else {})
             for c in outcome.components
         ],
+        "git": drifted(outcome.git),
         "dry_run": False,
     }
 
@@ -127,9 +129,25 @@ def planned(
         "warnings": list(plan.warnings),
         "components": [
             {"name": c.name, "mode": c.mode, "actions": list(c.actions), "blocked": list(c.blocked)}
+            | ({"choices": dict(c.choices)} if c.choices else {})
             for c in plan.components
         ],
+        "git": drifted(plan.git),
         "dry_run": True,
+    }
+
+
+def drifted(git: GitDrift | None) -> dict[str, Any] | None:
+    """Where HEAD is, if that is elsewhere than at the checkpoint."""
+    if git is None:
+        return None
+    from holdfast.domain.git_drift import OFFERED
+
+    return {
+        "then": {"branch": git.then.branch, "commit": git.then.commit},
+        "now": {"branch": git.now.branch, "commit": git.now.commit},
+        "changed_files": git.changed_files,
+        "modes": list(OFFERED),
     }
 
 

@@ -1,0 +1,78 @@
+"""Where git is elsewhere than at a checkpoint whose files come back without it (GT-7).
+
+For a preview the content that files are about to have is read from the store, up to a limit; what
+is beyond it counts as changed. Afterwards the files themselves are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.git_drift import GitDrift
+from holdfast.domain.restore_plans import Step
+from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.manifests import read_states
+from holdfast.engine.content import read_content
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import VersionedComponent
+
+_LARGEST_READ = 32 << 20
+_MOST_READ = 256 << 20
+_LEAVES_HEAD = "refs"
+After = Mapping[bytes, Callable[[], bytes | None]]
+
+
+def git_drift(
+    vault: Vault,
+    target: Checkpoint,
+    chosen: Sequence[tuple[str, str]] = (),
+    steps: Sequence[Step] = (),
+) -> GitDrift | None:
+    """None when HEAD is where it was, or comes back with the files; `steps` are still to be done.
+    Trouble with git is told elsewhere."""
+    if target.components is None:
+        return None
+    modes = {name: mode.partition(":")[0] for name, mode in chosen}
+    try:
+        states = {state.name: state for state in read_states(vault.objects, target)}
+    except StoreDamaged:
+        return None
+    after = _contents(vault, steps)
+    for component in vault.components.all():
+        state = states.get(component.name)
+        if state is None or state.failure is not None:
+            continue
+        if modes.get(component.name, _LEAVES_HEAD) != _LEAVES_HEAD:
+            continue
+        if isinstance(component, VersionedComponent):
+            timeout_s = vault.settings.component_timeout
+            call = partial(component.drift, vault.workspace, state, after, timeout_s=timeout_s)
+            try:
+                return guarded(call, timeout_s=timeout_s)
+            except Refusal:
+                return None
+    return None
+
+
+def _contents(vault: Vault, steps: Sequence[Step]) -> After:
+    """What the steps leave at each path that is no directory, with the largest left out."""
+    left, after = _MOST_READ, {}
+    for step in steps:
+        if isinstance(step.after or step.before, DirectoryEntry):
+            continue
+        left -= step.size_bytes
+        readable = step.size_bytes <= _LARGEST_READ and left >= 0
+        after[step.path] = partial(_content, vault, step.after if readable else None)
+    return after
+
+
+def _content(vault: Vault, entry: Entry | None) -> bytes | None:
+    if isinstance(entry, SymlinkEntry):
+        return entry.target
+    if not isinstance(entry, FileEntry):
+        return None
+    return b"".join(read_content(vault.objects, entry))
