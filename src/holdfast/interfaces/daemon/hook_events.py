@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from holdfast.component_makers import BUILT_IN
-from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
+from holdfast.domain.errors import Busy, HoldfastError, NoSpace
 from holdfast.interfaces.daemon import packed
 from holdfast.interfaces.daemon.client import peer_process
 from holdfast.interfaces.daemon.hook_client import seen_from_here
@@ -27,7 +27,6 @@ from holdfast.interfaces.daemon.hook_client import seen_from_here
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.engine.notices import Claim
     from holdfast.interfaces.daemon.handlers import Arguments
     from holdfast.interfaces.daemon.server import Daemon
     from holdfast.interfaces.hooks.events import AgentEvent, Reply
@@ -100,10 +99,11 @@ def _as_fields(answer: Mapping[str, Any]) -> bytes:
 
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     """`NotHere`, or anything else unexpected, when the hook has to do it."""
-    from holdfast.interfaces.hooks.calls import UnknownAgent, event_of, plain_answer, read_call
+    from holdfast.interfaces.hooks.calls import UnknownAgent, event_of, read_call
     from holdfast.interfaces.hooks.events import Reply
     from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
     from holdfast.interfaces.hooks.problems import note_problem
+    from holdfast.interfaces.hooks.protection_notices import of_failure
 
     asked = _asked(arguments.list_of("fields"))
     if not _same_place(asked):
@@ -120,13 +120,33 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
             return {"text": dialect.render(event, Reply())}
         known = _Event(daemon, asked, event)
         reply = known.handled()
-        settle = None if reply.claim is None else known.settling(reply.claim)
-        return {"text": dialect.render(event, reply), "settle": settle}
-    except (KeyNeeded, WrongKey):
-        raise  # the hook may have the key
-    except HoldfastError as error:
+        return {"text": dialect.render(event, reply), "settle": _settling(event, reply, known.path)}
+    except (Busy, NoSpace) as error:  # it would be the same for the hook
         note_problem(event.agent, event, error)
-        return {"text": plain_answer(dialect, event.agent, event)}
+        reply = of_failure(event, error)
+        return {"text": dialect.render(event, reply), "settle": _settling(event, reply)}
+    except HoldfastError as error:  # the hook may have the key, or another view of the store
+        raise NotHere(f"it could not be saved here: {error.message}") from None
+
+
+def _settling(
+    event: AgentEvent, reply: Reply, path: Path | None = None
+) -> Callable[[bool], None] | None:
+    """To be called when the hook has said whether the agent was told."""
+    claim, notices = reply.claim, reply.notices
+    if claim is None and not notices:
+        return None
+
+    def settled(told: bool) -> None:
+        from holdfast.interfaces.hooks.protection_notices import settle
+        from holdfast.interfaces.hooks.telling import settle_in
+
+        if claim is not None and path is not None:
+            settle_in(event, path, claim, told=told)
+        if notices and told:
+            settle(event, notices)
+
+    return settled
 
 
 def _asked(fields: list[Any]) -> _Asked:
@@ -157,14 +177,14 @@ class _Event:
         self._daemon = daemon
         self._asked = asked
         self._event = event
-        self._path: Path = workspace_of(event, asked.directory)
+        self.path: Path = workspace_of(event, asked.directory)
 
     def handled(self) -> Reply:
         from holdfast.bootstrap import store_of
         from holdfast.interfaces.hooks.events import Reply
         from holdfast.interfaces.hooks.handling import BEGINS
 
-        if self._event.kind not in BEGINS and store_of(self._path) is None:
+        if self._event.kind not in BEGINS and store_of(self.path) is None:
             return Reply()  # nothing was ever saved here
         if self._event.must_wait:
             return self._work()
@@ -179,7 +199,7 @@ class _Event:
         from holdfast.interfaces.hooks.handling import is_checked, notices_in
 
         workspaces = self._daemon.workspaces
-        known = next((w for w in workspaces.all() if w.workspace == self._path), None)
+        known = next((w for w in workspaces.all() if w.workspace == self.path), None)
         if known is None:
             raise NotHere("the workspace is not open here")
         require_allowed(known)
@@ -191,19 +211,13 @@ class _Event:
                     return notices_in(known.opened, self._event)
         return Reply()
 
-    def settling(self, claim: Claim) -> Callable[[bool], None]:
-        """To be called when the hook has said whether the agent was told."""
-        from holdfast.interfaces.hooks.telling import settle_in
-
-        return lambda told: settle_in(self._event, self._path, claim, told=told)
-
     def _work(self) -> Reply:
         from holdfast.interfaces.daemon.handlers import with_workspace
 
         try:
-            return with_workspace(self._daemon, str(self._path), self._in)
+            return with_workspace(self._daemon, str(self.path), self._in)
         except NotHere:
-            self._daemon.workspaces.discard(str(self._path))
+            self._daemon.workspaces.discard(str(self.path))
             raise
 
     def _in(self, workspace: WatchedWorkspace) -> Reply:

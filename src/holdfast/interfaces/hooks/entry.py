@@ -56,7 +56,7 @@ def answer(
     except BaseException as error:  # the agent goes on, whatever it is
         _note(agent, event, error)
         if not answered:
-            _say(plain_answer(dialect, agent, event), own_process)
+            _tell_of_failure(event, dialect, agent, error, own_process)
     return 0
 
 
@@ -81,7 +81,7 @@ def answer_without_work(arguments: Sequence[str], taken: bytes, error: BaseExcep
         event = None
     if event is None or event.is_known:
         _note(agent, event, error)
-    _say(plain_answer(dialect, agent, event), own_process=True)
+    _tell_of_failure(event, dialect, agent, error, own_process=True)
 
 
 def _deliver(event: AgentEvent, begin_daemon: bool = False) -> Reply:
@@ -145,6 +145,29 @@ def _tell(event: AgentEvent, dialect: Dialect, reply: Reply, own_process: bool) 
         from holdfast.interfaces.hooks.workspaces import workspace_of
 
         settle_in(event, workspace_of(event), reply.claim, told=told)
+    if reply.notices and told:
+        from holdfast.interfaces.hooks.protection_notices import settle
+
+        settle(event, reply.notices)
+
+
+def _tell_of_failure(
+    event: AgentEvent | None,
+    dialect: Dialect | None,
+    agent: str,
+    error: BaseException,
+    own_process: bool,
+) -> None:
+    """The agent goes on, and is told that nothing was saved."""
+    try:
+        if event is not None and dialect is not None and event.is_known:
+            from holdfast.interfaces.hooks.protection_notices import of_failure
+
+            _tell(event, dialect, of_failure(event, error), own_process)
+            return
+    except Exception as failed:
+        _note(agent, event, failed)
+    _say(plain_answer(dialect, agent, event), own_process)
 
 
 def _say(text: str, own_process: bool) -> bool:

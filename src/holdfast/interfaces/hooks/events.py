@@ -82,15 +82,29 @@ class AgentEvent(NamedTuple):
         return self._replace(kind=EventKind.OTHER)
 
 
+class Notice(NamedTuple):
+    """Something about the protection that is told once a session: `text` to the model, `for_user`
+    to the person, where the agent has a way to."""
+
+    code: str
+    text: str
+    for_user: str
+
+
 class Reply(NamedTuple):
-    """What came of an event. `context` is for the agent to read; `claim` is what of it has to be
-    noted as told, once it is."""
+    """What came of an event. `context` is for the agent to read; `claim` and `notices` are what of
+    it has to be noted as told, once it is."""
 
     checkpoint: str | None = None
     deduplicated: bool = False
     context: tuple[str, ...] = ()
     claim: Claim | None = None
+    notices: tuple[Notice, ...] = ()
 
     @property
     def text(self) -> str:
-        return "\n\n".join(self.context)
+        return "\n\n".join((*self.context, *(one.text for one in self.notices)))
+
+    @property
+    def for_user(self) -> str:
+        return "\n".join(one.for_user for one in self.notices)

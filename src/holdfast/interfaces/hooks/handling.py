@@ -27,7 +27,9 @@ from holdfast.interfaces.hooks.conversation import note_message, read_what_is_ne
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.ignored import name_ignored
+from holdfast.interfaces.hooks.left_out_notices import turned_off, without_notices
 from holdfast.interfaces.hooks.outside import Outside
+from holdfast.interfaces.hooks.protection_notices import fresh
 from holdfast.interfaces.hooks.running import note_begin, note_end
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
@@ -79,7 +81,8 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     with unhindered(), waited, vault.access.exclusive():
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
-        reply = _with_news(opened, event, reply)
+        saved = reply.checkpoint is not None
+        reply = fresh(event, _with_news(opened, event, reply), saved=saved)
         before = _to_be_checked(opened, event) if first else None
         if event.kind is EventKind.MESSAGE:
             note_message(opened, event, _deliveries(opened))
@@ -91,7 +94,7 @@ def notices_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     and hears of it the next time."""
     try:
         with opened.engine.vault.access.exclusive(wait=False):
-            return _with_notices(opened, event.only_asking(), Reply())
+            return fresh(event, _with_notices(opened, event.only_asking(), Reply()), saved=False)
     except Busy:
         return Reply()
 
@@ -108,9 +111,12 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind in (EventKind.AFTER_TOOL, EventKind.TURN_END):
         return _after(opened, event, deliveries)
     if not _is_wanted(opened, event):
-        if event.kind is EventKind.BEFORE_TOOL:
-            deliveries.not_saved_before(event)
-        return Reply()
+        if event.kind is not EventKind.BEFORE_TOOL:
+            return Reply()
+        deliveries.not_saved_before(event)
+        return Reply(
+            notices=(turned_off("shell" if event.tool_kind is ToolKind.SHELL else "edit"),)
+        )
     session, resumed = ensure_session(opened, event)
     context = (_resumed(session),) if resumed else ()
     keep_merge(opened, session.id, os.environ)
@@ -129,7 +135,8 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         from holdfast.interfaces.hooks.checks import remember_checks
 
         remember_checks(os.environ)
-    return Reply(outcome.checkpoint.id, outcome.deduplicated, (*context, *said))
+    notices = without_notices(outcome)
+    return Reply(outcome.checkpoint.id, outcome.deduplicated, (*context, *said), notices=notices)
 
 
 def _resumed(session: Session) -> str:

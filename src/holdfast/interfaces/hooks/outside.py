@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.risk import Assessment
 
-_NOT_KEPT = "external: not captured: "
+OUTSIDE_NOT_KEPT = "external: not captured: "
 _SHOWN = 5
 
 
@@ -59,7 +59,9 @@ class Outside:
     def said(self, outcome: SaveOutcome) -> tuple[str, ...]:
         """What the agent is told: that something it is about to change will not come back."""
         lost = [
-            text.removeprefix(_NOT_KEPT) for text in outcome.degraded if text.startswith(_NOT_KEPT)
+            text.removeprefix(OUTSIDE_NOT_KEPT)
+            for text in outcome.degraded
+            if text.startswith(OUTSIDE_NOT_KEPT)
         ]
         if self._is_risky:
             lost += [f"{name}: {reason}" for name, reason in self.not_captured.items()]

@@ -1,6 +1,7 @@
 """Claude Code: the wire format that most others follow.
 
-An answer is one JSON object; a text for the model stands in `hookSpecificOutput`.
+An answer is one JSON object; a text for the model stands in `hookSpecificOutput`, one for the user
+in `systemMessage`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ def render(event: AgentEvent, reply: Reply) -> str:
     if not reply.text:
         return "{}"
     output = {"hookEventName": event.name, "additionalContext": reply.text}
-    return json.dumps({"hookSpecificOutput": output})
+    shown = {"systemMessage": reply.for_user} if reply.for_user else {}
+    return json.dumps({**shown, "hookSpecificOutput": output})
 
 
 DIALECT = Dialect(

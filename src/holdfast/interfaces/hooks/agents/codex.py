@@ -12,7 +12,8 @@ def render(event: AgentEvent, reply: Reply) -> str:
     if not reply.text:
         return "{}"
     output = {"hookEventName": event.name, "additionalContext": reply.text}
-    return json.dumps({"hookSpecificOutput": output})
+    shown = {"systemMessage": reply.for_user} if reply.for_user else {}
+    return json.dumps({**shown, "hookSpecificOutput": output})
 
 
 DIALECT = Dialect(

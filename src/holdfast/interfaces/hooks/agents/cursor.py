@@ -22,7 +22,10 @@ def flatten(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def render(event: AgentEvent, reply: Reply) -> str:
-    return json.dumps({"additional_context": reply.text}) if reply.text else "{}"
+    if not reply.text:
+        return "{}"
+    shown = {"user_message": reply.for_user} if reply.for_user else {}
+    return json.dumps({**shown, "additional_context": reply.text})
 
 
 DIALECT = Dialect(

@@ -9,7 +9,10 @@ from holdfast.interfaces.hooks.normaliser import Dialect
 
 
 def render(event: AgentEvent, reply: Reply) -> str:
-    return json.dumps({"context": reply.text}) if reply.text else "{}"
+    if not reply.text:
+        return "{}"
+    shown = {"notice": reply.for_user} if reply.for_user else {}
+    return json.dumps({**shown, "context": reply.text})
 
 
 DIALECT = Dialect(

@@ -5,7 +5,7 @@ const COMMAND = ["holdfast"]
 const LONGEST_MS = 120000
 
 // Sends one event to the hook; resolves with what the agent has to be told. Never rejects, never throws.
-function send(event) {
+function send(event, show = () => {}) {
   return new Promise((resolve) => {
     let said = ""
     const timer = setTimeout(() => resolve(""), LONGEST_MS)
@@ -27,7 +27,9 @@ function send(event) {
       })
       child.on("close", () => {
         try {
-          finish(JSON.parse(said || "{}").context ?? "")
+          const answer = JSON.parse(said || "{}")
+          if (answer.notice) show(answer.notice)
+          finish(answer.context ?? "")
         } catch {
           finish("")
         }
@@ -46,8 +48,14 @@ function promptOf(parts) {
     .join("\n")
 }
 
-export const Holdfast = async ({ directory, worktree }) => {
+export const Holdfast = async ({ directory, worktree, client }) => {
   const where = { directory, worktree: worktree ?? directory }
+  const show = (message) => {
+    try {
+      const shown = client?.tui?.showToast?.({ body: { title: "Holdfast", message, variant: "warning" } })
+      shown?.catch?.(() => {})
+    } catch {}
+  }
   const untold = new Map()
   const remember = (sessionID, text) => {
     if (text) untold.set(sessionID, [...(untold.get(sessionID) ?? []), text])
@@ -58,12 +66,12 @@ export const Holdfast = async ({ directory, worktree }) => {
       if (kind !== "session.created" && kind !== "session.idle" && kind !== "session.deleted") return
       const about = event.properties ?? {}
       const sessionID = about.sessionID ?? about.info?.id
-      if (sessionID) await send({ ...where, event: kind, sessionID })
+      if (sessionID) await send({ ...where, event: kind, sessionID }, show)
     },
     "chat.message": async (input, output) => {
       const prompt = promptOf(output?.parts)
       const { sessionID, messageID } = input
-      const text = await send({ ...where, event: "chat.message", sessionID, messageID, prompt })
+      const text = await send({ ...where, event: "chat.message", sessionID, messageID, prompt }, show)
       // With the message itself, because the answer to it may need no tool.
       const last = (output?.parts ?? []).findLast((part) => part?.type === "text" && typeof part.text === "string")
       if (text && last) last.text += `\n\n${text}`
@@ -72,12 +80,12 @@ export const Holdfast = async ({ directory, worktree }) => {
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input
       const event = { ...where, event: "tool.execute.before", sessionID, tool, callID, tool_input: output?.args ?? {} }
-      remember(sessionID, await send(event))
+      remember(sessionID, await send(event, show))
     },
     "tool.execute.after": async (input, output) => {
       const { tool, sessionID, callID, args } = input
       const event = { ...where, event: "tool.execute.after", sessionID, tool, callID, tool_input: args ?? {} }
-      remember(sessionID, await send({ ...event, metadata: output?.metadata ?? {} }))
+      remember(sessionID, await send({ ...event, metadata: output?.metadata ?? {} }, show))
       const texts = untold.get(sessionID)
       if (texts && output && typeof output.output === "string") {
         untold.delete(sessionID)

@@ -1,0 +1,55 @@
+"""What a checkpoint that was made is without, for a reason that somebody should act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.paths import to_text
+from holdfast.interfaces.hooks.events import Notice
+from holdfast.interfaces.hooks.outside import OUTSIDE_NOT_KEPT
+
+if TYPE_CHECKING:
+    from holdfast.domain.outcomes import SaveOutcome
+
+_WORDS = {"edit": "edits", "shell": "commands"}
+
+
+def turned_off(trigger: str) -> Notice:
+    """The user's own setting; an agent that does not know would promise too much."""
+    what = (
+        f"no checkpoint is made before {_WORDS[trigger]}, because the setting auto_{trigger} is off"
+    )
+    way = f"To have them: holdfast config set auto_{trigger} on"
+    return Notice(
+        f"setting:auto_{trigger}",
+        f"Holdfast is not protecting this session in full: {what}. {way}",
+        f"Holdfast: {what}. {way}",
+    )
+
+
+def without_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
+    """One for each reason: paths that could not be saved, and parts that were not taken in. Files
+    outside are told with the call that names them."""
+    found: dict[str, tuple[int, str]] = {}
+    for skip in outcome.skipped:
+        if skip.reason.is_failure and not skip.reason.content_is_captured:
+            seen, first = found.get(skip.reason.value, (0, to_text(skip.path)))
+            found[skip.reason.value] = (seen + 1, first)
+    notices = [
+        _without(f"without:{reason}", _paths(number, first, reason))
+        for reason, (number, first) in found.items()
+    ]
+    parts = [text for text in outcome.degraded if not text.startswith(OUTSIDE_NOT_KEPT)]
+    return (*notices, *(_without(f"without:{text}", text) for text in parts))
+
+
+def _paths(number: int, first: str, reason: str) -> str:
+    more = f" and {number - 1:,} more" if number > 1 else ""
+    return f"{first}{more}: {reason}"
+
+
+def _without(code: str, text: str) -> Notice:
+    said = f"the checkpoint that was just made is without {text}".rstrip(".")
+    return Notice(
+        code, f"Holdfast: {said}. A restore would not bring that back.", f"Holdfast: {said}."
+    )

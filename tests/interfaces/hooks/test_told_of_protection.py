@@ -1,0 +1,193 @@
+"""Protection that is off is told in the session of the agent, once; and when it is back."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.interfaces.daemon.client import ask
+from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.hooks.protection_notices import NAME
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded
+from tests.support.daemons import runtime_directory
+
+pytestmark = pytest.mark.requirement("HK-7")
+
+OFF = "not protecting this session"
+BACK = "protects this session again"
+TELLABLE = [agent for agent in AGENTS if agent != "goose"]  # which has no way to
+
+
+@pytest.fixture(autouse=True)
+def second_place() -> Iterator[Path]:
+    with runtime_directory() as directory:
+        yield directory / "holdfast"
+
+
+@pytest.fixture
+def blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the stores would be, there is a file: nothing can be written beside them either."""
+    home = tmp_path / "blocked"
+    home.write_text("no directory")
+    monkeypatch.setenv("HOLDFAST_HOME", str(home))
+    return home
+
+
+def _say(agent: str, events: list[Any], project: Path) -> list[HookAnswer]:
+    answers = [call_hook(agent, event, project) for event in events]
+    assert {answer.status for answer in answers} == {0}
+    for answer in answers:
+        assert isinstance(json.loads(answer.out or "{}"), dict)
+    return answers
+
+
+def _telling(answers: list[HookAnswer], words: str) -> int:
+    return sum(words in answer.out for answer in answers)
+
+
+@pytest.mark.parametrize("agent", TELLABLE)
+def test_a_session_is_told_once_that_nothing_is_saved_and_once_that_it_is_again(
+    agent: str, project: Path, blocked: Path
+) -> None:
+    events = recorded(agent, project, "true")[:6]
+    answers = _say(agent, [*events, *events], project)
+    assert _telling(answers, OFF) == 1
+    blocked.unlink()
+    blocked.mkdir()
+    answers = _say(agent, [*events, *events], project)
+    assert (_telling(answers, OFF), _telling(answers, BACK)) == (0, 1)
+    blocked.rename(blocked.with_name("away"))
+    blocked.write_text("no directory")
+    assert _telling(_say(agent, events, project), OFF) == 1
+
+
+@pytest.mark.parametrize("agent", TELLABLE)
+def test_each_session_is_told(agent: str, project: Path, blocked: Path) -> None:
+    events = recorded(agent, project, "true")[:5]
+    assert _telling(_say(agent, events, project), OFF) == 1
+    others = json.loads(json.dumps(events).replace(_session_of(events), "another"))
+    assert _telling(_say(agent, others, project), OFF) == 1
+
+
+def _session_of(events: list[Any]) -> str:
+    names = ("session_id", "sessionId", "conversation_id", "sessionID", "taskId")
+    return next(str(events[1][name]) for name in names if name in events[1])
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
+def test_the_user_reads_it_as_well_as_the_model(agent: str, project: Path, blocked: Path) -> None:
+    (answer,) = _say(agent, recorded(agent, project, "true")[1:2], project)
+    shown = answer.json
+    assert shown["systemMessage"].startswith("Holdfast: not protected. ")
+    assert OFF in shown["hookSpecificOutput"]["additionalContext"]
+    assert "decision" not in shown
+    assert "continue" not in shown
+
+
+def _damaged(project: Path, home: Path) -> None:
+    store = next((home / "stores").iterdir())
+    os.rename(store / "catalog.db", store / "catalog.away")
+
+
+@pytest.mark.parametrize("daemon", ["off", "on"])
+def test_a_damaged_store_is_told_by_the_daemon_as_by_the_hook(
+    daemon: str,
+    project: Path,
+    cli: CommandLine,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", daemon)
+    cli.save()
+    _damaged(project, holdfast_home)
+    if daemon == "on":
+        ask("ping", start=True, start_s=120)
+    events = recorded("claude-code", project, "rm -rf src")[1:4]
+    answers = _say("claude-code", [*events, *events], project)
+    assert _telling(answers, OFF) == 1
+    assert "holdfast repair" in answers[0].json["systemMessage"]
+
+
+@pytest.mark.parametrize("daemon", ["off", "on"])
+def test_a_store_that_somebody_else_holds_is_told(
+    daemon: str,
+    project: Path,
+    cli: CommandLine,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", daemon)
+    monkeypatch.setenv("HOLDFAST_LOCK_TIMEOUT", "0.1")
+    cli.save()
+    cli.json("config", "set", "lock_timeout", "0.1")
+    if daemon == "on":
+        ask("ping", start=True, start_s=120)
+    store = next((holdfast_home / "stores").iterdir())
+    events = recorded("claude-code", project, "rm -rf src")
+    with open(store / "lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        answers = _say("claude-code", [*events[1:4], *events[1:4]], project)
+    assert _telling(answers, OFF) == 1
+    assert _telling(_say("claude-code", events[1:4], project), BACK) == 1
+
+
+def test_a_home_directory_that_is_refused_is_told(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project))
+    (answer,) = _say("claude-code", recorded("claude-code", project, "true")[1:2], project)
+    assert "home directory" in answer.json["systemMessage"]
+
+
+def test_where_nothing_can_be_written_it_is_told_with_each_message(
+    project: Path, blocked: Path, second_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second_place.write_text("no directory")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(blocked))
+    monkeypatch.setattr("holdfast.interfaces.daemon.address._SHARED", str(blocked))
+    _, message, edit, before, *_ = recorded("claude-code", project, "true")
+    place = project.parent / "site"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(
+        f"from holdfast.interfaces.daemon import address\naddress._SHARED = {str(blocked)!r}\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    answers = _say("claude-code", [message, edit, before, message, edit], project)
+    assert [OFF in answer.out for answer in answers] == [True, False, False, True, False]
+
+
+def test_a_trigger_that_the_user_turned_off_is_told_once(project: Path, cli: CommandLine) -> None:
+    cli.json("config", "set", "auto_edit", "off")
+    events = recorded("claude-code", project, "true")
+    answers = _say("claude-code", [*events[:4], *events[1:4]], project)
+    assert _telling(answers, "auto_edit is off") == 1
+    assert _telling(answers, BACK) == 0
+
+
+def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLine) -> None:
+    cli.json("config", "set", "components", '["git", "someone-elses"]')
+    events = recorded("claude-code", project, "true")
+    answers = _say("claude-code", [*events[1:4], *events[1:4]], project)
+    assert _telling(answers, "is without someone-elses") == 1
+    assert _telling(answers, OFF) == 0
+
+
+def test_what_was_told_is_remembered_beside_the_stores_and_no_longer_than_it_is_true(
+    project: Path, cli: CommandLine, holdfast_home: Path
+) -> None:
+    cli.save()
+    _damaged(project, holdfast_home)
+    message = recorded("claude-code", project, "true")[1]
+    assert _telling(_say("claude-code", [message], project), OFF) == 1
+    assert (holdfast_home / NAME).stat().st_mode & 0o777 == 0o600
+    store = next((holdfast_home / "stores").iterdir())
+    os.rename(store / "catalog.away", store / "catalog.db")
+    assert _telling(_say("claude-code", [message], project), BACK) == 1
+    assert not (holdfast_home / NAME).exists()
