@@ -85,6 +85,21 @@ def test_no_version_of_a_purged_path_is_left_anywhere(workspace: Path, history: 
     _require_sound(workspace)
 
 
+@pytest.mark.requirement("CP-13")
+def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) -> None:
+    fill(workspace / ".gitignore", b".env\n")
+    fill(workspace / ".env", SECRETS[0])
+    with SessionCheckpointer(workspace, "one") as session:
+        store = session.opened.store
+        with store.exclusive():
+            store.set_named_paths([b".env", b"other"])
+        session.checkpoint("with the secret")
+        session.purge_paths(".env")
+        session.checkpoint("without it")
+        assert store.named_paths() == (b"other",)
+    assert places_of(store.directory, WORDS[:1]) == []
+
+
 def test_the_checkpoints_stay_and_say_what_is_missing(workspace: Path, history: list[str]) -> None:
     with SessionCheckpointer(workspace, "one") as session:
         before = session.get("state-1")

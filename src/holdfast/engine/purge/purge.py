@@ -22,7 +22,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, StoreDamaged, UsageError
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.paths import from_text, is_within, to_text
 from holdfast.domain.purges import PurgeOutcome
 from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.components.releasing import release_components
@@ -143,6 +143,10 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     outside = [path for path in paths if is_absolute(path)]
     for component in file_components(vault).values() if outside else ():
         component.forget(outside)
+    named = vault.access.named_paths()
+    left = [name for name in named if not any(is_within(name, path) for path in paths)]
+    if len(left) < len(named):
+        vault.access.set_named_paths(left)
     freed_bytes = vault.objects.erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()

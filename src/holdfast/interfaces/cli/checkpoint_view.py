@@ -26,7 +26,7 @@ from holdfast.values.classes import replace
 SURE, FAIRLY_SURE = 0.9, 0.7
 CERTAIN = 1.0
 _LONGEST_REASON = 160
-_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA)
+_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA, SkipReason.NAMED)
 """Our own marker, and the repository itself, whose state is saved besides the files."""
 
 
