@@ -53,6 +53,7 @@ class History:
         self._until_ns = None if patience_ns is None else clock.monotonic_ns() + patience_ns
         included = vault.settings.include
         self._included = IncludePatterns.parse(included) if included else None
+        self._named = frozenset(vault.access.named_paths())
 
     @property
     def owner(self) -> str:
@@ -83,6 +84,9 @@ class History:
         )
 
     def leaves_out(self, path: bytes) -> bool:
+        """What is ignored is not for git, which may carry it elsewhere."""
+        if path in self._named:
+            return True
         included, is_dir = self._included, False
         while included is not None and path:
             if included.matches(path, is_dir):

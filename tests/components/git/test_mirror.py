@@ -196,6 +196,20 @@ def test_what_git_ignores_and_only_a_setting_protects_stays_out(place: Path) -> 
     assert trailer(place, BRANCH, "Holdfast-Left-Out") == ["2"]
 
 
+@pytest.mark.requirement("GT-4", "CP-14")
+def test_an_ignored_file_that_a_tool_named_stays_out(place: Path) -> None:
+    write(place / ".gitignore", ".env\n")
+    configure(place, mirror=True)
+    write(place / ".env", "SECRET=1\n")
+    with SessionCheckpointer(place, "s") as session:
+        store = session.opened.store
+        with store.exclusive():
+            store.set_named_paths([b".env"])
+        made = session.checkpoint("with a secret")
+        assert ".env" in {a.path for a in session.get(made).artifacts}
+    assert git(place, "log", "--all", "-S", "SECRET", "--format=%H") == ""
+
+
 @pytest.mark.requirement("GT-4", "ST-5")
 def test_what_is_purged_leaves_the_mirror_too(place: Path) -> None:
     configure(place, mirror=True)
