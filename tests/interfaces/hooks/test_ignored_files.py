@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,20 @@ from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import tool_call
 from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.composition import configure
+from tests.support.daemons import daemon_here, runtime_directory
 
 pytestmark = pytest.mark.requirement("CP-13")
+
+
+@pytest.fixture(params=["off", "on"])
+def behind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Without and with a daemon behind the hooks."""
+    monkeypatch.setenv("HOLDFAST_DAEMON", request.param)
+    if request.param == "off":
+        yield
+        return
+    with runtime_directory(), daemon_here():
+        yield
 
 
 def _write(project: Path, use: str, path: Path | str) -> dict[str, Any]:
@@ -35,6 +48,7 @@ def _send(project: Path, event: dict[str, Any]) -> str:
     return str(said.get("additionalContext", ""))
 
 
+@pytest.mark.usefixtures("behind", "patience")
 def test_the_checkpoint_before_a_write_holds_the_ignored_file_and_says_so_once(
     project: Path, cli: CommandLine
 ) -> None:
