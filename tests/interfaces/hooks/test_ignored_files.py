@@ -165,3 +165,15 @@ def test_new_files_are_no_risk_and_a_headline_names_the_gravest_part(
     _send(project, _run(project, "t3", "cd src && git status && rm -rf deep"))
     head = cli.json("show", "HEAD")
     assert head["reasoning"].startswith("Before Bash: rm -rf deep (risky: deletes deep")
+
+
+def test_an_agent_that_hears_nothing_before_a_tool_is_told_at_its_next_message(
+    project: Path, cli: CommandLine
+) -> None:
+    call = {"toolName": "write_file", "toolArgs": {"path": ".env"}, "cwd": str(project)}
+    event = {"hookEventName": "preToolUse", "sessionId": "s1", **call}
+    answer = call_hook("copilot", event, project)
+    assert ".env" not in answer.out
+    assert "captured because a tool named it" in cli("status", "--skipped").out
+    begin = {**tool_call(project, "t1"), "hook_event_name": "UserPromptSubmit", "prompt": "go on"}
+    assert ".env from now on" in call_hook("claude-code", begin, project).out

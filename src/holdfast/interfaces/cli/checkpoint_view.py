@@ -26,7 +26,7 @@ from holdfast.values.classes import replace
 SURE, FAIRLY_SURE = 0.9, 0.7
 CERTAIN = 1.0
 _LONGEST_REASON = 160
-_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA, SkipReason.NAMED)
+_EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA)
 """Our own marker, and the repository itself, whose state is saved besides the files."""
 
 
@@ -101,12 +101,13 @@ def change_marks(changed: ChangeCounts) -> str:
 
 def left_out_words(skipped: Iterable[Skipped]) -> str:
     """How many paths were left out, by reason; empty when none were that anybody would miss."""
-    counts = Counter(s.reason.value for s in skipped if s.reason not in _EXPECTED)
+    present = (*_EXPECTED, SkipReason.NAMED)
+    counts = Counter(s.reason.value for s in skipped if s.reason not in present)
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
 
 def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
-    """The paths that `left_out_words` counts."""
+    """The paths that `left_out_words` counts, and ignored ones that are captured anyway."""
     for skip in skipped:
         if skip.reason in _EXPECTED:
             continue

@@ -135,8 +135,9 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         from holdfast.interfaces.hooks.checks import remember_checks
 
         remember_checks(os.environ)
+    opened.news = (*opened.news, *said)
     notices = without_notices(outcome)
-    return Reply(outcome.checkpoint.id, outcome.deduplicated, (*context, *said), notices=notices)
+    return Reply(outcome.checkpoint.id, outcome.deduplicated, context, notices=notices)
 
 
 def _resumed(session: Session) -> str:
@@ -369,7 +370,7 @@ def _saved_before(opened: OpenWorkspace, event: AgentEvent, session: Session) ->
 
 
 def _with_news(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
-    """What has to be said about the store itself, to the first agent that can hear it."""
+    """What has to be said about the store and what it holds, to the first agent that can hear."""
     fresh, opened.news = opened.news, ()
     if not (event.carries and event.must_wait):
         for text in fresh:

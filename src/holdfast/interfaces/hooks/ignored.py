@@ -120,7 +120,7 @@ def _told(new: dict[bytes, str]) -> str:
     return (
         f"Holdfast captures {_list(new)} from now on, although {'it is' if one else 'they are'} "
         f"ignored ({rule}), because a tool named {'it' if one else 'them'}. "
-        "To turn that off: holdfast config set capture_named_ignored '\"off\"'"
+        "To turn that off: holdfast config set capture_named_ignored off"
     )
 
 
