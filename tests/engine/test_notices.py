@@ -69,6 +69,7 @@ def test_an_undo_is_told_too_and_selected_paths_name_no_messages(workspace: Path
         assert "undone" in undone
         assert "a.txt" in undone
         session.redo()
+        (workspace / "a.txt").write_text("2")
         session.reset()
         assert len(session.take_notices()) == 2
 

@@ -117,7 +117,7 @@ def test_with_nothing_to_approve_it_is_refused_and_nothing_begins(
 ) -> None:
     fill(session.workspace / "file", b"1")
     session.approve()
-    with pytest.raises(Refused, match="nothing to approve: nothing has changed in session_2"):
+    with pytest.raises(Refused, match="nothing to approve: nothing has changed in round 2"):
         session.approve()
     assert len(session.rounds()) == 2
 

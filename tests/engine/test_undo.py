@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import NotFound, NothingToUndo, UsageError
+from holdfast.domain.ids import SessionId
 from holdfast.domain.restore_plans import StepType
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe, differences
@@ -233,35 +234,35 @@ def test_a_finished_restore_says_that_it_was_verified(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("RB-2")
-def test_a_restore_with_nothing_to_do_leaves_nothing_behind(workspace: Path) -> None:
+def test_a_restore_with_nothing_to_do_is_what_the_next_undo_undoes(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         fill(workspace / "file", b"1")
         first = session.checkpoint("first")
-        fill(workspace / "other", b"not saved")
-        (workspace / "other").unlink()
-        for outcome in (
-            session.restore_checkpoint(first),
-            session.restore_checkpoint("HEAD"),
-            session.restore_checkpoint(first, ["file"]),
-        ):
-            assert (outcome.recorded, outcome.steps, outcome.verified) == (False, (), True)
-            assert outcome.record == session.head == first
+        fill(workspace / "file", b"2")
+        session.restore(first)
+        for reference, paths in ((first, None), ("HEAD", None), (first, ["file"])):
+            outcome = session.restore_checkpoint(reference, paths)
+            assert (outcome.recorded, outcome.steps, outcome.verified) == (True, (), True)
+            assert outcome.record == session.head
+            assert session.standing_on == first
         assert session.restore(first) == 0
-        assert [s.id for s in session.history(None, records=True)] == [first]
-        with pytest.raises(NothingToUndo):
-            session.undo()
+        assert [s.id for s in session.history(None)] == [first]
+        for _ in range(4):
+            assert session.undo().steps == ()
+        session.undo()
+        assert (workspace / "file").read_bytes() == b"2"
 
 
 @pytest.mark.requirement("RB-2", "RB-7")
-def test_a_path_that_is_as_it_should_be_leaves_no_record_whatever_else_changed(
-    workspace: Path,
-) -> None:
+def test_what_a_trigger_finds_as_it_should_be_leaves_no_record(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         fill(workspace / "file", b"1")
         first = session.checkpoint("first")
-        fill(workspace / "other", b"not saved")
-        assert not session.restore_checkpoint(first, ["file"]).recorded
-        assert session.restore_checkpoint(first, ["other"]).recorded
+        engine = session.opened.engine
+        request = engine.restore_request(SessionId("s"), first, only_changes=True)
+        assert not engine.restore(request).recorded
+        fill(workspace / "file", b"2")
+        assert engine.restore(request).recorded
 
 
 @pytest.mark.requirement("RB-2")
@@ -272,7 +273,5 @@ def test_a_restore_that_only_moves_head_is_recorded(workspace: Path) -> None:
         outcome = session.restore_checkpoint(first)
         assert (outcome.recorded, outcome.steps) == (True, ())
         assert session.standing_on == first
-        assert not session.restore_checkpoint(first).recorded
-        assert not session.restore_checkpoint("HEAD").recorded
         session.undo()
         assert session.standing_on == second

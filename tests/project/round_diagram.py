@@ -16,10 +16,11 @@ _PLACE = re.compile(r"(<!-- made by [^\n]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def diagram() -> str:
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {RoundStatus.ACTIVE}"]
+    active = RoundStatus.ACTIVE.word
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {active}"]
     for operation, status in ENDINGS.items():
-        lines.append(f"    {RoundStatus.ACTIVE} --> {status}: {operation}, the next round begins")
-        lines.append(f"    {status} --> [*]")
+        lines.append(f"    {active} --> {status.word}: {operation}, the next round begins")
+        lines.append(f"    {status.word} --> [*]")
     return "\n".join([*lines, "```"]) + "\n"
 
 

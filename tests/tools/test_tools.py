@@ -270,7 +270,7 @@ def test_work_is_approved_and_what_follows_is_thrown_away(
         tools, "checkpoint_reset", results.Restored, confirm_token=preview.confirm_token
     )
     assert (data.abandoned_round, data.new_round) == ("session_2", "session_3")
-    assert "session_2 is abandoned" in text
+    assert "round 2 is abandoned" in text
     assert (workspace / "src" / "app.py").read_bytes() == b"better"
     done(tools, "checkpoint_undo", results.Restored)
     assert (workspace / "src" / "app.py").read_bytes() == b"worse"

@@ -2,6 +2,8 @@
 
     active ── approve ──► merged        active ── reset ──► abandoned
 
+People read `approved` for merged, and `round 2` for `session_2`, which is what data says.
+
 Each ending starts the next round, so a session has exactly one that is active, and it is the last.
 Rounds are read off the operation log: nothing about them is stored twice, and none can be lost
 while the log is whole. The session knows the number of the active one, so that the others keep
@@ -22,6 +24,11 @@ class RoundStatus(StrEnum):
     ACTIVE = "active"
     MERGED = "merged"
     ABANDONED = "abandoned"
+
+    @property
+    def word(self) -> str:
+        """As people read it."""
+        return "approved" if self is RoundStatus.MERGED else self.value
 
 
 ENDINGS: dict[OperationKind, RoundStatus] = {
@@ -56,7 +63,13 @@ class Round:
 
 
 def round_name(number: int) -> str:
+    """As data and the calls of dialog clients have it."""
     return f"session_{number}"
+
+
+def round_title(name: str) -> str:
+    """The same as people read it."""
+    return f"round {name.removeprefix('session_')}"
 
 
 def rounds_of(started_at_ns: int, active: int, operations: Iterable[Operation]) -> list[Round]:

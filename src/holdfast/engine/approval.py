@@ -1,7 +1,8 @@
 """Approving work and throwing it away: what people decide about whole stretches of it.
 
     approve: save what is there → the checkpoint is approved, the round merged, the next one begins
-    reset:   restore what was approved last (or how it all began) → the round is abandoned
+    reset:   restore what was approved last (or how it all began) → the round is abandoned;
+             where nothing differs from that, nothing happens
 
 Guarantee: an approval names a durable checkpoint that holds exactly what the workspace held, in one
 transaction with the new round. A reset is a restore with all of its safety; what it threw away is
@@ -21,7 +22,8 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.rounds import ENDED_BY, Round, round_name, rounds_of
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.rounds import ENDED_BY, Round, round_name, round_title, rounds_of
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.taking import CapturedComponents, capture_components
@@ -76,10 +78,11 @@ class ApproveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ResetOutcome:
-    """The restore that a reset was, the round it abandoned and the one it began."""
+    """The restore that a reset was, the round it abandoned and the one it began. With nothing to
+    reset, none is abandoned, and `new_round` is the one that goes on."""
 
     restored: RestoreOutcome
-    abandoned: str
+    abandoned: str | None
     new_round: str
 
     @property
@@ -142,7 +145,8 @@ def approve(
     with vault.access.exclusive():
         session = require_open_session(vault, session_id) or _required(vault, session_id)
         this_round = round_name(session.round)
-        intent = make_intent(message or f"Approved {this_round}", confidence=_CERTAIN)
+        title = round_title(this_round)
+        intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
         saved = save_tree(vault, scanner, file_filter=file_filter)
         identifier = CheckpointId(vault.ids.new_id())
         head = _checkpoint(vault, session, session.head)
@@ -160,7 +164,7 @@ def approve(
         unchanged = same and base is not None and not _differs(vault, base, saved.scan)
         if unchanged and (count == int(began) or session.approved is not None):
             raise Refused(
-                f"nothing to approve: nothing has changed in {this_round}",
+                f"nothing to approve: nothing has changed in {title}",
                 hint="see where the session stands: holdfast status",
             )
         note = intent.reasoning if message else None
@@ -246,6 +250,14 @@ def active_round(vault: Vault, session_id: SessionId) -> str:
     return round_name(_required(vault, session_id).round)
 
 
+def has_nothing_to_reset(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> bool:
+    """Whether a reset would find the workspace, and HEAD, as they were approved."""
+    session = vault.catalog.session(request.session_id)
+    head = _checkpoint(vault, session, session.head) if session is not None else None
+    changes = plan.steps or any(step.actions or step.blocked for step in plan.components)
+    return not changes and head is not None and head.tree == request.target.tree
+
+
 def require_same_base(vault: Vault, request: RestoreRequest) -> None:
     """`Refused` when something was approved since the reset was planned: it was not meant."""
     if reset_request(vault, request.session_id).target.id != request.target.id:
@@ -257,6 +269,8 @@ def require_same_base(vault: Vault, request: RestoreRequest) -> None:
 
 def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
     """What a reset that was carried out means for the rounds."""
+    if not restored.recorded:
+        return ResetOutcome(restored, None, active_round(vault, session_id))
     record = vault.catalog.checkpoint(session_id, restored.record)
     assert record is not None  # the restore has just made it
     return ResetOutcome(restored, round_name(record.round - 1), round_name(record.round))

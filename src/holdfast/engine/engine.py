@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.engine.prune import CleanupOutcome, CleanupPlan
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
+    from holdfast.engine.undo import UndoStep
     from holdfast.ports.watcher import WorkspaceWatch
 
     _Outcome = TypeVar(
@@ -155,8 +156,10 @@ class Engine:
         paths: Sequence[bytes] = (),
         best_effort: bool = False,
         components: ComponentChoice | None = None,
+        only_changes: bool = False,
     ) -> RestoreRequest:
-        """The restore is recorded in the session of the checkpoint that it restores."""
+        """The restore is recorded in the session of the checkpoint that it restores; with
+        `only_changes`, only if it changes something."""
         from holdfast.engine.components.choosing import choose_components
         from holdfast.engine.restore.planning import require_paths, with_companions
         from holdfast.engine.restore.records import RestoreRequest
@@ -169,6 +172,7 @@ class Engine:
             best_effort,
             file_filter=self._file_filter,
             components=choose_components(self.vault, target, components, paths=paths),
+            only_changes=only_changes,
         )
 
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
@@ -180,6 +184,22 @@ class Engine:
         from holdfast.engine.undo import redo_request
 
         return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
+
+    def last_step(self, *, turn: bool = False) -> UndoStep:
+        """What an undo of the whole workspace takes back: the last thing that happened, or, with
+        `turn`, everything since the last message."""
+        from holdfast.engine.undo import last_step
+
+        with self.exclusive(looking=True):
+            step = last_step(self.vault, self._look(()), turn=turn)
+        return replace(step, request=replace(step.request, file_filter=self._file_filter))
+
+    def next_step(self) -> UndoStep:
+        """What a redo of the whole workspace brings back."""
+        from holdfast.engine.undo import next_step
+
+        step = next_step(self.vault)
+        return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
     def approval(self, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
         """From what is recorded; with a scan of the workspace also what is not saved yet."""

@@ -70,8 +70,11 @@ def own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     if record is not None:
         target = _checkpoint(vault, operation, record.restores_from)
     done = _TO_THE_BEGINNING if _is_before_approval(vault, operation) else _DONE[operation.kind]
+    undone = operation.note if operation.kind is OperationKind.UNDO else None
+    if undone:
+        done = f"A person undid {undone}: the work is as it was before it"
     parts = [done + _to(target or record) + "."]
-    if operation.note:
+    if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
     parts += [_files(vault, operation, record), _git(vault, target)]
     parts += _besides(vault, operation, target, marks)
@@ -103,6 +106,9 @@ def foreign_notice(vault: Vault, operation: Operation) -> str:
     who, done = _printable(operation.session_id), _DONE_ELSEWHERE[operation.kind]
     if _is_before_approval(vault, operation):
         done = _TO_ITS_BEGINNING
+    if operation.kind is OperationKind.UNDO and operation.note:
+        # What it was is told where it was done.
+        done = "had its last change undone by a person"
     return _said(
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",

@@ -21,6 +21,7 @@ from holdfast.domain.timeline_lanes import make_timeline
 from holdfast.engine.approval import rounds_in
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import standing_on
 from holdfast.ports.story import Story
 
 MOST_EVENTS = 1_000_000
@@ -69,8 +70,14 @@ def timeline(
         [one for one in reversed(done) if one.number < cursor.activity],
         {op.checkpoint: op for op in restores if op.checkpoint is not None},
     )
+    head = standing_on(vault, session_id)
     page = make_timeline(
-        sources, cursor, limit=limit, head=session.head, approved=session.approved, rounds=rounds
+        sources,
+        cursor,
+        limit=limit,
+        head=head.id if head is not None else None,
+        approved=session.approved,
+        rounds=rounds,
     )
     if told.trouble is None:
         return page

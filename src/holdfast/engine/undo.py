@@ -1,50 +1,190 @@
-"""Undo and redo of restores: restores themselves, to the safety checkpoint of another."""
+"""Undo and redo: of a session's restores, for programs, and of whatever happened last, for people.
+
+A program's undo returns exactly from the last restore of its session. A person's undo takes back
+the last thing that happened to the workspace, whoever did it: `holdfast.domain.undo_history` says
+what that is. Both are restores themselves, to a state that is saved, with the present saved first.
+
+An undo is recorded in the session whose checkpoint it goes back to. So the conversation there
+follows it, that agent hears of it as of its own work, and every other session as of a neighbour's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import NothingToUndo
-from holdfast.domain.ids import SessionId
+from holdfast.domain.changes import tree_changes
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import NothingToUndo, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.domain.undo_history import Moment, State, Step, UndoHistory
+from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.touching import changed_components
-from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.recent_work import states_before_messages
+from holdfast.engine.restore.planning import loader_for
+from holdfast.engine.restore.records import RestoreRequest, Seen
+from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import MOVING_KINDS
+
+MOST_STATES = 5_000
+"""How far back undo looks; what is older is restored by name or id."""
+_HINT = "see what was done: holdfast log --records"
+
+
+@dataclass(frozen=True, slots=True)
+class UndoStep:
+    """The restore that undoes the last thing, and that thing. `causes` are checkpoints that were
+    made before the tool calls that may have done it, the newest of each session; `undone` is the
+    restore that it was, if it was one. `saved` is the checkpoint that has it, None if none does."""
+
+    request: RestoreRequest
+    causes: tuple[Checkpoint, ...] = ()
+    undone: Operation | None = None
+    saved: Checkpoint | None = None
+    turn: bool = False
+    changes_nothing: bool = False
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes back the newest restore (or redo) of the session."""
     undoable = undo_lists(vault.catalog.operations(session_id)).undoable
     if not undoable:
-        raise NothingToUndo(
-            "this session has no restore to undo", hint="see what was done: holdfast log --records"
-        )
-    return _request(vault, session_id, undoable[-1], OperationKind.UNDO)
+        raise NothingToUndo("this session has no restore to undo", hint=_HINT)
+    return _reversal(vault, undoable[-1], OperationKind.UNDO)
 
 
 def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes back the newest undo."""
     redoable = undo_lists(vault.catalog.operations(session_id)).redoable
     if not redoable:
+        raise NothingToUndo("this session has no undone restore to redo", hint=_HINT)
+    return _reversal(vault, redoable[-1], OperationKind.REDO)
+
+
+def last_step(vault: Vault, scan: Scan, *, turn: bool = False) -> UndoStep:
+    """What a person's undo takes back now: the last thing, or everything since the last message."""
+    history = UndoHistory(_moments(vault))
+    load = loader_for(vault, scan)
+
+    def differs(old: Digest, new: Digest) -> bool:
+        try:
+            return any(True for _ in tree_changes(load, old, new))
+        except StoreDamaged:
+            return True  # and the plan says what is wrong
+
+    if turn:
+        step = history.turn(scan.tree, differs, _before_messages(vault, history))
+    else:
+        step = history.step(scan.tree, differs)
+    if step is None:
+        what = "no message was followed by a change" if turn else "nothing has changed"
         raise NothingToUndo(
-            "this session has no undone restore to redo",
-            hint="see what was done: holdfast log --records",
+            f"Nothing to undo: {what} since the first checkpoint",
+            hint="see what there is: holdfast log",
         )
-    return _request(vault, session_id, redoable[-1], OperationKind.REDO)
+    return _undo_step(vault, history, step, scan, turn=turn)
 
 
-def _request(
-    vault: Vault, session_id: SessionId, operation: Operation, kind: OperationKind
-) -> RestoreRequest:
+def next_step(vault: Vault) -> UndoStep:
+    """What a person's redo brings back: what the last undo took."""
+    history = UndoHistory(_moments(vault))
+    if not history.future:
+        raise NothingToUndo(
+            "Nothing to redo: nothing was undone, or the workspace has changed since", hint=_HINT
+        )
+    undo = history.future[-1].undo
+    request = _reversal(vault, undo, OperationKind.REDO)
+    now = history.past[-1].tree or request.target.tree
+    return UndoStep(replace(request, seen=Seen(_newest_sequence(vault), now)), undone=undo)
+
+
+def _undo_step(
+    vault: Vault, history: UndoHistory, step: Step, scan: Scan, *, turn: bool
+) -> UndoStep:
+    seen = Seen(_newest_sequence(vault), scan.tree)
+    undone = None if turn or step.after is None else step.after.restored
+    if undone is not None:
+        request = _reversal(vault, undone, OperationKind.UNDO)
+        return UndoStep(
+            replace(request, seen=seen), undone=undone, changes_nothing=step.changes_nothing
+        )
+    target = _target(vault, step.before)
+    request = RestoreRequest(
+        target.session_id,
+        target,
+        kind=OperationKind.UNDO,
+        reverses=None if step.after is None else step.after.since.sequence,
+        components=choose_components(vault, target),
+        seen=seen,
+    )
+    saved = None if step.after is None else step.after.checkpoints[0]
+    causes = () if turn else tuple(_causes(step.before))
+    return UndoStep(request, causes, saved=saved, turn=turn)
+
+
+def _target(vault: Vault, state: State) -> Checkpoint:
+    """A checkpoint that people know, where the record of a restore stands for one."""
+    found = state.newest_checkpoint
+    if found.kind is Kind.RESTORE and found.restores_from is not None:
+        meant = vault.catalog.checkpoint(found.session_id, found.restores_from)
+        if meant is not None and meant.tree == found.tree:
+            return meant
+    return found
+
+
+def _causes(before: State) -> Iterator[Checkpoint]:
+    """Checkpoints that were taken before a tool call, the newest of each session. When the newest
+    of all is something else, it was no tool call."""
+    ordinary = [one for one in before.checkpoints if not one.kind.is_record]
+    if not ordinary or not is_before_tool(ordinary[-1]):
+        return
+    seen: set[SessionId] = set()
+    for one in reversed(ordinary):
+        if one.session_id not in seen and is_before_tool(one):
+            yield one
+        seen.add(one.session_id)
+
+
+def is_before_tool(checkpoint: Checkpoint) -> bool:
+    kinds = (Kind.TOOL, Kind.RISKY)
+    return checkpoint.kind in kinds and bool(checkpoint.intent.tool_calls)
+
+
+def _moments(vault: Vault) -> Iterator[Moment]:
+    rows = {one.id: one for one in vault.catalog.history(None, limit=MOST_STATES, records=True)}
+    log = vault.catalog.operations_before(None, 2 * MOST_STATES, kinds=MOVING_KINDS)
+    for operation in reversed(log):
+        made = rows.get(operation.checkpoint) if operation.checkpoint else None
+        if made is not None:
+            yield Moment(operation, made)
+
+
+def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:
+    """Checkpoints of states in which somebody sent a message: made for it, or, where nothing had
+    changed and none was made, the newest one there was."""
+    known = [one for state in history.past for one in state.checkpoints]
+    made = {one.id for one in known if one.kind is Kind.MESSAGE}
+    return made | states_before_messages(vault, known)
+
+
+def _newest_sequence(vault: Vault) -> int:
+    newest = vault.catalog.newest_operation()
+    return newest.sequence if newest is not None else 0
+
+
+def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> RestoreRequest:
+    """The restore to what was saved before an operation."""
     safety = operation.safety
-    target = vault.catalog.checkpoint(session_id, safety) if safety else None
+    target = vault.catalog.checkpoint(operation.session_id, safety) if safety else None
     if target is None:
         raise NothingToUndo(
             "the safety checkpoint of that restore has been deleted",
             hint="choose a checkpoint yourself: holdfast log --records",
         )
-    request = RestoreRequest(session_id, target, components=_touched(vault, operation, target))
+    components = _touched(vault, operation, target)
+    request = RestoreRequest(operation.session_id, target, components=components)
     return replace(request, kind=kind, reverses=operation.sequence)
 
 

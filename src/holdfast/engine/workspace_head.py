@@ -1,7 +1,11 @@
 """HEAD: the checkpoint that the work is at, of one session or of the whole workspace.
 
     of a session: its newest state, with the records of restores looked through
-    of the workspace: HEAD of the session that saved or restored last
+    of the workspace, from the newest entry of the log that saved or restored, by any session:
+      a checkpoint                       that one
+      a restore to a checkpoint          that one
+      a restore to a safety checkpoint   HEAD as it was when that was made: so it is after an undo
+      a restore of some paths            HEAD as it was before
 
 Imported checkpoints do not count for the workspace, which never was at them. Where nothing else was
 ever done, HEAD is that of the current session.
@@ -12,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.ids import SessionId
-from holdfast.domain.operations import RESTORING_KINDS, OperationKind
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.selections import selection_of
 from holdfast.engine.vault import Vault
 
 MOVING_KINDS = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
@@ -25,11 +30,25 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
     """The checkpoint that HEAD means in a session or, without one, in the workspace."""
     if session_id is not None:
         return _of_session(vault, session_id)
-    for active in _newest_first(vault):
-        found = _of_session(vault, active)
-        if found is not None:
-            return found
-    return None
+    wanted: CheckpointId | None = None
+    for number, operation in enumerate(_newest_first(vault)):
+        if operation.checkpoint is None or wanted not in (None, operation.checkpoint):
+            continue
+        made, wanted = vault.catalog.checkpoint(None, operation.checkpoint), None
+        if made is None and number == 0:  # deleted: its session knows what it stood on
+            made = _of_session(vault, operation.session_id)
+        if made is None or made.kind is Kind.SAFETY or selection_of(made) is not None:
+            continue
+        if made.kind is not Kind.RESTORE:
+            return made
+        target = made.restores_from and vault.catalog.checkpoint(None, made.restores_from)
+        if not target:
+            return made
+        if not target.kind.is_record:
+            return target
+        wanted = target.id
+    current = vault.catalog.current_session()
+    return None if current is None else _of_session(vault, current)
 
 
 def stands_alone(record: Checkpoint) -> bool:
@@ -47,19 +66,11 @@ def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
     return at
 
 
-def _newest_first(vault: Vault) -> Iterator[SessionId]:
-    """Sessions by what they saved or restored last, each once; the current one after them all."""
-    seen: set[SessionId] = set()
+def _newest_first(vault: Vault) -> Iterator[Operation]:
     before: int | None = None
     while True:
         chunk = vault.catalog.operations_before(before, _CHUNK, kinds=MOVING_KINDS)
-        for operation in chunk:
-            if operation.session_id not in seen:
-                seen.add(operation.session_id)
-                yield operation.session_id
+        yield from chunk
         if len(chunk) < _CHUNK:
-            break
+            return
         before = chunk[-1].sequence
-    current = vault.catalog.current_session()
-    if current is not None and current not in seen:
-        yield current

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
+from holdfast.domain.rounds import round_title
 from holdfast.domain.sizes import size_words
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Annotated, Approved, Created
@@ -70,9 +71,9 @@ def approve(bench: Bench, arguments: dict[str, Any]) -> Answer:
     outcome = bench.session.approve(arguments["message"])
     approved = outcome.approved
     text = (
-        f"Approved {count(outcome.count, 'checkpoint')} of {outcome.merged}, up to "
-        f"{label(approved)}. {outcome.new_round} begins; checkpoint_reset comes back to here, and "
-        'so does checkpoint_restore {"ref": "approved"}.'
+        f"Approved {count(outcome.count, 'checkpoint')} of {round_title(outcome.merged)}, up to "
+        f"{label(approved)}. {round_title(outcome.new_round)} begins; checkpoint_reset comes back "
+        'to here, and so does checkpoint_restore {"ref": "approved"}.'
     )
     data = Approved(
         info(approved, head=bench.session.head), outcome.merged, outcome.new_round, outcome.count

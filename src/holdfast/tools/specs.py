@@ -309,8 +309,8 @@ _ALL = (
     ToolSpec(
         "checkpoint_approve",
         "Approve the work",
-        "Lock in everything up to now: the workspace is saved, the round of work is merged and the "
-        "next one begins. A later checkpoint_reset comes back to here. Call it only when the "
+        "Lock in everything up to now: the workspace is saved, the round is approved and the next "
+        "one begins. A later checkpoint_reset comes back to here. Call it only when the "
         "person has said that the work is good.",
         (
             Parameter(

@@ -17,7 +17,8 @@ from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
-from holdfast.engine.approval import active_round, reset_outcome
+from holdfast.domain.rounds import round_title
+from holdfast.engine.approval import active_round, has_nothing_to_reset, reset_outcome
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
@@ -94,8 +95,10 @@ def _preview(
     bench: Bench, tool: str, request: RestoreRequest, arguments: dict[str, Any], first: str = ""
 ) -> Answer:
     plan = bench.engine.plan(request)
-    # A reset begins the next round even where it finds every file as it was approved.
-    to_do = _changes_something(plan) or request.kind is OperationKind.RESET
+    # A reset also ends a round whose work was taken back already.
+    is_reset = request.kind is OperationKind.RESET
+    work = is_reset and not has_nothing_to_reset(bench.engine.vault, request, plan)
+    to_do = _changes_something(plan) or work
     obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
     possible = to_do and (request.best_effort or not obstacles)
     given = tuple(sorted(arguments.items()))
@@ -108,9 +111,10 @@ def _preview(
     if request.kind is OperationKind.RESET and token is not None:
         data = replace(data, abandoned_round=active_round(bench.engine.vault, bench.session_id))
         lines.append(
-            f"It abandons {data.abandoned_round} and begins the next round. The abandoned one "
-            "stays recoverable: checkpoint_undo brings it back directly afterwards, and later "
-            "checkpoint_restore does, with the safety checkpoint that the reset names as ref."
+            f"It abandons {round_title(data.abandoned_round or '')} and begins the next round. The "
+            "abandoned one stays recoverable: checkpoint_undo brings it back directly afterwards, "
+            "and later checkpoint_restore does, with the safety checkpoint that the reset names as "
+            "ref."
         )
     if token is not None:
         lines.append(
@@ -144,7 +148,10 @@ def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
     rounds = reset_outcome(bench.engine.vault, bench.session_id, outcome)
     assert isinstance(answer.data, Restored)
     data = replace(answer.data, abandoned_round=rounds.abandoned, new_round=rounds.new_round)
-    text = f"{answer.text}\n{rounds.abandoned} is abandoned; {rounds.new_round} begins."
+    text = answer.text
+    if rounds.abandoned is not None:
+        ended, begun = round_title(rounds.abandoned), round_title(rounds.new_round)
+        text += f"\n{ended} is abandoned; {begun} begins."
     return Answer(text, data, answer.restored)
 
 

@@ -40,11 +40,11 @@ def test_the_graph_in_a_pipe_looks_like_this(cli: CommandLine, two_ideas: list[s
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "TIME", answer.out)
     record = re.findall(r"[0-9a-f]{20}", text)
     assert text == (
-        f"↩   {record[0]} (HEAD) TIME Reset to {second[:10]} (session_2 abandoned)\n"
+        f"↩   {record[0]} TIME Reset to {second[:10]} (round 2 abandoned)\n"
         f"│ ● {wreck} TIME manual wreck\n"
-        "✔ │ session_1 approved TIME the second it is\n"
+        "✔ │ round 1 approved TIME the second it is\n"
         "├─╯\n"
-        f"●   {second} (approved) TIME manual 50 % second idea\n"
+        f"●   {second} (HEAD) (approved) TIME manual 50 % second idea\n"
         f"↩   {record[3]} TIME Restored to start\n"
         f"│ ● {first} TIME manual 95 % first idea\n"
         "├─╯\n"
@@ -75,10 +75,10 @@ def test_many_lines_of_work_leave_room_for_the_text(cli: CommandLine) -> None:
         (cli.workspace / "README.md").write_text(str(number))
         cli.save(f"idea {number}")
         cli.json("restore", "start", "--yes")
-    environment = {"FORCE_COLOR": "1", "COLUMNS": "60"}
+    environment = {"FORCE_COLOR": "1", "COLUMNS": "70"}
     out = cli.process("log", "--graph", "-n", "0", environment=environment).out
     lines = [_COLOURS.sub("", line) for line in out.splitlines()]
-    assert all(cell_width(line) <= 60 for line in lines)
+    assert all(cell_width(line) <= 70 for line in lines)
     assert sum("manual" in line for line in lines) == 31
 
 

@@ -144,3 +144,15 @@ def test_deleting_the_record_that_head_was_brought_by_leaves_head_where_it_is(
     record = cli.json("log", "--records")[0]["id"]
     cli.json("delete", record, "--yes")
     assert cli.json("show", "HEAD")["id"] == two[0]
+
+
+def test_head_is_the_checkpoint_that_the_workspace_is_at_after_an_undo_too(
+    cli: CommandLine, two: tuple[str, str]
+) -> None:
+    cli.json("restore", "safe", "--yes")
+    cli.json("undo", "--yes")
+    assert cli.json("show", "HEAD")["id"] == two[1]
+    assert [one["id"] for one in cli.json("log") if one["is_head"]] == [two[1]]
+    assert cli.json("diff", "HEAD")["changes"] == []
+    cli.json("delete", "HEAD", "--yes")
+    assert [one["id"] for one in cli.json("log")] == [two[0]]

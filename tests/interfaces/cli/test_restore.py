@@ -127,7 +127,7 @@ def test_undo_and_redo_need_a_yes_as_well(cli: CommandLine, saved: str) -> None:
     assert _state(cli.workspace) == wrecked
     assert cli("redo").status == 5
     assert cli.json("redo", "--dry-run")["dry_run"] is True
-    assert list(cli.json("redo", "--yes")) == KEYS
+    assert list(cli.json("redo", "--yes")) == [*KEYS, "undone"]
     assert _state(cli.workspace) == good
 
 
@@ -296,18 +296,23 @@ def test_the_plain_answer_says_how_to_get_back(cli: CommandLine, saved: str) -> 
 
 
 @pytest.mark.requirement("RB-2")
-def test_a_restore_with_nothing_to_do_says_so_and_leaves_no_record(
+def test_a_restore_with_nothing_to_do_says_so_and_is_undone_by_the_next_undo(
     cli: CommandLine, saved: str
 ) -> None:
     cli.json("restore", "good", "--yes")
-    before = cli.json("log", "--records")
+    before = cli.json("log")
     assert cli("restore", "good").out == (
         f"✓ Nothing to do: the workspace is already as in good ({saved[:10]})\n"
     )
     assert "this path is already as in good" in cli("restore", "good", "README.md").out
     answer = cli.json("restore", "good")
-    assert (answer["safety_checkpoint"], answer["operations"]) == (None, [])
-    assert cli.json("log", "--records") == before
+    assert answer["operations"] == []
+    assert answer["safety_checkpoint"] is not None
+    assert cli.json("log") == before
+    for _ in range(3):
+        assert cli.json("undo")["operations"] == []
+    assert len(cli.json("undo", "--yes")["operations"]) > 1
+    cli.json("restore", "good", "--yes")
     assert "would change nothing in the workspace" in cli("restore", "good", "--dry-run").out
 
 
@@ -343,9 +348,8 @@ def test_without_a_yes_it_says_what_is_about_to_happen(cli: CommandLine, saved: 
     said = cli("restore", "good").err
     assert said.startswith(f"error: restoring good ({saved[:10]}) changes 3 files (1 created, ")
     cli.json("restore", "good", "--yes")
-    assert cli("undo").err.startswith("error: undoing the last restore changes 3 files")
-    assert cli("undo", "--dry-run").out.startswith("Undoing the last restore would change this:\n")
+    what = "the restore to good (just now)"
+    assert cli("undo").err.startswith(f"error: undoing {what} changes 3 files")
+    assert cli("undo", "--dry-run").out.startswith(f"Undoing {what} would change this:\n")
     cli.json("undo", "--yes")
-    assert cli("redo").err.startswith(
-        "error: redoing the restore that was undone last changes 3 files"
-    )
+    assert cli("redo").err.startswith("error: redoing the restore (just now) changes 3 files")

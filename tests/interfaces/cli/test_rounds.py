@@ -49,7 +49,7 @@ def test_a_dry_run_of_reset_shows_the_restore_and_abandons_nothing(cli: CommandL
     answer = cli("reset", "--dry-run")
     assert answer.out.startswith(f"Resetting to {began[:10]} would change this:\n")
     assert planned["abandoned"] == "session_1"
-    assert "session_1 would be abandoned, and stays recoverable: holdfast undo" in answer.out
+    assert "round 1 would be abandoned, and stays recoverable: holdfast undo" in answer.out
     assert "holdfast log --rounds" in answer.out
     assert (cli.workspace / "new.txt").exists()
     assert len(cli.json("log", "--rounds")) == 1
@@ -60,18 +60,18 @@ def test_people_are_told_the_rounds(cli: CommandLine) -> None:
     cli.save("began")
     (cli.workspace / "README.md").write_text("better\n")
     answer = cli("approve", "-m", "better")
-    assert "✓ Approved session_1 at " in answer.out
-    assert "session_2 begins" in answer.out
+    assert "✓ Approved round 1 at " in answer.out
+    assert "round 2 begins" in answer.out
     (cli.workspace / "README.md").write_text("worse\n")
     answer = cli("reset", "--yes")
     assert "✓ Reset to " in answer.out
-    assert "session_2 is abandoned; session_3 begins" in answer.out
+    assert "round 2 is abandoned; round 3 begins" in answer.out
     assert "back: holdfast undo" in answer.out
     lines = cli("log", "--rounds").out.splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        ["session_3", "active"],
-        ["session_2", "abandoned"],
-        ["session_1", "merged"],
+    assert [line.split()[:3] for line in lines] == [
+        ["round", "3", "active"],
+        ["round", "2", "abandoned"],
+        ["round", "1", "approved"],
     ]
     assert lines[2].endswith("  better")
     assert len(cli("log", "--rounds", "-n", "1").out.splitlines()) == 1
@@ -87,17 +87,17 @@ def test_status_tells_the_round_and_the_last_approval(cli: CommandLine) -> None:
     assert status["approval"]["active_session"] == "session_1"
     assert status["approval"]["has_unapproved"] is True
     assert status["approval"]["last_approved_at"] is None
-    assert "round     session_1, 2 checkpoints, not approved yet" in cli("status").out
+    assert "round     round 1, 2 checkpoints, not approved yet" in cli("status").out
     approved = cli.json("approve")["approved_commit"]
     status = cli.json("status")
     assert status["approval"]["session_ref"] == approved
     assert status["approval"]["has_unapproved"] is False
     assert [one["status"] for one in status["rounds"]] == ["merged", "active"]
-    assert "round     session_2, 0 checkpoints, nothing to approve;" in cli("status").out
+    assert "round     round 2, 0 checkpoints, nothing to approve;" in cli("status").out
     (cli.workspace / "README.md").write_text("not saved\n")
     status = cli.json("status")
     assert (status["approval"]["has_unapproved"], status["approval"]["unsaved"]) == (True, True)
-    assert "session_2, 0 checkpoints, not approved yet, unsaved changes;" in cli("status").out
+    assert "round 2, 0 checkpoints, not approved yet, unsaved changes;" in cli("status").out
     assert "last approval just now" in cli("status").out
     cli.json("reset")
     assert "(1 abandoned; list: holdfast log --rounds)" in cli("status").out
@@ -107,3 +107,20 @@ def _status_of_new(cli: CommandLine) -> dict[str, object]:
     cli.json("init")
     found: dict[str, object] = cli.json("status")
     return found
+
+
+@pytest.mark.requirement("SE-5", "CL-5")
+def test_a_reset_with_nothing_to_reset_does_nothing_and_says_so(cli: CommandLine) -> None:
+    cli.save("began")
+    (cli.workspace / "README.md").write_text("better\n")
+    approved = cli.json("approve")["approved_commit"]
+    before = cli.json("log", "--records")
+    answer = cli("reset", "--yes")
+    assert (answer.status, answer.err) == (0, "")
+    assert "Nothing to reset" in answer.out
+    assert "abandoned" not in cli("reset", "--dry-run").out
+    told = cli.json("reset", "--yes")
+    assert (told["reset_to"], told["new_session"]) == (approved, "session_2")
+    assert told["abandoned"] is None
+    assert cli.json("log", "--records") == before
+    assert len(cli.json("log", "--rounds")) == 2

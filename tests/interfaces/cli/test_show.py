@@ -61,7 +61,7 @@ def test_show_tells_the_round_the_place_in_the_conversation_and_the_notes(cli: C
     assert note == {"number": 1, "revision": 1, "text": "broke the tests", "author": "ada"}
     text = cli("show", made).out
     assert f"checkpoint  {made}  HEAD  approved\n" in text
-    assert "round       session_1\n" in text
+    assert "round       1\n" in text
     assert "message     0, user: please fix it\n" in text
     assert "tool use    toolu_17\n" in text
     assert text.count("message  ") == 1

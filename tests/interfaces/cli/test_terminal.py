@@ -271,7 +271,9 @@ def test_what_was_shown_before_the_question_is_not_shown_again(cli: CommandLine)
     assert rest.count("create") == 1
     assert "warning" not in rest
     with Screen(cli.workspace, "undo") as screen:
-        assert "Undoing the last restore would change this:" in screen.read_until("Undo? [y/N] ")
+        assert "Undoing the restore to good (just now) would change this:" in screen.read_until(
+            "Undo? [y/N] "
+        )
 
 
 @pytest.mark.requirement("RB-8")

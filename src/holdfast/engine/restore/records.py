@@ -27,12 +27,21 @@ _CERTAIN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What an undo of the last thing was planned on: the end of the log, and the workspace."""
+
+    operation: int
+    tree: Digest
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreRequest:
     """What to restore. `kind` and `reverses` tell an undo or redo from a plain restore.
 
     With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
     of the target's own, as soon as it was made. `components` are those that come back with the
-    files, each with the way in which.
+    files, each with the way in which. `note` is why; of an undo, what it undoes.
+    With `only_changes`, a restore that finds nothing to change leaves no record.
     """
 
     session_id: SessionId
@@ -46,6 +55,8 @@ class RestoreRequest:
     hunks: HunkChoice | None = None
     tree: Digest | None = None
     components: tuple[tuple[str, str], ...] = ()
+    seen: Seen | None = None
+    only_changes: bool = False
 
     @property
     def goal(self) -> Checkpoint:
@@ -55,7 +66,7 @@ class RestoreRequest:
     def describe(self) -> str:
         name = self.target.name or short(self.target.id)
         if self.kind is OperationKind.UNDO:
-            return f"Undid the restore: back to {name}"
+            return f"Undid {self.note or 'the restore'}: back to {name}"
         if self.kind is OperationKind.REDO:
             return f"Redid the restore: forward to {name}"
         if self.kind is OperationKind.RESET:
@@ -74,7 +85,7 @@ def described_by_id(reasoning: str, name: str, identifier: CheckpointId) -> str:
     Only texts that `describe` makes are touched, so that a name which is a common word stays in
     everything that people wrote.
     """
-    ways = "Restored to|Reset to|Undid the restore: back to|Redid the restore: forward to"
+    ways = r"Restored to|Reset to|Undid [^\n]*: back to|Redid the restore: forward to"
     return re.sub(
         rf"\A((?:Before: )?(?:{ways}) ){re.escape(name)}(?=\Z| \(|, )",
         lambda match: match[1] + short(identifier),

@@ -16,7 +16,7 @@ from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.operations import OperationKind, undo_lists
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
@@ -57,7 +57,6 @@ from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import FULL
-from holdfast.engine.workspace_head import standing_on
 
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
@@ -150,22 +149,16 @@ def _with_components(
 def _nothing_to_do(
     vault: Vault, request: RestoreRequest, plan: RestorePlan, head: Checkpoint
 ) -> bool:
-    """Whether the workspace is as it should be and HEAD says so already: then a record would only
-    clutter the history. What changes the list of undos and redos is recorded always: these
-    themselves, and a restore that ends what could be redone; so is one that somebody gave a reason
-    for."""
-    if plan.steps or request.kind is not OperationKind.RESTORE or request.note is not None:
+    """Whether there is nothing to change, and nothing to record. What somebody asked for is
+    recorded also when the workspace is as it should be, so that the next undo is about it. There
+    is no record of a reset in whose round nothing was done, nor of what a trigger found to be
+    right already."""
+    automatic = request.only_changes and request.kind is OperationKind.RESTORE
+    if plan.steps or not (automatic or request.kind is OperationKind.RESET):
         return False
     if any(step.actions or step.blocked for step in plan.components):
         return False
-    if undo_lists(vault.catalog.operations(request.session_id)).redoable:
-        return False
-    if resulting_tree(vault, request, head.id).tree != head.tree:
-        return False
-    if request.paths or request.target.id == head.id:
-        return True
-    standing = standing_on(vault, request.session_id)
-    return standing is not None and standing.id == request.target.id
+    return resulting_tree(vault, request, head.id).tree == head.tree
 
 
 def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> RestoreOutcome:

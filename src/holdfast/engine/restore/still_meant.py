@@ -12,8 +12,11 @@ from dataclasses import replace
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind, undo_lists
-from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import MOVING_KINDS
+
+_MOST_SINCE = 1_000
 
 
 def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
@@ -24,7 +27,9 @@ def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
         from holdfast.engine.approval import require_same_base
 
         require_same_base(vault, request)
-    if request.kind in (OperationKind.UNDO, OperationKind.REDO):
+    if request.seen is not None:
+        _require_undisturbed(vault, request.seen)
+    elif request.kind in (OperationKind.UNDO, OperationKind.REDO):
         _require_next(vault, request)
     now = vault.catalog.checkpoint(target.session_id, target.id)
     if now is None:
@@ -34,6 +39,18 @@ def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
             hint="see what there is: holdfast log",
         )
     return replace(request, target=now)
+
+
+def _require_undisturbed(vault: Vault, seen: Seen) -> None:
+    """An undo is about the last thing that happened. Saves of the same state change nothing."""
+    for operation in vault.catalog.operations_after(seen.operation, _MOST_SINCE):
+        made = operation.checkpoint and vault.catalog.checkpoint(None, operation.checkpoint)
+        saved = operation.kind is OperationKind.CHECKPOINT and made and made.tree == seen.tree
+        if operation.kind in MOVING_KINDS and not saved:
+            raise Refused(
+                "something else happened to the workspace in between; nothing was undone",
+                hint="see what was done: holdfast log --records",
+            )
 
 
 def _require_next(vault: Vault, request: RestoreRequest) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.messages import Annotation
-from holdfast.domain.rounds import round_name
 from holdfast.domain.selections import selection_of
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
@@ -59,7 +58,7 @@ def show_sheet(
     )
     _fact(terminal, "kind", found.kind.value)
     _fact(terminal, "session", visible(found.session_id))
-    _fact(terminal, "round", round_name(found.round))
+    _fact(terminal, "round", str(found.round))
     _show_position(terminal, found, told)
     _fact(terminal, "parent", found.parent or "none")
     if found.restores_from:

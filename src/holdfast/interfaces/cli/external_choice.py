@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.component_states import SOME
@@ -39,14 +41,22 @@ def choose_external(
     return replace(request, components=others), bool(step.blocked)
 
 
-def undo_or_redo(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
-    """With those files outside the workspace that were agreed to, if it is about any."""
+def undo_or_redo(
+    invocation: Invocation,
+    opened: OpenWorkspace,
+    request: RestoreRequest,
+    what: str | None = None,
+    also: Mapping[str, Any] | None = None,
+) -> int:
+    """With those files outside the workspace that were agreed to, if it is about any. `what` is
+    undone or redone, in words; `also` is told besides as JSON."""
     from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
 
     incomplete = False
     if any(name == EXTERNAL for name, _ in request.components):
         request, incomplete = choose_external(invocation, opened, request)
-    return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
+    status = restore_and_report(invocation, opened, request, what=what, also=also)
+    return status or (PARTIAL * incomplete)
 
 
 def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:

@@ -18,6 +18,7 @@ from holdfast.domain.restore_plans import (
     Step,
     StepType,
 )
+from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.step_counts import count_steps
 from holdfast.interfaces.cli.terminal import (
@@ -69,22 +70,26 @@ def summary(steps: Sequence[Step]) -> str:
     return f"{total} ({', '.join(parts)})"
 
 
-def doing(request: RestoreRequest) -> str:
-    """What is about to happen, as the beginning of a sentence."""
+def doing(request: RestoreRequest, what: str | None = None) -> str:
+    """What is about to happen, as the beginning of a sentence; `what` an undo or redo is about."""
     if request.kind is OperationKind.UNDO:
-        return "undoing the last restore"
+        return f"undoing {visible(what or 'the last restore')}"
     if request.kind is OperationKind.REDO:
-        return "redoing the restore that was undone last"
+        return f"redoing {visible(what or 'the restore that was undone last')}"
     if request.kind is OperationKind.RESET:
         return f"resetting to {target_words(request.target)}"
     return f"restoring {target_words(request.target)}"
 
 
 def show_plan(
-    terminal: Terminal, request: RestoreRequest, plan: RestorePlan, abandoned: str | None = None
+    terminal: Terminal,
+    request: RestoreRequest,
+    plan: RestorePlan,
+    abandoned: str | None = None,
+    what: str | None = None,
 ) -> None:
-    """`abandoned` is the round that a reset would end."""
-    words = doing(request)
+    """`abandoned` is the round that a reset would end, `what` the step that an undo takes back."""
+    words = doing(request, what)
     begin = words[0].upper() + words[1:]
     if plan.steps:
         terminal.line(f"{begin} would change this:")
@@ -98,8 +103,8 @@ def show_plan(
     show_problems(terminal, "in the way", plan.blocked)
     if abandoned is not None:
         terminal.line(
-            f"{abandoned} would be abandoned, and stays recoverable: holdfast undo directly "
-            "afterwards, or what holdfast log --rounds names"
+            f"{round_title(abandoned)} would be abandoned, and stays recoverable: holdfast undo "
+            "directly afterwards, or what holdfast log --rounds names"
         )
 
 
@@ -145,6 +150,7 @@ def show_outcome(
     elapsed_ms: float,
     *,
     with_steps: bool,
+    what: str | None = None,
 ) -> None:
     if with_steps:
         show_steps(terminal, outcome.steps, whole=False)
@@ -152,10 +158,12 @@ def show_outcome(
     checked = "verified" if outcome.verified else "NOT verified"
     where = terminal.paint(target_words(request.target), CYAN)
     done, back = _WORDS[request.kind]
-    what = summary(outcome.steps)
+    if what is not None:
+        done, where = ("Undid" if request.kind is OperationKind.UNDO else "Redid"), visible(what)
+    changed = summary(outcome.steps)
     if request.hunks is not None:
-        what += f" in {count(len(request.hunks.names), 'hunk')}"
-    terminal.line(f"{mark} {done} {where}: {what}, {checked}, {duration(elapsed_ms)}")
+        changed += f" in {count(len(request.hunks.names), 'hunk')}"
+    terminal.line(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")
     show_problems(terminal, "stays", outcome.kept)
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
@@ -178,7 +186,9 @@ def show_nothing_to_do(
     else:
         what = "these paths are" if request.paths else "the workspace is"
         what = "this path is" if len(request.paths) == 1 else what
-        terminal.line(f"{terminal.paint('✓', GREEN)} Nothing to do: {what} already as in {where}")
+        begin = "reset" if request.kind is OperationKind.RESET else "do"
+        mark = terminal.paint("✓", GREEN)
+        terminal.line(f"{mark} Nothing to {begin}: {what} already as in {where}")
     show_problems(terminal, "stays", outcome.kept)
     show_problems(terminal, "not restored", outcome.skipped)
 

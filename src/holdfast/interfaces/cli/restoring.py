@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
@@ -10,6 +10,7 @@ from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import FAILED, RestorePlan
+from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
@@ -33,21 +34,27 @@ def restore_and_report(
     opened: OpenWorkspace,
     request: RestoreRequest,
     hunks: Sequence[NumberedHunk] = (),
+    *,
+    what: str | None = None,
+    also: Mapping[str, Any] | None = None,
 ) -> int:
-    """Carry out a request, or only show it; returns the exit status."""
+    """Carry out a request, or only show it; returns the exit status. `what` it undoes, in words;
+    `also` is told besides as JSON."""
+    besides = dict(also or {})
     if invocation.options.dry_run:
-        return _preview(invocation, opened, request, hunks)
-    shown = None if invocation.options.yes else _confirm(invocation, opened, request)
+        return _preview(invocation, opened, request, hunks, what, besides)
+    shown = None if invocation.options.yes else _confirm(invocation, opened, request, what)
     with invocation.busy("restoring", opened):
         outcome = opened.engine.restore(request)
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
         told = json_output.restored(outcome, invocation.elapsed_ms)
-        invocation.emit(rounds | told | _hunks_as_json(hunks))
+        invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
-        _show(invocation, request, outcome, shown)
-        if rounds:
-            line = f"  {rounds['abandoned']} is abandoned; {rounds['new_session']} begins"
+        _show(invocation, request, outcome, shown, what)
+        if rounds and rounds["abandoned"] is not None:
+            ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
+            line = f"  {ended} is abandoned; {begun} begins"
             invocation.terminal.line(invocation.terminal.paint(line, DIM))
     failed = any(component.status == FAILED for component in outcome.components)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
@@ -74,27 +81,33 @@ def _show(
     request: RestoreRequest,
     outcome: RestoreOutcome,
     shown: RestorePlan | None,
+    what: str | None,
 ) -> None:
     """What was seen before the question is not told again."""
     terminal = invocation.terminal
-    if not outcome.recorded:
+    idle = not (outcome.steps or outcome.components)
+    if not outcome.recorded or (idle and request.kind is OperationKind.RESTORE):
         show_nothing_to_do(terminal, request, outcome)
     else:
         repeated = shown is not None and shown.steps == outcome.steps
         show_components_outcome(terminal, outcome.components)
-        show_outcome(terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated)
+        show_outcome(
+            terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated, what=what
+        )
     told = shown.warnings if shown is not None else ()
     for warning in outcome.warnings:
         if warning not in told:
             terminal.warn(warning)
 
 
-def _abandoning(opened: OpenWorkspace, request: RestoreRequest) -> str | None:
-    """The round that a reset would abandon; None for other restores."""
+def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
+    """The round that a reset would abandon; None for other restores, and with nothing to reset."""
     if request.kind is not OperationKind.RESET:
         return None
-    from holdfast.engine.approval import active_round
+    from holdfast.engine.approval import active_round, has_nothing_to_reset
 
+    if has_nothing_to_reset(opened.engine.vault, request, plan):
+        return None
     return active_round(opened.engine.vault, request.session_id)
 
 
@@ -111,10 +124,12 @@ def _preview(
     opened: OpenWorkspace,
     request: RestoreRequest,
     hunks: Sequence[NumberedHunk],
+    what: str | None,
+    besides: dict[str, Any],
 ) -> int:
     with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
-    abandoned = _abandoning(opened, request)
+    abandoned = _abandoning(opened, request, plan)
     if invocation.json:
         invocation.emit(
             json_output.planned(
@@ -122,9 +137,10 @@ def _preview(
             )
             | ({} if abandoned is None else {"abandoned": abandoned})
             | _hunks_as_json(hunks)
+            | besides
         )
         return 0
-    show_plan(invocation.terminal, request, plan, abandoned)
+    show_plan(invocation.terminal, request, plan, abandoned, what)
     if hunks:
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
@@ -136,27 +152,29 @@ def _preview(
 
 
 def _confirm(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest, what: str | None
 ) -> RestorePlan | None:
     """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
-    affected and nothing else, or when the engine will refuse anyway."""
+    affected and nothing else, or when the engine will refuse anyway. At a terminal, what an undo
+    takes back is always shown first."""
     with invocation.busy("planning", opened):
         plan = opened.engine.plan(request)
     others = [step for step in plan.components if step.actions]
     obstacles = plan.blocked or any(step.blocked for step in plan.components)
     if obstacles and not request.best_effort:
         return None
-    if len(plan.affected_files) <= 1 and not others:
-        return None
     asks = not invocation.json and can_ask(invocation)
+    few = len(plan.affected_files) <= 1 and not others
+    if few and not (asks and what is not None and plan.steps):
+        return None
     if asks:
         aside = invocation.terminal.aside()
-        show_plan(aside, request, plan, _abandoning(opened, request))
+        show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
         for warning in plan.warnings:
             aside.warn(warning)
     require_confirmation(
         invocation,
-        f"{doing(request)} changes {_changed(plan)} and needs confirmation",
+        f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
         f"{request.kind.value.capitalize()}?",
         hint=_HINT,
     )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import short
-from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.domain.rounds import Round, RoundStatus, round_title
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, count, first_line, iso
 
@@ -40,8 +40,8 @@ def approval_as_json(status: ApprovalStatus) -> dict[str, Any]:
 
 
 def approval_words(status: ApprovalStatus, now: datetime) -> str:
-    """`session_2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours ago`."""
-    parts = [status.active.name, count(status.checkpoints, "checkpoint")]
+    """`round 2, 3 checkpoints, not approved yet, unsaved changes; last approval 2 hours ago`."""
+    parts = [round_title(status.active.name), count(status.checkpoints, "checkpoint")]
     parts.append("not approved yet" if status.has_unapproved else "nothing to approve")
     if status.unsaved:
         parts.append("unsaved changes")
@@ -58,8 +58,8 @@ def show_rounds(
         when = moment(one.started_at_ns if ended is None else ended)
         told = ago(when, now) if terminal.for_people else iso(when)
         parts = [
-            terminal.paint(one.name, BOLD),
-            terminal.paint(one.status.value, _COLOURS[one.status]),
+            terminal.paint(round_title(one.name), BOLD),
+            terminal.paint(one.status.word, _COLOURS[one.status]),
             told if ended is not None else f"since {told}",
         ]
         if one.head is not None:

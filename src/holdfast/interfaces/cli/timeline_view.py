@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from holdfast.domain.ids import short
-from holdfast.domain.rounds import round_name
+from holdfast.domain.rounds import round_name, round_title
 from holdfast.domain.selections import selected_words
 from holdfast.domain.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.cells import cell_width
@@ -101,7 +101,7 @@ def _words(
     if event.checkpoint is not None:
         yield from _about_checkpoint(terminal, event, event.checkpoint, when)
     elif event.ended is not None:
-        yield f"{event.ended.name} approved", (BOLD, GREEN)
+        yield f"{round_title(event.ended.name)} approved", (BOLD, GREEN)
         yield when, (DIM,)
         if event.ended.message:
             yield _line(event.ended.message), ()
@@ -143,7 +143,7 @@ def _about_checkpoint(
     if row.selected is not None and row.selected.paths:
         yield visible(selected_words(row.selected)), (DIM,)
     if event.type is EventType.RESET:
-        yield f"({round_name(row.round - 1)} abandoned)", (YELLOW,)
+        yield f"({round_title(round_name(row.round - 1))} abandoned)", (YELLOW,)
 
 
 def _fitted(terminal: Terminal, words: Iterable[tuple[str, tuple[str, ...]]], width: int) -> str:

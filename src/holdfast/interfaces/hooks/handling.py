@@ -295,7 +295,7 @@ def _take_back(
 
 
 def _restored(opened: OpenWorkspace, session: Session, target: str, why: str) -> Reply:
-    request = opened.engine.restore_request(session.id, target)
+    request = opened.engine.restore_request(session.id, target, only_changes=True)
     outcome = opened.engine.restore(request)
     if not outcome.steps:
         return Reply(target)

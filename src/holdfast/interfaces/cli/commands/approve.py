@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.rounds import round_title
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
@@ -17,8 +18,8 @@ def configure(parser: Parser) -> None:
     parser.usage = "holdfast approve [-m MESSAGE]"
     parser.description = """\
 Say that the work is good. What the workspace holds now is saved if no checkpoint has it yet, that
-checkpoint becomes the approved one, the round (session_1, session_2, ...) is merged and the next
-one begins. holdfast reset comes back to here, and no retention rule ever drops it.
+checkpoint becomes the approved one, and the next round begins. holdfast reset comes back to here,
+and no retention rule ever drops it.
 
 With nothing changed since the last approval there is nothing to approve: the status is 5."""
     parser.epilog = """\
@@ -73,9 +74,10 @@ def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
     terminal = invocation.terminal
     words = count(outcome.count, "checkpoint")
     terminal.line(
-        f"{terminal.paint('✓', GREEN)} Approved {outcome.merged} at "
+        f"{terminal.paint('✓', GREEN)} Approved {round_title(outcome.merged)} at "
         f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
     )
     again = invocation.chosen_session + terminal.sure
-    back = f"  {outcome.new_round} begins; back to here at any time: holdfast reset{again}"
+    begun = round_title(outcome.new_round)
+    back = f"  {begun} begins; back to here at any time: holdfast reset{again}"
     terminal.line(terminal.paint(back, DIM))

@@ -9,12 +9,13 @@ from holdfast.interfaces.cli.invocation import Invocation
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast redo [--dry-run] [--yes]"
     parser.description = """\
-Take back the last undo: the workspace is again what the restore had made of it. A new restore ends
-what can be redone.
+Take back the last undo: the workspace is again exactly what it was before it. Redo again to go one
+step further forward. A new change clears what can be redone; it stays in the history. With
+--session, redo the last undo of that session.
 
-More than one affected file needs a yes: on a terminal it is asked for, elsewhere give --yes."""
+It shows what it will do and asks once. The present state is saved first."""
     parser.epilog = """\
-example:
+examples:
   $ holdfast redo --dry-run
   $ holdfast redo --yes"""
     add_restore_options(parser)
@@ -22,8 +23,10 @@ example:
 
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.external_choice import undo_or_redo
+    from holdfast.interfaces.cli.undo_view import undo_and_report
 
     with invocation.open() as opened:
-        session = invocation.session(opened)
-        request = opened.engine.redo_request(session)
-        return undo_or_redo(invocation, opened, request)
+        scope = invocation.scope(opened)
+        if scope is not None:
+            return undo_or_redo(invocation, opened, opened.engine.redo_request(scope))
+        return undo_and_report(invocation, opened, opened.engine.next_step())

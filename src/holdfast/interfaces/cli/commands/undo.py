@@ -1,30 +1,44 @@
-"""`holdfast undo`: take back the last restore."""
+"""`holdfast undo`: take back the last thing that happened to the workspace."""
 
 from __future__ import annotations
 
+from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast undo [--dry-run] [--yes]"
+    parser.usage = "holdfast undo [--turn]\n       [--dry-run] [--yes]"
     parser.description = """\
-Take back the last restore: the workspace is again exactly what it was before it, files that were
-edited in between included, because a restore saves the present state first. Undo can be repeated
-to go back through several restores, and holdfast redo goes forward again.
+Undo the last thing that happened to the workspace, no matter who did it: unsaved edits, an agent's
+tool call, a restore. Undo again to go one step further back; holdfast redo goes forward again.
+With --turn, undo everything since the last message to an agent.
 
-More than one affected file needs a yes: on a terminal it is asked for, elsewhere give --yes."""
+It shows what it will undo and asks once. The present state is saved first. A new change after an
+undo clears what can be redone; it stays in the history. With --session, undo the last restore of
+that session."""
     parser.epilog = """\
-example:
-  $ holdfast undo --dry-run
+examples:
+  $ holdfast undo
+  $ holdfast undo --turn --dry-run
   $ holdfast undo --yes"""
+    parser.add_argument(
+        "--turn", action="store_true", help="undo everything since the last message to an agent"
+    )
     add_restore_options(parser)
 
 
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.external_choice import undo_or_redo
+    from holdfast.interfaces.cli.undo_view import undo_and_report
 
+    turn = invocation.options.turn
+    if turn and invocation.options.session is not None:
+        raise UsageError("--turn covers all sessions", hint="leave out --session")
     with invocation.open() as opened:
-        session = invocation.session(opened)
-        request = opened.engine.undo_request(session)
-        return undo_or_redo(invocation, opened, request)
+        scope = invocation.scope(opened)
+        if scope is not None:
+            return undo_or_redo(invocation, opened, opened.engine.undo_request(scope))
+        with invocation.busy("looking", opened):
+            step = opened.engine.last_step(turn=turn)
+        return undo_and_report(invocation, opened, step)

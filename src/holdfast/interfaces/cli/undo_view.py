@@ -1,0 +1,59 @@
+"""What `undo` and `redo` say about the step that they take: whose it was, and when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.operations import OperationKind
+from holdfast.engine.undo_words import undone_words
+from holdfast.interfaces.cli.external_choice import undo_or_redo
+from holdfast.interfaces.cli.wording import ago, iso
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.engine.undo import UndoStep
+    from holdfast.interfaces.cli.invocation import Invocation
+
+
+def undo_and_report(invocation: Invocation, opened: OpenWorkspace, step: UndoStep) -> int:
+    words = undone_words(opened.engine.vault, step)
+    request = step.request
+    if request.kind is OperationKind.UNDO and step.undone is None:
+        request = replace(request, note=words)
+    when = _moment(step)
+    told = words if when is None else f"{words} ({ago(when, invocation.now)})"
+    return undo_or_redo(invocation, opened, request, told, {"undone": _as_json(step, words, when)})
+
+
+def _moment(step: UndoStep) -> datetime | None:
+    """When it happened, as far as that is known."""
+    at_ns = None
+    if step.undone is not None:
+        at_ns = step.undone.at_ns
+    elif step.causes:
+        at_ns = step.causes[0].created_at_ns
+    elif step.saved is not None:
+        at_ns = step.saved.created_at_ns
+    return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
+
+
+def _as_json(step: UndoStep, words: str, when: datetime | None) -> dict[str, Any]:
+    kind = "edits"
+    if step.undone is not None:
+        kind = step.undone.kind.value
+    elif step.turn:
+        kind = "turn"
+    elif step.causes:
+        kind = "tool_call"
+    sessions = [one.session_id for one in step.causes]
+    if step.undone is not None:
+        sessions = [step.undone.session_id]
+    return {
+        "type": kind,
+        "what": words,
+        "at": None if when is None else iso(when),
+        "sessions": sessions,
+        "saved": step.saved.id if step.saved is not None else None,
+    }
