@@ -28,6 +28,7 @@ from holdfast.store.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
     from holdfast.domain.repair_plans import RepairPlan, StoryLosses
+    from holdfast.store.all_stores import StoreWithoutWorkspace
     from holdfast.store.catalog.sqlite import SqliteCatalog
     from holdfast.store.story.repairing import StoryFindings
     from holdfast.store.surroundings import Symptom
@@ -184,6 +185,20 @@ def _protection(workspace: Path) -> list[Symptom]:
 
     gaps = [Symptom("protection", Gravity.WARNING, *gap) for gap in protection_gaps(workspace)]
     return gaps or [Symptom("protection", Gravity.FINE, "no setting of the project weakens it")]
+
+
+def stores_of_lost_workspaces() -> list[StoreWithoutWorkspace]:
+    """Stores of the user whose workspace is not where it was last seen, the largest first."""
+    from holdfast.store.all_stores import stores_without_workspace
+
+    return stores_without_workspace(holdfast_home(os.environ))
+
+
+def remove_store(store: StoreWithoutWorkspace) -> None:
+    """Delete a store with everything in it; refused when its workspace has come back."""
+    from holdfast.store.all_stores import remove
+
+    remove(LocalFilesystem(), store)
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:

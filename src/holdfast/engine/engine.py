@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.domain.retention import Decision
     from holdfast.domain.search_hits import SearchResult
     from holdfast.engine.approval import ApprovalStatus, ApproveOutcome
     from holdfast.engine.bundles.exporting import ExportOutcome
@@ -330,6 +331,13 @@ class Engine:
 
         with self.exclusive(looking=True):
             return plan_cleanup(self.vault)
+
+    def retention_decisions(self) -> Sequence[Decision]:
+        """What the rules say about each checkpoint; nothing is changed."""
+        from holdfast.engine.prune import decisions
+
+        with self.exclusive(looking=True):
+            return decisions(self.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
         """Drop what the rules let go, free its space step by step, and clear debris away."""

@@ -7,9 +7,13 @@ import json
 import os
 from pathlib import Path
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, Refused
+from holdfast.ports.filesystem import Filesystem
+from holdfast.store.atomic_write import sync_directory
+from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
 from holdfast.store.own_files import read_own_file
+from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
 from holdfast.values.classes import dataclass
 
@@ -36,7 +40,7 @@ def stores_in(home: Path) -> list[StoreLayout]:
         names = sorted(os.listdir(home / "stores"))
     except OSError:
         return []
-    found = (StoreLayout(home / "stores" / name) for name in names)
+    found = (StoreLayout(home / "stores" / name) for name in names if not name.startswith("."))
     return [layout for layout in found if os.path.isdir(layout.directory)]
 
 
@@ -65,6 +69,26 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
             StoreWithoutWorkspace(layout.directory, workspace, _size(layout), _last_used_ns(layout))
         )
     return sorted(found, key=lambda one: -one.size_bytes)
+
+
+def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
+    """Delete it, whole or, if cut off, as something that is no store any more. `Busy` when somebody
+    uses it, `Refused` when its workspace is there again."""
+    import shutil
+
+    layout = StoreLayout(store.directory)
+    layout.require_own()
+    workspace = Path(layout.read_description()["workspace"])
+    if os.path.isdir(workspace):
+        raise Refused(f"its workspace {workspace} is there again", hint="nothing was deleted")
+    leaving = store.directory.with_name(f".{store.directory.name}.removed")
+    lock = StoreLock(layout.lock, SystemClock(), purpose="deleting the store")
+    with lock.hold(0.0), store_trouble("being deleted"):
+        fs.rename(os.fsencode(store.directory), os.fsencode(leaving))
+        sync_directory(fs, os.fsencode(leaving.parent))
+    with store_trouble("being deleted"):
+        for cut_off in leaving.parent.glob(".*.removed"):  # this one, and others that were begun
+            shutil.rmtree(cut_off)
 
 
 def _last_used_ns(layout: StoreLayout) -> int:

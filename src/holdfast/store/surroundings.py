@@ -23,6 +23,7 @@ import apsw
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.sizes import size_words
+from holdfast.store.all_stores import stores_without_workspace
 from holdfast.store.faults import READ_ONLY_HINT, is_read_only
 from holdfast.store.layout import StoreLayout
 from holdfast.store.places import NETWORK, existing, file_system_of
@@ -31,6 +32,7 @@ from holdfast.store.setting_aside import SET_ASIDE
 
 _OTHERS = 0o077
 _LOW_DISK_BYTES = 1 << 30
+_MUCH_BYTES = 100_000_000
 _NO_DISK_BYTES = 64 << 20
 _FEW_WATCHES = 65_536
 _LONG_HELD_NS = 600 * 1_000_000_000
@@ -188,6 +190,19 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
         yield Symptom("budget", Gravity.WARNING, finding, cure)
     else:
         yield Symptom("budget", Gravity.FINE, finding)
+
+
+def lost_workspaces(around: Surroundings) -> Iterator[Symptom]:
+    """Stores that nobody uses any more take room of the others; only a person can tell."""
+    found = stores_without_workspace(around.home)
+    if not found:
+        yield Symptom("other stores", Gravity.FINE, "each has its workspace")
+        return
+    taken = sum(one.size_bytes for one in found)
+    have = "1 store has" if len(found) == 1 else f"{len(found):,} stores have"
+    gravity = Gravity.WARNING if taken >= _MUCH_BYTES else Gravity.FINE
+    finding = f"{have} no workspace any more ({size_words(taken)})"
+    yield Symptom("other stores", gravity, finding, "see them: holdfast cleanup --stores")
 
 
 def file_systems(around: Surroundings) -> Iterator[Symptom]:
@@ -361,6 +376,7 @@ EXAMINATIONS: tuple[Examination, ...] = (
     opening,
     free_disk,
     budget,
+    lost_workspaces,
     file_systems,
     inotify_limits,
     sqlite,

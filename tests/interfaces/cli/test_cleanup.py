@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.errors import Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.upkeep import remove_store, stores_of_lost_workspaces
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill, noise
@@ -51,7 +54,10 @@ def test_what_the_rules_let_go_is_gone_and_its_space_is_free(
     made = save_tools(cli, 5)
     cli.json("config", "set", "retention.tool", "{most = 2}")
     pass_days(monkeypatch, 2)
-    done = cli.json("cleanup")
+    refused = cli("cleanup", "--json")
+    assert refused.error["code"] == "needs_confirmation"
+    assert len(cli.json("log", "--session", "s")) == 5
+    done = cli.json("cleanup", "--yes")
     assert (done["dropped"], done["kept"]) == (2, 3)
     assert done["freed_bytes"] > 390_000
     kept = [one["id"] for one in cli.json("log", "--session", "s")]
@@ -118,3 +124,62 @@ def test_a_cleanup_that_stops_at_damage_says_that_it_is_done_in_part(cli: Comman
     answer = cli("cleanup", "--json")
     assert answer.status == 3
     assert "no more space was freed" in answer.json["warnings"][0]
+
+
+@pytest.mark.requirement("ST-3")
+def test_stores_of_workspaces_that_are_gone_are_listed_and_deleted_after_asking(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    cli.save()
+    gone = CommandLine(tmp_path / "gone")
+    fill(gone.workspace / "large", noise(300_000))
+    gone.save()
+    store = Path(gone.json("init")["store"])
+    assert cli.json("cleanup", "--stores") == {
+        "dry_run": False,
+        "stores": [],
+        "freed_bytes": 0,
+        "warnings": [],
+    }
+    shutil.rmtree(gone.workspace)
+    assert cli.json("stats")["lost_stores"] == 1
+    (found,) = [f for f in cli.json("doctor")["findings"] if f["subject"] == "other stores"]
+    assert found["finding"].startswith("1 store has no workspace any more")
+    (listed,) = cli.json("cleanup", "--stores", "--dry-run")["stores"]
+    assert listed["workspace"] == str(gone.workspace)
+    assert listed["size_bytes"] > 300_000
+    assert cli("cleanup", "--stores", "--json").error["code"] == "needs_confirmation"
+    assert store.exists()
+    done = cli.json("cleanup", "--stores", "--yes")
+    assert [one["removed"] for one in done["stores"]] == [True]
+    assert not store.exists()
+    assert not list(store.parent.glob(".*"))
+    assert len(cli.json("log")) == 1
+    gone.workspace.mkdir()
+    fill(gone.workspace / "file", b"a new project at the old place")
+    gone.save()
+
+
+@pytest.mark.requirement("ST-3")
+def test_a_store_whose_workspace_came_back_is_not_deleted(cli: CommandLine) -> None:
+    cli.save()
+    elsewhere = cli.workspace.with_name("unmounted")
+    cli.workspace.rename(elsewhere)
+    (found,) = stores_of_lost_workspaces()
+    elsewhere.rename(cli.workspace)
+    with pytest.raises(Refused, match="is there again"):
+        remove_store(found)
+    assert len(cli.json("log")) == 1
+
+
+def test_status_tells_what_a_save_cleaned_up_by_itself(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tools(cli, 5)
+    assert cli.json("status")["cleanup"] is None
+    pass_days(monkeypatch, 8)
+    cli.save("in another session, a week later")
+    told = cli.json("status")["cleanup"]
+    assert told["deleted"] == 3
+    assert told["freed_bytes"] > 500_000
+    assert "deleted 3 expired checkpoints" in cli("status").out

@@ -79,6 +79,9 @@ class Status:
     """By number of what was cut off: those of its paths that a restore can be of."""
 
     degraded: Sequence[Degraded] = ()
+    cleanup: Mapping[str, Any] | None = None
+    """The last cleanup: when, how many checkpoints it deleted, and the bytes that gave back."""
+
     chosen: str = ""
     """How a command says that it is about this session."""
 
@@ -93,6 +96,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
         "store": str(status.store),
         "store_bytes": status.store_bytes,
         "budget_bytes": status.budget_bytes,
+        "cleanup": status.cleanup,
         "session_id": status.session,
         "session_status": status.session_status,
         "sessions": list(status.sessions),
@@ -156,7 +160,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     if share >= _NEARLY_FULL:
         used = terminal.paint(used, YELLOW)
     _fact(terminal, "store", visible(str(status.store)))
-    _fact(terminal, "on disk", used)
+    _fact(terminal, "on disk", used + _cleanup_words(status))
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
     show_problems(terminal, status.problems)
@@ -169,6 +173,14 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         _fact(terminal, "watch", _watch_words(terminal, status.watch))
     if listed:
         list_skipped(terminal, status.skipped)
+
+
+def _cleanup_words(status: Status) -> str:
+    """Said only of a cleanup that deleted something."""
+    if status.cleanup is None or not status.cleanup["deleted"]:
+        return ""
+    deleted = count(status.cleanup["deleted"], "expired checkpoint")
+    return f"; deleted {deleted} on {status.cleanup['at'][:10]}"
 
 
 def problems_as_json(problems: Sequence[Problem]) -> dict[str, Any]:

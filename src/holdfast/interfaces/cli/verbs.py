@@ -38,7 +38,7 @@ VERBS: dict[str, str] = {
     "stats": "how much is stored, and how much space it takes",
     "check": "verify the store",
     "repair": "make a damaged store sound again",
-    "cleanup": "drop what the retention rules let go, and free its space",
+    "cleanup": "delete expired checkpoints, and free their space",
     "doctor": "find what is wrong around the store, and the cure",
     "mcp": "serve checkpoints to agents by the Model Context Protocol",
     "completion": "let the shell complete commands, checkpoints and paths",

@@ -1,10 +1,11 @@
-"""`holdfast cleanup`: drop what the retention rules let go, and free its space."""
+"""`holdfast cleanup`: delete expired checkpoints, or stores without a workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
@@ -17,28 +18,43 @@ _DONE_IN_PART = 3
 
 
 def configure(parser: Parser) -> None:
-    parser.usage = "holdfast cleanup [--dry-run]"
+    parser.usage = "holdfast cleanup [--dry-run] [--yes] [--stores]"
     parser.description = """\
-Drop the checkpoints that the retention rules let go, in all sessions, and give back the space of
-what nothing needs any more. Each decision is listed with the rule behind it. The first and the
-approved checkpoint of a session, HEAD, named checkpoints and what undo needs are always kept. Other
-processes can go on saving meanwhile, and an interrupted cleanup is simply run again. With --dry-run
-nothing is changed. The rules are the setting retention."""
+Delete expired checkpoints, in all sessions, and free their space. It lists what goes and why, and
+asks first; use --yes in scripts. Sessions active in the last 24 hours are left alone. Named,
+annotated, approved and manual checkpoints, the initial checkpoint and HEAD of each session, and
+what undo needs are always kept. The rules are the setting retention. Cleanup also runs
+automatically once a day. With --dry-run nothing is changed.
+
+With --stores, list the stores whose workspace is gone (a deleted project, a removed git worktree),
+with their size, and delete them after asking. A workspace on a disk that is not mounted looks the
+same, so nothing deletes such a store automatically."""
     parser.epilog = """\
 examples:
   $ holdfast cleanup --dry-run
-  $ holdfast config set retention.tool '{age = "3 days", most = 100}'
-  $ holdfast cleanup"""
+  $ holdfast cleanup --yes
+  $ holdfast cleanup --stores
+  $ holdfast config set retention.tool '{age = "3 days", most = 100}'"""
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--stores", action="store_true", help="delete stores whose workspace is gone"
+    )
 
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
-    with invocation.open() as opened, invocation.busy("cleaning up") as progress:
+    if invocation.options.stores:
+        return _clean_stores(invocation)
+    with invocation.open() as opened:
         if invocation.options.dry_run:
-            plan = opened.engine.plan_cleanup()
+            with invocation.busy("looking"):
+                plan = opened.engine.plan_cleanup()
             return _answer(invocation, plan.decisions, unneeded_bytes=plan.unneeded_bytes)
-        done = opened.engine.cleanup(progress)
+        if not invocation.options.yes:
+            _confirm(invocation, opened.engine.retention_decisions())
+        with invocation.busy("cleaning up") as progress:
+            done = opened.engine.cleanup(progress)
     return _answer(
         invocation,
         done.decisions,
@@ -46,6 +62,77 @@ def run(invocation: Invocation) -> int:
         debris=done.debris,
         warnings=done.warnings,
     )
+
+
+def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
+    """Nothing to delete needs no question."""
+    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
+
+    going = [decision for decision in decisions if not decision.keep]
+    if not going:
+        return
+    if not invocation.json and can_ask(invocation):
+        _show(invocation, going)
+    gone = count(len(going), "checkpoint")
+    require_confirmation(
+        invocation,
+        f"deleting {gone} cannot be undone and needs confirmation",
+        f"Delete {gone} for good?",
+        hint="see them: holdfast cleanup --dry-run; go ahead: holdfast cleanup --yes",
+    )
+
+
+def _clean_stores(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.upkeep import remove_store, stores_of_lost_workspaces
+
+    terminal = invocation.terminal
+    found = stores_of_lost_workspaces()
+    if not invocation.json:
+        for one in found:
+            terminal.line(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}")
+            terminal.line(terminal.paint(f"          {visible(str(one.directory))}", DIM))
+    stores, total = count(len(found), "store"), sum(one.size_bytes for one in found)
+    removed: list[str] = []
+    warnings: list[str] = []
+    if found and not invocation.options.dry_run:
+        require_confirmation(
+            invocation,
+            f"deleting {stores} ({size(total)}) cannot be undone and needs confirmation",
+            f"Delete {stores} ({size(total)}) with every checkpoint? Their workspaces are gone, "
+            "unless a disk is not mounted",
+            hint="see them: holdfast cleanup --stores --dry-run; go ahead with --yes",
+        )
+        for one in found:
+            try:
+                remove_store(one)
+                removed.append(str(one.directory))
+            except HoldfastError as error:
+                warnings.append(f"{one.directory}: {error.message}")
+    freed = sum(one.size_bytes for one in found if str(one.directory) in removed)
+    if invocation.json:
+        listed = [
+            {
+                "store": str(one.directory),
+                "workspace": str(one.workspace),
+                "size_bytes": one.size_bytes,
+                "removed": str(one.directory) in removed,
+            }
+            for one in found
+        ]
+        dry_run = bool(invocation.options.dry_run)
+        invocation.emit(
+            {"dry_run": dry_run, "stores": listed, "freed_bytes": freed, "warnings": warnings}
+        )
+    elif not found:
+        terminal.line("Every store has its workspace")
+    elif invocation.options.dry_run:
+        terminal.line(f"Would delete {stores}; {size(total)} would be free")
+    else:
+        terminal.line(f"Deleted {count(len(removed), 'store')}; {size(freed)} freed")
+    for warning in () if invocation.json else warnings:
+        terminal.warn(warning)
+    return _DONE_IN_PART if warnings else 0
 
 
 def _answer(

@@ -20,17 +20,22 @@ example:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.upkeep import stores_of_lost_workspaces
+
     with invocation.open() as opened:
         session = invocation.session(opened)
         counted = opened.engine.statistics(session)
         used_bytes = opened.store.size_bytes()
         budget_bytes = opened.engine.vault.settings.budget
         sessions = len(opened.engine.vault.catalog.sessions())
+    lost = stores_of_lost_workspaces()
+    lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:
         invocation.emit(
             {"session_id": session}
             | counted
             | {"sessions": sessions, "store_bytes": used_bytes, "budget_bytes": budget_bytes}
+            | {"lost_stores": len(lost), "lost_stores_bytes": lost_bytes}
         )
         return 0
     for label, value in (
@@ -48,4 +53,8 @@ def run(invocation: Invocation) -> int:
         ),
     ):
         invocation.terminal.line(f"{invocation.terminal.paint(f'{label:<17}', DIM)} {value}")
+    if lost:
+        words = f"{len(lost):,} ({size(lost_bytes)}); see: holdfast cleanup --stores"
+        label = invocation.terminal.paint(f"{'without workspace':<17}", DIM)
+        invocation.terminal.line(f"{label} {words}")
     return 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.wording import iso
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
+    from holdfast.engine.vault import Vault
     from holdfast.interfaces.hooks.problems import Problem
     from holdfast.upkeep import Gap
 
@@ -68,6 +70,7 @@ def _run(invocation: Invocation) -> int:
             store=opened.store.directory,
             store_bytes=opened.store.size_bytes(),
             budget_bytes=engine.vault.settings.budget,
+            cleanup=_last_cleanup(engine.vault),
             session=session,
             session_status=known.status.value if known is not None else None,
             sessions=tuple(s.id for s in engine.vault.catalog.sessions()),
@@ -163,3 +166,15 @@ def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | N
     if session is None or session.head is None:
         return None
     return catalog.checkpoint(session.id, session.head)
+
+
+def _last_cleanup(vault: Vault) -> dict[str, Any] | None:
+    noted = vault.access.read_upkeep()
+    if "cleaned_ns" not in noted:
+        return None
+    at = datetime.fromtimestamp(noted["cleaned_ns"] / 1e9, tz=UTC)
+    return {
+        "at": iso(at),
+        "deleted": noted.get("dropped", 0),
+        "freed_bytes": noted.get("freed_bytes", 0),
+    }
