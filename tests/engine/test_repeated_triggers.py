@@ -33,7 +33,8 @@ def test_every_automatic_trigger_reuses_a_checkpoint_of_the_same_tree_and_kind(
 ) -> None:
     with composed(workspace) as opened:
         made = opened.engine.save(SESSION, make_intent("once"), kind=kind).checkpoint
-        outcome = opened.engine.save(SESSION, make_intent("again"), kind=kind)
+        reason = "once" if kind is Kind.MESSAGE else "again"  # another message has its own
+        outcome = opened.engine.save(SESSION, make_intent(reason), kind=kind)
         assert (outcome.checkpoint, outcome.deduplicated) == (made, True)
         assert len(opened.engine.vault.catalog.history(SESSION)) == 1
 
@@ -136,3 +137,15 @@ def test_what_a_restore_brought_back_is_reused_by_who_asks_for_it(workspace: Pat
         record = opened.restore(first.id).record
         outcome = opened.engine.save(SESSION, make_intent("next"), reuse=True)
         assert (outcome.checkpoint.id, outcome.deduplicated) == (record, True)
+
+
+@pytest.mark.requirement("SE-3", "SE-12")
+def test_two_messages_within_a_minute_have_a_checkpoint_each(workspace: Path) -> None:
+    with composed(workspace) as opened:
+        first, again, other = (
+            opened.engine.save(SESSION, make_intent(words), kind=Kind.MESSAGE)
+            for words in ("Before user message: hi", "Before user message: hi", "another")
+        )
+        assert again.deduplicated
+        assert again.checkpoint.id == first.checkpoint.id
+        assert not other.deduplicated

@@ -105,7 +105,7 @@ def save(
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
             wanted = None if reuse else kind
             same = _same_of_late(vault, at_head, saved, components, wanted)
-            if same is not None:
+            if same is not None and _speaks_for(same, kind, intent):
                 scanner.remember(saved.scan)
                 return _outcome(same, saved, components, deduplicated=True)
         if reuse:
@@ -195,6 +195,12 @@ def _same_of_late(
         return None
     age_ns = vault.clock.now_ns() - head.created_at_ns
     return head if 0 <= age_ns < _SAME_WITHIN_NS else None
+
+
+def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:
+    """Each user's message has a checkpoint that is named from it (SE-3), even where nothing changed
+    since the last one; only the same message again needs none."""
+    return kind is not Kind.MESSAGE or same.intent.reasoning == intent.reasoning
 
 
 def _has_ended(session: Session | None) -> bool:
