@@ -14,22 +14,22 @@ from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import pass_days
-from tests.support.tree_hash import describe, differences
+from tests.support.tree_hash import Node, describe, differences
 
 CALLS = 1_000
 
 
 @pytest.mark.requirement("SE-11", "ST-2", "AU-1")
 def test_a_thousand_tool_calls_within_an_hour_are_a_thousand_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random
+    quick_disk: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random
 ) -> None:
-    project = tmp_path / "shop"
+    project = quick_disk / "shop"
     for number in range(20):
         path = project / f"package{number % 4}" / f"module{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"price = {number}\n" * 20)
     # An independent copy of what each call found, and the checkpoint that the hook answered.
-    states: list[tuple[str, dict[bytes, object]]] = []
+    states: list[tuple[str, dict[bytes, Node]]] = []
     for number in range(CALLS):
         path = rng.choice(sorted(project.rglob("module*.py")))
         command = f"sed -i s/price/cost{number}/ {path.name}"
@@ -48,7 +48,7 @@ def test_a_thousand_tool_calls_within_an_hour_are_a_thousand_states(
         before = describe(project)
         saved = handle(event).checkpoint
         assert saved is not None
-        states.append((saved, dict(before)))
+        states.append((saved, before))
         path.write_text(f"price = {number}\n" + path.read_text()[:400])
         if number % 50 == 7:
             path.unlink()
