@@ -244,17 +244,34 @@ def test_what_only_ended_sessions_hold_goes_after_that_and_what_people_chose_nev
             )
         if how == "approved":
             fill(workspace / "source.py", b"approved")
-            engine.approve(session, None)
+            engine.approve(session, "approved by a person")
         clock.now += 9 * DAY_NS
     fill(workspace / "large", noise(3_500_000, 99))
     outcome = save(opened, "too much", session="new")
     assert left_out(outcome) == [b"large"]
-    assert kept(opened) == ["named", "annotated", "Approved session_1", "manual", "too much"]
+    assert kept(opened) == ["named", "annotated", "approved by a person", "manual", "too much"]
     session_row = engine.vault.catalog.session(SessionId("nothing"))
     assert session_row is not None
     assert session_row.head is None
     fill(workspace / "source.py", b"2")
     assert save(opened, "goes on", session="nothing").checkpoint.parent is None
+
+
+def test_a_person_may_let_chosen_checkpoints_of_ended_sessions_go(
+    opened: Composed, workspace: Path, clock: SteppedClock
+) -> None:
+    for number in range(3):
+        fill(workspace / "large", noise(900_000, number))
+        save(opened, f"manual {number}", Kind.MANUAL, session=f"{number}")
+        clock.now += 9 * DAY_NS
+    assert opened.engine.over_budget() == []
+    opened.engine.set_setting("budget", 2_000_000)
+    with composed(workspace, clock=clock) as smaller:
+        going = smaller.engine.over_budget()
+        assert [one.intent.reasoning for one in going] == ["manual 0", "manual 1"]
+        assert smaller.engine.evict(going) > 1_700_000
+        assert kept(smaller) == ["manual 2"]
+        assert smaller.engine.over_budget() == []
 
 
 def test_nothing_of_a_recent_session_goes_however_full_the_budget_is(

@@ -339,6 +339,20 @@ class Engine:
         with self.exclusive(looking=True):
             return decisions(self.vault)
 
+    def over_budget(self) -> Sequence[Checkpoint]:
+        """What would have to go for the store to fit into its budget; nothing is changed."""
+        from holdfast.engine.eviction import over_budget
+
+        with self.exclusive(looking=True):
+            return over_budget(self.vault)
+
+    def evict(self, checkpoints: Sequence[Checkpoint]) -> int:
+        """Drop what a person agreed to; the bytes that gave back."""
+        from holdfast.engine.eviction import evict
+
+        with self.exclusive():
+            return evict(self.vault, checkpoints)
+
     def cleanup(self, progress: Progress) -> CleanupOutcome:
         """Drop what the rules let go, free its space step by step, and clear debris away."""
         from holdfast.engine.prune import cleanup

@@ -94,10 +94,25 @@ def _collect(vault: Vault, needed_bytes: int) -> None:
         vault.access.fold_logs()
 
 
-def choose(vault: Vault, missing_bytes: int) -> list[Checkpoint]:
+def over_budget(vault: Vault) -> list[Checkpoint]:
+    """What would have to go for the store to fit into its budget, chosen checkpoints of ended
+    sessions last: for a person to decide."""
+    missing = -SpaceLimit(vault).budget_left
+    return choose(vault, missing, chosen_too=True) if missing > 0 else []
+
+
+def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> int:
+    """Drop what a person agreed to, with the lock held; the bytes that gave back."""
+    before = vault.access.size_bytes()
+    drop(vault, [Decision(one, keep=False, reason=REASON) for one in checkpoints])
+    _collect(vault, 0)
+    return before - vault.access.size_bytes()
+
+
+def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:
     """The checkpoints that go to free so many bytes, or all that may if that is not enough."""
     checkpoints = list(vault.catalog.roots())
-    automatic, ended = _that_may_go(vault, checkpoints)
+    automatic, ended = _that_may_go(vault, checkpoints, chosen_too=chosen_too)
     going = {one.id for one in (*automatic, *ended)}
     if not going:
         return []
@@ -122,24 +137,27 @@ def choose(vault: Vault, missing_bytes: int) -> list[Checkpoint]:
 
 
 def _that_may_go(
-    vault: Vault, checkpoints: Sequence[Checkpoint]
+    vault: Vault, checkpoints: Sequence[Checkpoint], *, chosen_too: bool
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
     """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
     recent, ended = recent_sessions(vault), _ended(vault)
-    never, ends = _only_by_a_person(vault), _ends_of_sessions(vault)
-    if checkpoints:
-        never.add(max(checkpoints, key=lambda one: one.sequence).id)
+    by_people, ends = _only_by_a_person(vault), _ends_of_sessions(vault)
+    newest = max(checkpoints, key=lambda one: one.sequence, default=None)
     automatic: list[Checkpoint] = []
     last: list[Checkpoint] = []
+    chosen: list[Checkpoint] = []
     for one in checkpoints:
-        chosen = one.kind is Kind.MANUAL or one.name is not None or one.id in never
-        if chosen or one.session_id in recent:
+        if one.session_id in recent or one is newest:
             continue
-        if one.kind is not Kind.INITIAL and one.id not in ends:
+        if one.kind is Kind.MANUAL or one.name is not None or one.id in by_people:
+            chosen += [one] if chosen_too and one.session_id in ended else []
+        elif one.kind is not Kind.INITIAL and one.id not in ends:
             automatic.append(one)
         elif one.session_id in ended:
             last.append(one)
-    return automatic, sorted(last, key=lambda one: (ended[one.session_id], one.sequence))
+    for group in (last, chosen):
+        group.sort(key=lambda one: (ended[one.session_id], one.sequence))
+    return automatic, last + chosen
 
 
 def _days(checkpoint: Checkpoint, now_ns: int) -> int:

@@ -12,6 +12,7 @@ from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.retention import Decision
 
 _DONE_IN_PART = 3
@@ -55,6 +56,8 @@ def run(invocation: Invocation) -> int:
             _confirm(invocation, opened.engine.retention_decisions())
         with invocation.busy("cleaning up") as progress:
             done = opened.engine.cleanup(progress)
+        if not invocation.options.yes and not invocation.json:
+            _offer_more(invocation, opened)
     return _answer(
         invocation,
         done.decisions,
@@ -80,6 +83,23 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
         f"Delete {gone} for good?",
         hint="see them: holdfast cleanup --dry-run; go ahead: holdfast cleanup --yes",
     )
+
+
+def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
+    """A store that is over its budget even so: only a person at a terminal decides what goes."""
+    from holdfast.interfaces.cli.checkpoint_view import identifier, title
+    from holdfast.interfaces.cli.confirmation import agrees, can_ask
+
+    going = opened.engine.over_budget() if can_ask(invocation) else ()
+    if not going:
+        return
+    terminal = invocation.terminal
+    for one in going:
+        terminal.line(f"{identifier(terminal, one)} {title(one)}")
+    gone = count(len(going), "checkpoint")
+    if agrees(invocation, f"The store is over its budget. Delete {gone} of ended sessions too?"):
+        freed = opened.engine.evict(going)
+        terminal.line(f"Deleted {gone}; {size(freed)} freed")
 
 
 def _clean_stores(invocation: Invocation) -> int:
