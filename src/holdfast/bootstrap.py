@@ -15,6 +15,7 @@ from holdfast.domain.errors import (
     NoSpace,
     NotFound,
     Refused,
+    StoreMissing,
     WorkspaceMissing,
     WorkspaceRefused,
 )
@@ -28,7 +29,7 @@ from holdfast.domain.settings import (
 from holdfast.engine.engine import Engine
 from holdfast.engine.vault import Vault
 from holdfast.store.faults import store_trouble, translate_os_error
-from holdfast.store.identity import WorkspaceIdentity
+from holdfast.store.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.local_store import LocalStore
@@ -54,6 +55,20 @@ _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /tmp /usr /usr/local"
     " /var /var/tmp /Applications /Library /System /Users /Volumes /private /private/tmp"
 ).split()
+
+_PLAIN = (
+    "Holdfast protects {} from now on. It is not a project: it has no git repository and no file "
+    "such as package.json or pyproject.toml. Repositories below it are workspaces of their own and "
+    "are left out."
+)
+_FROM_ELSEWHERE = (
+    "Holdfast made a new store for {}. Its marker .holdfast/workspace.json names a store that is "
+    "not on this machine; it may have come with a clone or a copy."
+)
+_LOST = (
+    "Holdfast made a new store for {}, because its store is not there any more. Earlier "
+    "checkpoints are out of reach."
+)
 
 
 def holdfast_home(environment: Mapping[str, str]) -> Path:
@@ -110,12 +125,15 @@ def open_workspace(
     passive: bool = False,
     recover: bool = True,
     new_store: bool = False,
+    protect: bool = False,
     spare_repositories: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
     ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
     """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
-    `StoreMissing` when there was one; `new_store` makes another in its place.
+    `StoreMissing` when there was one; `new_store` makes another in its place, and so does `create`
+    where the marker came from elsewhere, with a clone or a copy. With `protect` one is made in any
+    case: for hooks, which nobody is there to ask.
 
     `passive` is for a mere look that must neither wait nor change anything: what an interrupted
     operation left, and a tie between workspace and store that is out of date, stay as they are.
@@ -132,7 +150,10 @@ def open_workspace(
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
     with store_trouble("being looked for"):
-        layout = identity.find(directory, or_missing=new_store)
+        layout, news = _find_store(
+            identity, directory, new_store=new_store, create=create, protect=protect
+        )
+        new_store = new_store or bool(news)
     secret: Secret | None = None
     made = layout is None
     if layout is None:
@@ -159,7 +180,8 @@ def open_workspace(
             with store_trouble("being tied to its workspace"):
                 identity.tie(directory, layout)  # only now: one of a later version stays untouched
             store.make_ready()
-        news = _spare_repositories(store, directory) if made and spare_repositories else ()
+        if made and spare_repositories and _spare_repositories(store, directory) and protect:
+            news = (*news, _PLAIN.format(directory))
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
@@ -172,19 +194,27 @@ def open_workspace(
         raise
 
 
-def _spare_repositories(store: LocalStore, directory: Path) -> tuple[str, ...]:
+def _find_store(
+    identity: WorkspaceIdentity, directory: Path, *, new_store: bool, create: bool, protect: bool
+) -> tuple[StoreLayout | None, tuple[str, ...]]:
+    """The store, and what to say if a new one has to be made in place of one that is missing."""
+    try:
+        return identity.find(directory, or_missing=new_store), ()
+    except StoreMissing as missing:
+        if not create or (missing.was_here and not protect):
+            raise
+        return None, ((_LOST if missing.was_here else _FROM_ELSEWHERE).format(directory),)
+
+
+def _spare_repositories(store: LocalStore, directory: Path) -> bool:
+    """Whether the directory is no project, so that this matters."""
     from holdfast.domain.project_signs import shows_project
 
     if shows_project(os.listdir(os.fsencode(directory))):
-        return ()
+        return False
     with store.exclusive(), store.catalog.transaction() as transaction:
         transaction.set_setting("nested_repositories", json.dumps("auto"))
-    told = (
-        f"Holdfast protects {directory} from now on. It is not a project: it has no git repository "
-        "and no file such as package.json or pyproject.toml. Repositories below it are workspaces "
-        "of their own and are left out."
-    )
-    return (told,)
+    return True
 
 
 def _make_store(
@@ -273,8 +303,11 @@ def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> S
     return WorkspaceIdentity(LocalFilesystem(), home, RandomIds()).locate(workspace)
 
 
-def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = None) -> Path | None:
-    """The nearest directory, from `start` upwards, that has a store, as git finds a repository.
+def nearest_workspace(
+    start: Path, *, or_lost: bool = False, environment: Mapping[str, str] | None = None
+) -> Path | None:
+    """The nearest directory, from `start` upwards, that has a store, as git finds a repository; or,
+    with `or_lost`, whose marker names one that is not there, which is `StoreMissing` otherwise.
 
     A directory above that is no project (someone once insisted on their home) is passed over.
     """
@@ -289,12 +322,49 @@ def nearest_workspace(start: Path, *, environment: Mapping[str, str] | None = No
         return None
     store_home = Path(os.path.realpath(home))
     with store_trouble("being looked for"):
-        if identity.find(directory) is not None:
-            return directory
-        for above in directory.parents:
-            if _not_a_project(above, store_home) is None and identity.find(above) is not None:
+        for above in (directory, *directory.parents):
+            if above != directory and _not_a_project(above, store_home) is not None:
+                continue
+            try:
+                if identity.find(above) is not None:
+                    return above
+            except StoreMissing:
+                if not or_lost:
+                    raise
                 return above
     return None
+
+
+def former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout | None:
+    """The store that was missing when the one of this workspace was made in its place."""
+    home = holdfast_home(environment)
+    identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
+    layout = identity.locate(workspace)
+    return None if layout is None else identity.former(layout)
+
+
+def tie_again(opened: OpenWorkspace) -> None:
+    """Write the marker again where it is gone: `git clean -fdx` takes it away."""
+    workspace, layout = opened.engine.vault.workspace, StoreLayout(opened.store.directory)
+    if os.path.lexists(workspace / ".holdfast" / MARKER_NAME):
+        return
+    with store_trouble("being tied to its workspace"):
+        WorkspaceIdentity(LocalFilesystem(), layout.home, RandomIds()).tie(workspace, layout)
+
+
+def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout:
+    """Let a workspace have the store again that was missing when another one was made for it."""
+    former = former_store(workspace, environment)
+    if former is None or not former.exists():
+        raise NotFound(
+            f"{workspace} has no other store"
+            if former is None
+            else f"{former.directory} is missing",
+            hint="see which store it has: holdfast status",
+        )
+    with store_trouble("being tied to its workspace"):
+        WorkspaceIdentity(LocalFilesystem(), former.home, RandomIds()).tie(workspace, former)
+    return former
 
 
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:

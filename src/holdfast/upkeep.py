@@ -148,7 +148,7 @@ class Gap(NamedTuple):
 
 def protection_gaps(workspace: Path) -> list[Gap]:
     """Settings of the project that are not applied, and a workspace that is less than all."""
-    from holdfast.bootstrap import project_settings, project_settings_file
+    from holdfast.bootstrap import former_store, project_settings, project_settings_file
     from holdfast.workspace_choice import repository_top
 
     gaps = []
@@ -161,6 +161,13 @@ def protection_gaps(workspace: Path) -> list[Gap]:
         if key not in project.waiting:
             named = why if str(file) in why else f"{file}: {why}"
             gaps.append(Gap(f"{named}; not applied", "holdfast config edit --project"))
+    former = former_store(workspace, os.environ)
+    if former is not None and former.exists():
+        finding = f"the store {former.directory} of {workspace} is back; another one is in use"
+        gaps.append(Gap(finding, "use it again: holdfast init --former-store"))
+    elif former is not None:
+        finding = f"earlier checkpoints are in the store {former.directory}, which is missing"
+        gaps.append(Gap(finding, "bring it back, or ignore this if it was never on this machine"))
     top = repository_top(workspace)
     if top is not None and top != workspace and store_of(workspace) is not None:
         finding = (

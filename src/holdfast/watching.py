@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.bootstrap import OpenWorkspace, open_workspace, tie_again
 from holdfast.component_makers import with_parts
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.errors import WorkspaceMissing
@@ -122,7 +122,10 @@ class WatchedWorkspace:
         """Whether opening it again would give the same workspace, store and settings."""
         if _identity(self.workspace) != self._identity:
             return False
-        return is_still_current(self.opened, self._environment)
+        if not is_still_current(self.opened, self._environment):
+            return False
+        tie_again(self.opened)
+        return True
 
     def save(
         self,

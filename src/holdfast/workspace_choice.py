@@ -50,8 +50,9 @@ def workspace_for(directory: Path, *, opened_on: bool = False) -> Path:
 
 
 def workspace_around(directory: Path) -> Path | None:
-    """The same where there is a store, here or above; None where there is none."""
-    found = nearest_workspace(directory)
+    """The same where there is a store, here or above, or a marker of one; None where there is
+    none."""
+    found = nearest_workspace(directory, or_lost=True)
     return None if found is None else own_project(found, directory) or found
 
 

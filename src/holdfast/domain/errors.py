@@ -192,7 +192,13 @@ class NewerStore(StoreDamaged):
 
 
 class StoreMissing(StoreDamaged):
+    """The marker of a workspace names a store that is not there. `was_here`: it once was."""
+
     code = "store_missing"
+
+    def __init__(self, message: str, *, hint: str | None = None, was_here: bool = True) -> None:
+        super().__init__(message, hint=hint)
+        self.was_here = was_here
 
 
 class NoSpace(HoldfastError):

@@ -2,7 +2,8 @@
 
 A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
 the marker of its original and gets a store of its own. A marker whose store is not there is told,
-not taken for a new workspace: its checkpoints may only be out of reach. Processes that open a new
+not taken for a new workspace: its checkpoints may only be out of reach. Whoever makes a new store
+all the same notes in it which one it stands in for. Processes that open a new
 workspace at the same time agree on one store. What lies in a workspace is not to be trusted: it is
 read through handles, never through a link, and only a little of it.
 """
@@ -88,6 +89,7 @@ class WorkspaceIdentity:
             f"{workspace} says that it has a store, and {where} is not there",
             hint="if HOLDFAST_HOME is not what it was, set it as before; if the directory was "
             f"copied from another machine, or the store was deleted, {new}",
+            was_here=False,
         )
 
     def locate(self, workspace: Path) -> StoreLayout | None:
@@ -112,9 +114,22 @@ class WorkspaceIdentity:
                 if layout is None:
                     layout = self.layout(WorkspaceId(self._ids.new_id()))
                     layout.create(self._fs, workspace, key_slots=key_slots)
+                    self._note_former(workspace, layout)
                 self.tie(workspace, layout)
         self.tie(workspace, layout)
         return layout
+
+    def _note_former(self, workspace: Path, layout: StoreLayout) -> None:
+        marked = self._read_marker(workspace)
+        if marked is not None and not self.layout(marked).exists():
+            atomic_write(self._fs, os.fsencode(layout.former), marked.encode())
+
+    def former(self, layout: StoreLayout) -> StoreLayout | None:
+        """The store in whose place this one was made, because it was not there."""
+        if not os.path.lexists(layout.former):
+            return None
+        text = read_own_file(layout.former).decode("ascii", "replace")
+        return self.layout(WorkspaceId(text)) if _ID.match(text) else None
 
     def is_copy_of_encrypted(self, workspace: Path) -> bool:
         """Whether the directory carries the marker of a workspace whose store is encrypted."""

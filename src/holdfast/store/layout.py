@@ -20,6 +20,7 @@ $HOLDFAST_HOME/
     agent-states                what agents gave through the library, as they gave it last
     external-paths              files outside the workspace that tools have named
     nested-repositories         where commits of repositories inside the workspace are kept alive
+    former-store                the id of the store that was missing when this one was made
     news                        what the next agent has to be told about the store, once
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
@@ -124,6 +125,10 @@ class StoreLayout:
     @property
     def nested_repositories(self) -> Path:
         return self.directory / "nested-repositories"
+
+    @property
+    def former(self) -> Path:
+        return self.directory / "former-store"
 
     @property
     def news(self) -> Path:

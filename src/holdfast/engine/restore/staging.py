@@ -57,25 +57,26 @@ class Staging:
         """A handle on the staging directory of the file system that `directory` is on."""
         device = self._fs.fstat(dir_fd).st_dev
         if device not in self._areas:
-            where = MARKER_DIRECTORY
             if device != self._root_device:
                 where = self._top_of_device(directory, device)
             else:
-                self._make_own_directory()
+                where = self._own_directory()
             path = join(where, self._name)
             self._make_directory(self._handles.open_for_change(where), self._name)
             fd = self._fs.open(self._name, DIRECTORY_FLAGS, dir_fd=self._handles.open(where))
             self._areas[device] = (fd, path)
         return self._areas[device][0]
 
-    def _make_own_directory(self) -> None:
+    def _own_directory(self) -> bytes:
+        """`.holdfast`; where a file or a link is in its place, the top of the workspace will do."""
         self._make_directory(self._handles.open_for_change(b""), MARKER_DIRECTORY)
         try:
             self._handles.open(MARKER_DIRECTORY)
-        except NotADirectoryError:
-            raise NotADirectoryError(
-                errno.ENOTDIR, ".holdfast is not a directory; move it away"
-            ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            return b""
+        return MARKER_DIRECTORY
 
     def _make_directory(self, dir_fd: int, name: bytes) -> None:
         with contextlib.suppress(FileExistsError):

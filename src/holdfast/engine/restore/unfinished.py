@@ -25,13 +25,16 @@ def staging_prefix(vault: Vault) -> bytes:
 
 def leftovers(vault: Vault, handles: DirectoryHandles) -> list[bytes]:
     """Staging directories in their usual place. Anything else by such a name is not ours."""
+    where = MARKER_DIRECTORY
     try:
-        marker_fd = handles.open(MARKER_DIRECTORY)
-    except OSError:
+        place_fd = handles.open(where)
+    except FileNotFoundError:
         return []
+    except OSError:
+        where, place_fd = b"", handles.open(b"")  # something is in its place
     prefix = staging_prefix(vault)
-    names = [name for name in vault.fs.list_names(marker_fd) if name.startswith(prefix)]
-    return [join(MARKER_DIRECTORY, name) for name in names if _is_directory(vault, marker_fd, name)]
+    names = [name for name in vault.fs.list_names(place_fd) if name.startswith(prefix)]
+    return [join(where, name) for name in names if _is_directory(vault, place_fd, name)]
 
 
 def _is_directory(vault: Vault, dir_fd: int, name: bytes) -> bool:

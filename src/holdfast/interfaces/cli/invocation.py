@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.store.encryption.key_slots import Secret
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
+_GO_BACK = ("restore", "undo", "reset", "log")
 _UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
 
 
@@ -121,6 +122,11 @@ class Invocation:
             self.terminal.standing_in = standing_in(directory, opened.engine.vault.workspace)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
+        if not self.json:
+            for text in opened.news:
+                self.terminal.note(f"note: {text}")
+            if self.verb in _GO_BACK:
+                self._tell_of_former_store(opened)
         if not self.json and self.verb != "purge" and opened.store.read_purge_note() is not None:
             self.terminal.note(_UNPURGED)
         return opened
@@ -128,7 +134,7 @@ class Invocation:
     def _workspace(self, directory: Path, *, create: bool) -> Path:
         from holdfast.bootstrap import nearest_workspace
 
-        known = nearest_workspace(directory)
+        known = nearest_workspace(directory, or_lost=create)
         if known is not None and known == directory:
             return known
         # Late: most commands are called where the store is.
@@ -140,6 +146,18 @@ class Invocation:
         if top is None and create and not self.options.force:
             require_choosable(directory)
         return top or directory
+
+    def _tell_of_former_store(self, opened: OpenWorkspace) -> None:
+        import os
+
+        from holdfast.bootstrap import former_store
+
+        former = former_store(opened.engine.vault.workspace, os.environ)
+        if former is not None:
+            where = "is back: holdfast init --former-store" if former.exists() else "is missing"
+            self.terminal.note(
+                f"note: earlier checkpoints are in the store {former.directory}, which {where}"
+            )
 
     def _ask_passphrase(self) -> str | None:
         """Of a person, once in a run; None where there is nobody."""

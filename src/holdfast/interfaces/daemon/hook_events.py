@@ -184,13 +184,29 @@ class _Event:
         from holdfast.interfaces.hooks.events import Reply
         from holdfast.interfaces.hooks.handling import BEGINS
 
-        if self._event.kind not in BEGINS and store_of(self.path) is None:
-            return Reply()  # nothing was ever saved here
+        if store_of(self.path) is None:
+            if self._event.kind not in BEGINS:
+                return Reply()  # nothing was ever saved here
+            self._make_store()
         if self._event.must_wait:
             return self._work()
         told = self._answer_to_fact()
         self._daemon.go_on(self._work_alone)
         return told
+
+    def _make_store(self) -> None:
+        """Also in place of one that is lost; what there is to say of that, this event hears."""
+        from holdfast.bootstrap import open_workspace
+
+        with open_workspace(
+            self.path,
+            create=True,
+            protect=True,
+            spare_repositories=True,
+            purpose="holdfast daemon",
+        ) as opened:
+            for text in opened.news:
+                opened.store.add_news(text)
 
     def _answer_to_fact(self) -> Reply:
         """What is to be told, unless that would take waiting for somebody; `NotHere` unless the

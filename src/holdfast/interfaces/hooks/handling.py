@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Kind, Position
-from holdfast.domain.errors import Busy, HoldfastError, NotFound
+from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
 from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
@@ -56,10 +56,11 @@ def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None 
         opened = open_workspace(
             workspace_of(event),
             create=begins,
+            protect=True,
             spare_repositories=True,
             purpose=f"holdfast hook {event.agent}",
         )
-    except NotFound:
+    except (NotFound, StoreMissing):
         if begins:
             raise
         return Reply()  # nothing was ever saved here, so there is nothing to compare with

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ _IF_LOST = """\
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast init [--new-store]\n"
+        "holdfast init [--new-store | --former-store]\n"
         "       holdfast init --encrypt [--key-file PATH | --passphrase-file PATH]"
     )
     parser.description = """\
@@ -33,10 +34,11 @@ can reach it. The marker is the directory .holdfast in the workspace; it ignores
 
 Running it again changes nothing. It is never needed: the first checkpoint makes the store too.
 
-A workspace whose store is not there any more, or that was copied from another machine with its
-marker, is refused by every command, because its checkpoints may only be out of reach: a disk that
-is not mounted, another HOLDFAST_HOME. With --new-store it gets a new, empty store; where there is
-one, nothing is changed.
+A workspace whose store is not there any more is refused by every command, because its checkpoints
+may only be out of reach: a disk that is not mounted, another HOLDFAST_HOME. With --new-store it
+gets a new, empty store; where there is one, nothing is changed. Hooks make a new store, because
+they have nobody to ask; a marker that came with a clone gets one from any checkpoint. When the
+store is back, --former-store uses it again.
 
 With --encrypt everything in the store is encrypted. Its key is a file, or a passphrase that is
 asked for. Later commands find a key file through HOLDFAST_KEY_FILE or the setting key_file of the
@@ -52,6 +54,11 @@ example:
     parser.add_argument(
         "--new-store", action="store_true", help="if the store is lost, start a new one"
     )
+    parser.add_argument(
+        "--former-store",
+        action="store_true",
+        help="use the store again that was missing when a new one was made",
+    )
     parser.add_argument("--encrypt", action="store_true", help="make an encrypted store")
     add_new_key_options(parser)
 
@@ -59,6 +66,10 @@ example:
 def run(invocation: Invocation) -> int:
     if wants_new_key(invocation) and not invocation.options.encrypt:
         raise UsageError("a key is for an encrypted store", hint="add --encrypt")
+    if invocation.options.former_store:
+        from holdfast.bootstrap import use_former_store
+
+        use_former_store(invocation.directory.expanduser().resolve(), os.environ)
     secret = new_secret(invocation) if invocation.options.encrypt else None
     known = _known(invocation)
     new_store = invocation.options.new_store
