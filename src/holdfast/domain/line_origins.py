@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.ids import CheckpointId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Message
 
@@ -25,11 +25,27 @@ class LineState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class OtherAgent:
+    """A session whose tool was running when a line was written. What it was for is that session's
+    own."""
+
+    session_id: SessionId
+    agent: str | None
+    tool: str
+
+    @property
+    def shown(self) -> str:
+        agent = f" ({self.agent})" if self.agent else ""
+        return f"{self.tool} of session {self.session_id}{agent}"
+
+
+@dataclass(frozen=True, slots=True)
 class LineOrigin:
     """`checkpoint` is the first that has the line, in the file that was called `path` then, and
     `before` the one that it follows, which has it not. What was done between the two is told by
     `reasoning`, `tool_calls` and `tool_use_id`; `message` is the last one of the conversation by
-    then, and `prompt` the last thing that the person had asked for."""
+    then, and `prompt` the last thing that the person had asked for. `others` were in the middle of
+    a call that may have written the line; without `own`, the session itself was not."""
 
     state: LineState
     path: bytes
@@ -40,6 +56,8 @@ class LineOrigin:
     tool_use_id: str | None = None
     message: Message | None = None
     prompt: Message | None = None
+    others: tuple[OtherAgent, ...] = ()
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ $HOLDFAST_HOME/
     stat-cache.db               speeds up scans (may be lost)
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
+    tool-log, tool-log.1        when tools of agents began and ended (may be lost)
     main-branches               where main branches stood when last looked at (may be lost)
     upkeep                      when it was cleaned up last, and what that gave (may be lost)
     running-tools/              a file for each tool of an agent that runs now (may be lost)

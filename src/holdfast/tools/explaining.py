@@ -76,6 +76,8 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
         tool_use_id=origin.tool_use_id,
         message=_message(origin.message),
         prompt=_message(origin.prompt),
+        own=origin.own,
+        others=[one_line(other.shown) for other in origin.others],
     )
 
 
@@ -115,7 +117,10 @@ def _words(span: ExplainedLines) -> Iterator[str]:
         yield f"{told}: there when the history begins, {label(span.checkpoint)} | {beginning}"
         return
     yield f"{told}: {label(span.checkpoint)}, {span.checkpoint.created_at} | {beginning}"
-    details = [f"why: {cut(one_line(span.reasoning or ''), 300)}"]
+    details = [f"why: {cut(one_line(span.reasoning or ''), 300)}"] if span.own else []
+    if span.others:
+        who = "written by" if len(span.others) == 1 and not span.own else "may have been written by"
+        details.append(f"{who}: {cut('; '.join(span.others), 300)}")
     for call in span.tool_calls:
         text = call if isinstance(call, str) else json.dumps(call, ensure_ascii=False)
         details.append(f"call: {cut(one_line(text), 300)}")

@@ -153,7 +153,8 @@ class MessageInfo:
 class ExplainedLines:
     """Neighbouring lines of one origin. `state` is written, initial (there before the history
     begins), unsaved or older (than what was looked at); `checkpoint` is the first that has them,
-    `before` the one it follows, `path` what the file was called then."""
+    `before` the one it follows, `path` what the file was called then. `others` are calls of other
+    sessions that were running and may have written them; without `own`, no call of this one was."""
 
     first_line: int
     last_line: int
@@ -167,6 +168,8 @@ class ExplainedLines:
     tool_use_id: str | None
     message: MessageInfo | None
     prompt: MessageInfo | None
+    own: bool = True
+    others: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ def test_the_json_has_the_promised_shape(cli: CommandLine, written: list[str]) -
         "tool_use_id",
         "message",
         "prompt",
+        "own",
+        "others",
     ]
     assert (initial["state"], initial["checkpoint"]["id"]) == ("initial", written[0])
     assert (wrote["state"], wrote["checkpoint"]["id"]) == ("written", written[1])

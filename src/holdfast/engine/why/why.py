@@ -22,6 +22,7 @@ from holdfast.engine.references import resolve
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
+from holdfast.engine.why.concurrent import ConcurrentCalls
 from holdfast.engine.why.present_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
 from holdfast.engine.withheld import require_captured
@@ -126,6 +127,7 @@ class _Explained:
         self._versions = versions
         self._found = found
         self._causes = Causes(vault, session_id)
+        self._concurrent = ConcurrentCalls(vault)
         self._origins: dict[tuple[object, ...], LineOrigin] = {}
 
     def origin(self, version: FileVersion) -> LineOrigin:
@@ -152,4 +154,5 @@ class _Explained:
             reason = first.intent.reasoning
             return LineOrigin(LineState.INITIAL, version.path, first, reasoning=reason)
         origin = LineOrigin(LineState.WRITTEN, version.path, first, before.id)
-        return self._causes.explain(origin, before, first)
+        explained = self._causes.explain(origin, before, first)
+        return self._concurrent.named(explained, before, first)

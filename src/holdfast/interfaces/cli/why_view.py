@@ -55,6 +55,11 @@ def _origin(origin: LineOrigin) -> dict[str, Any]:
         "tool_use_id": origin.tool_use_id,
         "message": _message(origin.message),
         "prompt": _message(origin.prompt),
+        "own": origin.own,
+        "others": [
+            {"session_id": other.session_id, "agent": other.agent, "tool": other.tool}
+            for other in origin.others
+        ],
     }
 
 
@@ -88,9 +93,18 @@ def _head(terminal: Terminal, origin: LineOrigin) -> str:
     if origin.state is LineState.OLDER:
         said = shortened(_WITHOUT_CHECKPOINT[origin.state], _REASON_WIDTH)
     else:
-        said = visible(shortened(first_line(origin.reasoning or ""), _REASON_WIDTH))
+        said = visible(shortened(_by(origin), _REASON_WIDTH))
     text = short(origin.checkpoint.id) if terminal.for_people else origin.checkpoint.id
     return f"{terminal.paint(text, CYAN)}  {said:<{_REASON_WIDTH}}"
+
+
+def _by(origin: LineOrigin) -> str:
+    """Who or what wrote it, in a few words; never one agent where it may have been another."""
+    if not origin.others:
+        return first_line(origin.reasoning or "")
+    if len(origin.others) == 1 and not origin.own:
+        return origin.others[0].shown
+    return "one of several agents at once"
 
 
 def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
@@ -112,6 +126,9 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
     _fact(terminal, "file then", terminal.path(origin.path))
     if origin.reasoning is not None:
         _fact(terminal, "why", visible(shortened(first_line(origin.reasoning), _LONGEST_MESSAGE)))
+    for other in origin.others:
+        alone = len(origin.others) == 1 and not origin.own
+        _fact(terminal, "written by" if alone else "or by", visible(other.shown))
     for call in origin.tool_calls:
         said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
         _fact(terminal, "tool call", visible(shortened(said, _LONGEST_MESSAGE)))

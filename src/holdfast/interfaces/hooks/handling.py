@@ -131,7 +131,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         raise
     # Only now: what was seen before the save began may not count as later than it.
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
-    note_begin(opened, event)
+    note_begin(opened, event, outcome.checkpoint)
     if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
         from holdfast.interfaces.hooks.checks import remember_checks
 

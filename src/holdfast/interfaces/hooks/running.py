@@ -10,15 +10,29 @@ import hashlib
 import os
 
 from holdfast.bootstrap import OpenWorkspace
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.store.processes import agent_above
 from holdfast.store.running_tools import RunningTools
+from holdfast.store.tool_log import ToolLog
 
+_EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
 
 
-def note_begin(opened: OpenWorkspace, event: AgentEvent) -> None:
-    """The tool runs once this event is answered."""
+def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> None:
+    """The tool runs once this event is answered; `saved` holds what there was before it."""
+    if event.kind is EventKind.BEFORE_TOOL:
+        edits = event.tool_kind in _EDITS and event.paths
+        ToolLog(opened.store.directory).begin(
+            _key(event),
+            _session(event),
+            now_ns=opened.engine.vault.clock.now_ns(),
+            session_id=saved.session_id,
+            tool=event.tool,
+            at=saved.id,
+            names=[os.fsencode(path) for path in event.paths] if edits else None,
+        )
     owner = agent_above(event.process or os.getpid())
     if event.kind is not EventKind.BEFORE_TOOL or owner is None:
         return
@@ -33,10 +47,13 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent) -> None:
 
 def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
     """That of the tool which the event comes after; a turn that begins or ends has none left."""
+    now_ns = opened.engine.vault.clock.now_ns()
     if event.kind is EventKind.AFTER_TOOL:
         _tools(opened).end(_key(event))
+        ToolLog(opened.store.directory).end(_key(event), now_ns)
     elif event.kind in _ENDS_ALL:
         _tools(opened).end_all_of(_session(event))
+        ToolLog(opened.store.directory).end_all_of(_session(event), now_ns)
 
 
 def _tools(opened: OpenWorkspace) -> RunningTools:

@@ -1,0 +1,108 @@
+"""Which agents were in the middle of a tool call when a line was written.
+
+    two checkpoints of one session bracket the change → those of other sessions in between, by what
+    the file was in each, narrow the moment down → calls of any session that were running then, and
+    that can have written the file
+
+All sessions share the workspace: where calls of two of them were running, nothing tells which one
+wrote the line, so both are named. A call whose end nobody told counts for ten minutes. Times are
+those of the clock: what one of them tells is who may have been at work, and never the order of
+checkpoints (I7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.ids import Digest
+from holdfast.domain.line_origins import LineOrigin, OtherAgent
+from holdfast.domain.sessions import Session
+from holdfast.engine.listing import entry_at
+from holdfast.engine.vault import Vault
+from holdfast.store.tool_log import LoggedCall, ToolLog, name_digest
+
+_LONGEST_NS = 600 * 1_000_000_000
+_MOST_BETWEEN = 1_000
+
+
+class ConcurrentCalls:
+    """Looks at other sessions; the log of tools is read once."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._calls: list[LoggedCall] | None = None
+        self._sessions: dict[str, Session] = {}
+        self._contents: dict[tuple[Digest, bytes], Digest | None] = {}
+
+    def named(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
+        """The origin with the agents of other sessions that may have written the line. What the
+        session itself did is told only if it may have, too."""
+        if self._calls is None:
+            self._calls = ToolLog(self._vault.access.directory).calls()
+            known = self._vault.catalog.sessions() if self._calls else ()
+            self._sessions = {name_digest(one.id.encode()): one for one in known}
+        own = name_digest(first.session_id.encode())
+        if first.kind.is_record or all(one.session == own for one in self._calls):
+            return origin
+        begin_ns, end_ns = self._moment(origin.path, before, first)
+        name = name_digest(origin.path)
+        running = [one for one in self._calls if _may_have_written(one, begin_ns, end_ns, name)]
+        others = [one for one in running if one.session != own and one.session in self._sessions]
+        if not others:
+            return origin
+        is_agent = own in self._sessions and self._sessions[own].agent is not None
+        if is_agent and not any(one.session == own for one in running):
+            origin = replace(
+                origin,
+                reasoning=None,
+                tool_calls=(),
+                tool_use_id=None,
+                message=None,
+                prompt=None,
+                own=False,
+            )
+        named = [(self._sessions[one.session], one.tool) for one in others]
+        agents = [OtherAgent(session.id, session.agent, tool) for session, tool in named]
+        return replace(origin, others=tuple(dict.fromkeys(agents)))
+
+    def _moment(self, path: bytes, before: Checkpoint, first: Checkpoint) -> tuple[int, int]:
+        """When the file was last seen as it was, and first as it became, by any session: in its
+        checkpoints, and in those that held everything when a call began."""
+        old, new = self._content(before, path), self._content(first, path)
+        begin_ns, end_ns = before.created_at_ns, first.created_at_ns
+        for at_ns, seen in sorted(self._seen(before, first), key=lambda one: one[0]):
+            content = self._content(seen, path)
+            if content == new:
+                return begin_ns, min(at_ns, end_ns)
+            if content == old:
+                begin_ns = max(at_ns, begin_ns)
+        return begin_ns, end_ns
+
+    def _seen(self, before: Checkpoint, first: Checkpoint) -> Iterator[tuple[int, Checkpoint]]:
+        for one in self._vault.catalog.checkpoints_after(before.sequence, _MOST_BETWEEN):
+            if one.sequence >= first.sequence:
+                break
+            yield one.created_at_ns, one
+        for call in self._calls or ():
+            if before.created_at_ns <= call.begun_ns < first.created_at_ns:
+                found = self._vault.catalog.checkpoint(None, call.at)
+                if found is not None:
+                    yield call.begun_ns, found
+
+    def _content(self, checkpoint: Checkpoint, path: bytes) -> Digest | None:
+        if (checkpoint.tree, path) not in self._contents:
+            entry = entry_at(self._vault.load_tree, checkpoint.tree, path)
+            digest = entry.digest if isinstance(entry, FileEntry) else None
+            self._contents[checkpoint.tree, path] = digest
+        return self._contents[checkpoint.tree, path]
+
+
+def _may_have_written(call: LoggedCall, begin_ns: int, end_ns: int, name: str) -> bool:
+    if call.begun_ns >= end_ns or (call.names is not None and name not in call.names):
+        return False
+    if call.ended_ns is None:
+        return end_ns - call.begun_ns < _LONGEST_NS
+    return call.ended_ns > begin_ns

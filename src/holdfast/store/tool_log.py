@@ -1,0 +1,130 @@
+"""When tools of agents ran: a line when one begins, a line when it ends, in one small file.
+
+    B KEY SESSION TIME {"session", "tool", "at", "names"}   a tool begins, at a checkpoint
+    E KEY TIME                                              it has ended
+    S SESSION TIME                                          all of the session have ended
+
+A checkpoint that would change nothing is not made, so only this file knows of each call. Sessions,
+and the files that an edit names, are there as digests: nothing of them can be read from it, in an
+encrypted store either, or after a purge.
+
+Hints: not synced, and the older half goes when the file has grown. Without it nobody learns that
+two agents worked at once; nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAME = "tool-log"
+_LARGEST = 1 << 20
+
+
+class LoggedCall(NamedTuple):
+    """`session` is a digest of its id, `at` the checkpoint that holds what there was when it began,
+    `ended_ns` None for a call without an end. `names` are digests of what an edit names, None where
+    the tool may write anything."""
+
+    session: str
+    tool: str
+    at: str
+    begun_ns: int
+    ended_ns: int | None
+    names: tuple[str, ...] | None
+
+
+class ToolLog:
+    """That of one store."""
+
+    def __init__(self, store: Path) -> None:
+        self._path = os.path.join(store, NAME)
+
+    def begin(
+        self,
+        key: str,
+        session_key: str,
+        *,
+        now_ns: int,
+        session_id: str,
+        tool: str,
+        at: str,
+        names: Iterable[bytes] | None,
+    ) -> None:
+        digests = None if names is None else [name_digest(name) for name in names]
+        session = name_digest(session_id.encode())
+        told = {"session": session, "tool": tool[:60], "at": at, "names": digests}
+        self._add(f"B {key} {session_key} {now_ns} {json.dumps(told)}")
+
+    def end(self, key: str, now_ns: int) -> None:
+        self._add(f"E {key} {now_ns}")
+
+    def end_all_of(self, session_key: str, now_ns: int) -> None:
+        self._add(f"S {session_key} {now_ns}")
+
+    def calls(self) -> list[LoggedCall]:
+        """Every call that is known, in the order in which they began."""
+        open_ones: dict[str, int] = {}
+        sessions: dict[str, str] = {}
+        found: list[LoggedCall] = []
+        for line in self._lines():
+            with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
+                kind, rest = line.split(" ", 1)
+                if kind == "B":
+                    key, session_key, begun_ns, told = rest.split(" ", 3)
+                    open_ones[key], sessions[key] = len(found), session_key
+                    found.append(_call(int(begun_ns), json.loads(told)))
+                elif kind == "E":
+                    key, ended_ns = rest.split(" ")
+                    _close(found, open_ones.pop(key), int(ended_ns))
+                elif kind == "S":
+                    session_key, ended_ns = rest.split(" ")
+                    for key in [k for k in open_ones if sessions[k] == session_key]:
+                        _close(found, open_ones.pop(key), int(ended_ns))
+        return found
+
+    def _lines(self) -> Iterator[str]:
+        for path in (self._path + ".1", self._path):
+            with contextlib.suppress(OSError):
+                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with os.fdopen(fd, "rb") as file:
+                    text = file.read(2 * _LARGEST).decode("utf-8", "replace")
+                yield from text.split("\n")
+
+    def _add(self, line: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(OSError):
+            fd = os.open(self._path, flags, 0o600)
+            try:
+                os.write(fd, line.encode("utf-8", "replace") + b"\n")
+                is_large = os.fstat(fd).st_size > _LARGEST
+            finally:
+                os.close(fd)
+            if is_large:
+                os.replace(self._path, self._path + ".1")
+
+
+def name_digest(name: bytes) -> str:
+    """Of the last part of a path, or of a session's id."""
+    return hashlib.sha256(os.path.basename(name)).hexdigest()[:16]
+
+
+def _call(begun_ns: int, told: Any) -> LoggedCall:
+    names = told["names"]
+    return LoggedCall(
+        str(told["session"]),
+        str(told["tool"]),
+        str(told["at"]),
+        begun_ns,
+        None,
+        None if names is None else tuple(map(str, names)),
+    )
+
+
+def _close(found: list[LoggedCall], at: int, ended_ns: int) -> None:
+    found[at] = found[at]._replace(ended_ns=ended_ns)
