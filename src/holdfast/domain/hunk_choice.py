@@ -12,7 +12,7 @@ Not guaranteed: that the result is a text anybody ever had; hunks may depend on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain.digests import digest_of
@@ -35,10 +35,23 @@ class NumberedHunk:
 
 @dataclass(frozen=True, slots=True)
 class HunkChoice:
-    """Hunks by name, as they come with this many lines of context."""
+    """Hunks by name, as they come with this many lines of context. Where several files are chosen
+    from, a name says which of them it is of: two files can have the same hunk."""
 
     names: frozenset[str]
     context: int = DEFAULT_CONTEXT
+
+    def of(self, path: bytes, paths: Sequence[bytes]) -> frozenset[str]:
+        """The names of the hunks that are chosen of one of these files; none: the whole of it."""
+        if len(paths) == 1:
+            return self.names
+        own = name_in(path, "")
+        return frozenset(name.removeprefix(own) for name in self.names if name.startswith(own))
+
+
+def name_in(path: bytes, name: str) -> str:
+    """The name of a hunk where several files are chosen from."""
+    return f"{digest_of(path).hex()[:_NAME_DIGITS]}:{name}"
 
 
 def numbered(hunks: Iterable[Hunk]) -> Iterator[NumberedHunk]:

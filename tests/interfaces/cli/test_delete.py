@@ -62,7 +62,7 @@ def test_when_nothing_is_left_under_head_that_is_said_and_the_others_are_still_t
     assert record["id"][:10] in refused.error["hint"]
     cli.json("delete", record["id"], "--yes")
 
-    for words in (("show",), ("diff",), ("restore", "--yes"), ("show", "HEAD~1")):
+    for words in (("show",), ("diff",), ("restore", "HEAD", "--yes"), ("show", "HEAD~1")):
         refused = cli("--json", *words)
         assert refused.status == 4, words
         assert refused.error["code"] == "unknown_reference"

@@ -85,10 +85,10 @@ def test_a_long_page_scrolls_and_stays_on_the_screen(told: CommandLine) -> None:
         assert len(lines) == 24
         viewer.press(" ", "made-20")
         viewer.press("\x1b[6~", "made-40")
-        viewer.press("\x1b[F", "made-59", "lines 46-66 of 66")
-        viewer.press("\x1b[B", "lines 46-66 of 66")
-        viewer.press("\x1b[A", "lines 45-65 of 66")
-        viewer.press("\x1b[H", "lines 1-21 of 66")
+        viewer.press("\x1b[F", "made-59", "lines 45-65 of 65")
+        viewer.press("\x1b[B", "lines 45-65 of 65")
+        viewer.press("\x1b[A", "lines 44-64 of 65")
+        viewer.press("\x1b[H", "lines 1-21 of 65")
         screen.type("q")
         screen.finish()
 

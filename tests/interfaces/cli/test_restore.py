@@ -140,18 +140,6 @@ def test_nothing_to_undo_or_redo_is_not_found(cli: CommandLine, verb: str) -> No
     assert answer.error["code"] == "nothing_to_undo"
 
 
-def test_without_a_reference_it_goes_one_checkpoint_back_each_time(cli: CommandLine) -> None:
-    readme = cli.workspace / "README.md"
-    for number in range(3):
-        readme.write_text(f"{number}\n")
-        cli.save(str(number))
-    cli.json("restore")
-    assert readme.read_text() == "1\n"
-    cli.json("restore")
-    assert readme.read_text() == "0\n"
-    assert cli("restore", "--json").error["code"] == "unknown_reference"
-
-
 @pytest.mark.requirement("RB-7")
 def test_paths_are_relative_to_where_one_stands(
     cli: CommandLine, saved: str, monkeypatch: pytest.MonkeyPatch

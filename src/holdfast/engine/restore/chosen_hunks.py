@@ -1,4 +1,4 @@
-"""Restoring some hunks of one file: the state to reach is made first, then restored like any other.
+"""Restoring some hunks of one file or several: the state to reach is made first, then restored.
 
     the file as the scan saw it → the chosen hunks in it as in the checkpoint → a new content
     → the checkpoint's tree with that content: the tree that the ordinary plan leads to
@@ -12,11 +12,11 @@ difference that is left still shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry, storable_ns
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.errors import NotFound, Refused, RestoreConflict, UsageError
 from holdfast.domain.hunk_choice import (
     DEFAULT_CONTEXT,
@@ -87,8 +87,10 @@ def preview_hunks(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
     """The plan of such a request; nothing is stored."""
-    path, _, new = _request_sides(vault, scan, request)
-    present = WorkspaceContent(vault, path, new.size)
+
+    def present(path: bytes, new: FileEntry) -> Content:
+        return WorkspaceContent(vault, path, new.size)
+
     request, encoded = _with_goal(vault, scan, request, DiscardingWriter(), present)
     scan = replace(scan, encoded=scan.encoded | encoded)
     return _plan(vault, scan, request, head)
@@ -99,10 +101,12 @@ def store_and_plan_hunks(
 ) -> tuple[RestoreRequest, RestorePlan]:
     """The request with the tree to reach, durable, and the plan that leads to it. What the scan
     saw has to be in the store."""
-    path, _, new = _request_sides(vault, scan, request)
+
+    def present(path: bytes, new: FileEntry) -> Content:
+        return StoredContent(vault.objects, new, path)
+
     writer = vault.objects.writer()
     try:
-        present = StoredContent(vault.objects, new, path)
         request, encoded = _with_goal(vault, scan, request, writer, present)
         for digest, data in encoded.items():
             writer.add(digest, data)
@@ -125,17 +129,43 @@ def _plan(
 
 
 def _with_goal(
-    vault: Vault, scan: Scan, request: RestoreRequest, writer: ObjectWriter, present: Content
+    vault: Vault,
+    scan: Scan,
+    request: RestoreRequest,
+    writer: ObjectWriter,
+    present: Callable[[bytes, FileEntry], Content],
 ) -> tuple[RestoreRequest, dict[Digest, bytes]]:
-    """The request with the tree to reach, and the directories of it that are new."""
+    """The request with the tree to reach, and the directories of it that are new. A path of which
+    no hunk is chosen is restored as a whole."""
     assert request.hunks is not None
-    path, old, new = _request_sides(vault, scan, request)
-    diff = _text_diff(vault, request.target, path, old, present, request.hunks.context)
-    chosen = _Chosen(diff, request.hunks, path)
+    edits: dict[bytes, Entry | None] = {}
+    for path in request.paths:
+        names = request.hunks.of(path, request.paths)
+        if names:
+            choice = replace(request.hunks, names=names)
+            edits[path] = _reverted(vault, scan, request.target, path, choice, writer, present)
+    tree, encoded = replace_entries(loader_for(vault, scan), request.target.tree, edits)
+    return replace(request, tree=tree), encoded
+
+
+def _reverted(
+    vault: Vault,
+    scan: Scan,
+    target: Checkpoint,
+    path: bytes,
+    choice: HunkChoice,
+    writer: ObjectWriter,
+    present_of: Callable[[bytes, FileEntry], Content],
+) -> FileEntry:
+    """The file as it is to be: as it is now, with the chosen hunks as in the checkpoint."""
+    old, new = _both_sides(vault, scan, target, path)
+    present = present_of(path, new)
+    diff = _text_diff(vault, target, path, old, present, choice.context)
+    chosen = _Chosen(diff, choice, path)
     blocks = _in_blocks(revert_hunks(present.chunks(), chosen))
     stored = store_content(writer, blocks, similar_to=new.digest if new.chunks is None else None)
     chosen.require_all()
-    entry = replace(
+    return replace(
         new,
         digest=stored.digest,
         chunks=stored.chunks,
@@ -144,8 +174,6 @@ def _with_goal(
         sparse=False,
         link=None,
     )
-    tree, encoded = replace_entries(loader_for(vault, scan), request.target.tree, {path: entry})
-    return replace(request, tree=tree), encoded
 
 
 class _Chosen:
@@ -170,13 +198,6 @@ class _Chosen:
                 f"{'is' if len(self._missing) == 1 else 'are'} no longer there",
                 hint="look at them again: holdfast diff REF -- PATH",
             )
-
-
-def _request_sides(
-    vault: Vault, scan: Scan, request: RestoreRequest
-) -> tuple[bytes, FileEntry, FileEntry]:
-    [path] = request.paths
-    return path, *_both_sides(vault, scan, request.target, path)
 
 
 def _both_sides(

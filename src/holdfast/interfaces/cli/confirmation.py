@@ -42,3 +42,12 @@ def can_ask(invocation: Invocation) -> bool:
         )
     except ValueError:  # closed
         return False
+
+
+def has_keyboard(invocation: Invocation) -> bool:
+    """Whether a whole screen can be shown to somebody who presses keys."""
+    try:
+        live = invocation.terminal.out_is_live and not invocation.json
+        return live and sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:  # closed
+        return False

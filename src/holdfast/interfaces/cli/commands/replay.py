@@ -9,6 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.vault import Vault
 
@@ -20,7 +21,8 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 Walk through what was done in the session: each checkpoint and each restore is a step, with why it
 was made, what it changed, every file as it was then, and what had been said. It begins at REF, an
-id, a name, HEAD~n and so on, as for restore; without it, at HEAD. The workspace is never touched.
+id, a name, HEAD~n and so on, as for restore; without it, at the last step. The workspace is
+never touched.
 
 At a terminal it is a view that keys move: n and p, or the arrows, step forward and back, g and G go
 to the first and the last step, d shows the changed lines, f the files, m the messages, ? all keys
@@ -32,7 +34,10 @@ examples:
   $ holdfast replay before-refactor
   $ holdfast replay --json | jq '.steps[].reasoning'"""
     parser.add_argument(
-        "words", nargs="*", metavar="REF", help="the checkpoint to begin at (default: HEAD)"
+        "words",
+        nargs="*",
+        metavar="REF",
+        help="the checkpoint to begin at (default: the last step)",
     )
     parser.add_argument(
         "-p", "--patch", action="store_true", help="the changed lines of each step, not only paths"
@@ -44,26 +49,28 @@ def run(invocation: Invocation) -> int:
     from pathlib import Path
 
     from holdfast.engine.replay.replay import Replay
+    from holdfast.interfaces.cli.confirmation import has_keyboard
 
     words = invocation.at_most(1, "one checkpoint")
     # Not even an interrupted restore is put right by looking at what was.
     with invocation.open(recover=False) as opened:
         vault = opened.engine.vault
         start = invocation.resolve(opened, words[0] if words else "HEAD")
+        if not words:
+            start = _last_step(vault, start)
         place = Path(tempfile.gettempdir())
         with Replay(vault, start.session_id, start, temporary=place) as replay:
-            if not invocation.json and _has_keyboard(invocation):
+            if has_keyboard(invocation):
                 _browse(invocation, vault, replay)
                 return 0
             return 0 if _list(invocation, vault, replay) else _PARTIAL
 
 
-def _has_keyboard(invocation: Invocation) -> bool:
-    terminal = invocation.terminal
-    try:
-        return terminal.out_is_live and sys.stdin is not None and sys.stdin.isatty()
-    except ValueError:  # closed
-        return False
+def _last_step(vault: Vault, head: Checkpoint) -> Checkpoint:
+    """Of the session that HEAD belongs to: after a restore, that is the restore."""
+    session = vault.catalog.session(head.session_id)
+    newest = session.head if session is not None else None
+    return (newest and vault.catalog.checkpoint(head.session_id, newest)) or head
 
 
 def _browse(invocation: Invocation, vault: Vault, replay: Replay) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.engine.restore.records import RestoreRequest
+
 EXTERNAL = "external"
+_MOST_MOMENTS = 2_000
 _GIT_MODES = ("files", "exact", "branch", "revert")
 
 
@@ -17,14 +23,18 @@ def configure(parser: Parser) -> None:
         "holdfast restore [REF] [PATH ...] [--dry-run] [--yes] [--best-effort]\n"
         "       [--git files|exact|branch|revert] [--refs NAME] [--external]\n"
         "       [--with NAME] [--without NAME]\n"
+        "       holdfast restore --patch [REF] [PATH ...]\n"
         "       holdfast restore REF PATH --hunk N[,M] [-U N] [--dry-run]"
     )
     parser.description = """\
 Make the workspace what it was at a checkpoint. REF is an id, the beginning of one, a name, HEAD,
-HEAD~n, initial, approved, or a time such as @{2 hours ago}; without it, the checkpoint before the
-one the work stands on. With PATHs, relative to the current directory (or, as :/PATH, to the
-workspace), only those are restored.
+HEAD~n, initial, approved, or a time such as @{2 hours ago}. Without it, on a terminal, you pick the
+moment from a list: type to search, space shows the difference, enter chooses.
 
+With PATHs, relative to the current directory (or, as :/PATH, to the workspace), only those are
+restored.
+
+With --patch, each change since REF (by default HEAD) is shown, and you say which ones to restore.
 With --hunk only some changes of one text file are taken back, by the numbers that holdfast diff REF
 -- PATH shows; everything else in the file stays as it is.
 
@@ -45,7 +55,9 @@ More than one affected file, or anything in git, needs a yes: on a terminal it i
 elsewhere give --yes."""
     parser.epilog = """\
 examples:
+  $ holdfast restore
   $ holdfast restore before-refactor --dry-run
+  $ holdfast restore --patch HEAD~1 src
   $ holdfast restore HEAD src/app.py
   $ holdfast restore HEAD src/app.py --hunk 2
   $ holdfast restore before-rebase --git exact
@@ -55,6 +67,9 @@ examples:
         "words", nargs="*", metavar="REF PATH", help="the checkpoint, and the paths to restore"
     )
     add_restore_options(parser)
+    parser.add_argument(
+        "-p", "--patch", action="store_true", help="ask about each change whether to restore it"
+    )
     parser.add_argument(
         "--hunk",
         dest="hunks",
@@ -129,9 +144,17 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
     from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
 
-    words = invocation.all_words
-    reference = words[0] if words else None
+    words = list(invocation.all_words)
     with invocation.open() as opened:
+        if invocation.options.patch and not _names_checkpoint(invocation, opened, words):
+            words.insert(0, "HEAD")
+        if not words:
+            picked = _pick(invocation, opened)
+            if picked is None:
+                invocation.terminal.note("Nothing was changed.")
+                return 0
+            words = [picked]
+        reference = words[0]
         paths = invocation.paths(words[1:], opened.engine.vault.workspace)
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
@@ -149,6 +172,8 @@ def run(invocation: Invocation) -> int:
                     options.exclude,
                 ),
             )
+        if invocation.options.patch:
+            return _patch(invocation, opened, request)
         if not invocation.options.hunks:
             if invocation.options.context is not None:
                 raise UsageError("-U is about hunks", hint="name some: --hunk 1")
@@ -161,3 +186,59 @@ def run(invocation: Invocation) -> int:
         from holdfast.interfaces.cli.chosen_hunks import choose
 
         return restore_and_report(invocation, opened, *choose(invocation, opened, request))
+
+
+def _names_checkpoint(invocation: Invocation, opened: OpenWorkspace, words: list[str]) -> bool:
+    """Whether the first word is one; a path alone is one of HEAD."""
+    from holdfast.interfaces.cli.path_arguments import is_known_path
+
+    if not words:
+        return False
+    try:
+        invocation.resolve(opened, words[0])
+    except (UnknownReference, NotFound):
+        return not is_known_path(invocation, opened, words[0])
+    return True
+
+
+def _pick(invocation: Invocation, opened: OpenWorkspace) -> str | None:
+    """The id of the moment that somebody chose; None when they left."""
+    import sys
+
+    from holdfast.interfaces.cli.confirmation import has_keyboard
+
+    if not has_keyboard(invocation):
+        raise UsageError(
+            "REF is missing: which checkpoint to restore",
+            hint="see what there is: holdfast log; then: holdfast restore REF. "
+            "The last thing that happened: holdfast undo",
+        )
+    from holdfast.interfaces.cli.moment_picker import MomentPicker
+    from holdfast.interfaces.cli.replay_view.screen import Screen
+
+    vault, terminal = opened.engine.vault, invocation.terminal
+    scope = invocation.scope(opened)
+    with invocation.busy("scanning", opened):
+        scan = opened.engine.look()
+        moments = list(vault.catalog.history(scope, limit=_MOST_MOMENTS))
+    sessions = {one.id: one for one in vault.catalog.sessions()}
+    terminal.flush()
+    screen = Screen(sys.stdin.fileno(), terminal.out.fileno(), colour=terminal.out_colour)
+    picker = MomentPicker(opened.engine, scan, moments, sessions, terminal, screen, invocation.now)
+    with invocation.waiting():
+        chosen = picker.pick()
+    return None if chosen is None else chosen.id
+
+
+def _patch(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
+    from holdfast.interfaces.cli.patch_choice import choose_patches
+    from holdfast.interfaces.cli.restoring import restore_and_report
+
+    if invocation.options.hunks:
+        raise UsageError("--patch and --hunk do not go together", hint="choose one")
+    chosen = choose_patches(invocation, opened, request)
+    if chosen is None:
+        invocation.terminal.note("Nothing was changed.")
+        return 0
+    invocation.options.yes = True  # each of them was asked about
+    return restore_and_report(invocation, opened, *chosen)

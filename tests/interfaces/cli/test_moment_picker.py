@@ -1,0 +1,119 @@
+"""`holdfast restore` without a reference: the moments to pick from."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
+from tests.interfaces.cli.replay_viewer import Viewer
+
+pytestmark = pytest.mark.requirement("RB-13")
+
+
+@pytest.fixture
+def worked(cli: CommandLine) -> CommandLine:
+    """Three states of two sessions, and a change since."""
+    app = cli.workspace / "src" / "app.py"
+    cli.save("the first one", "--name", "first", "--session", "mine")
+    app.write_text("two\n")
+    cli.save("Before Bash: rm -rf src", "--session", "agent")
+    app.write_text("three\n")
+    (cli.workspace / "more.py").write_text("more\n")
+    cli.save("the third one", "--session", "mine")
+    return cli
+
+
+def _screen(cli: CommandLine, columns: int = 100) -> Screen:
+    return Screen(cli.workspace, "restore", columns=columns, lines=12)
+
+
+def test_the_moments_of_all_sessions_are_listed_with_what_each_would_change(
+    worked: CommandLine,
+) -> None:
+    with _screen(worked) as screen:
+        lines = Viewer(screen).see("Restore which moment?")
+        assert lines[1].startswith("▶ just now")
+        assert "as now" in lines[1]
+        assert lines[1].endswith("mine              the third one")
+        assert "2 files  agent             Before Bash: rm -rf src" in lines[2]
+        assert "2 files  mine              [first] the first one" in lines[3]
+        screen.type("q")
+        assert "Nothing was changed." in screen.finish()
+    assert screen.status == 0
+    assert [one["kind"] for one in worked.json("log", "--records")] == ["manual"] * 3
+
+
+def test_enter_restores_exactly_the_chosen_state_after_a_question(worked: CommandLine) -> None:
+    with _screen(worked) as screen:
+        viewer = Viewer(screen)
+        viewer.see("Before Bash")
+        viewer.press("\x1b[B", "2 of 3")
+        screen.type("\r")
+        assert "more.py" in screen.read_until("Restore? [y/N]")
+        screen.type("y\n")
+        screen.finish()
+    assert screen.status == 0
+    assert (worked.workspace / "src" / "app.py").read_text() == "two\n"
+    assert not (worked.workspace / "more.py").exists()
+
+
+@pytest.mark.parametrize("key", ["\x1b", "q"])
+def test_leaving_changes_nothing(worked: CommandLine, key: str) -> None:
+    with _screen(worked) as screen:
+        Viewer(screen).see("Restore which moment?")
+        screen.type(key)
+        assert "Nothing was changed." in screen.finish()
+        assert screen.status == 0
+        assert screen.modes() == screen.modes_before
+    assert (worked.workspace / "src" / "app.py").read_text() == "three\n"
+    assert len(worked.json("log", "--records")) == 3
+
+
+def test_typing_searches_and_erasing_searches_less(worked: CommandLine) -> None:
+    with _screen(worked) as screen:
+        viewer = Viewer(screen)
+        viewer.see("3", "1 of 3")
+        lines = viewer.press("first", "search: first")
+        assert "1 of 1" in lines[-2]
+        assert "[first] the first one" in lines[1]
+        viewer.press("zq", "search: firstzq", "nothing matches")
+        viewer.press("\x7f\x7f", "1 of 1")
+        lines = viewer.press("\x15agent", "search: agent")
+        assert "Before Bash" in lines[1]
+        screen.type("\x1b")
+        screen.finish()
+    assert screen.status == 0
+
+
+def test_space_shows_the_difference_and_goes_back(worked: CommandLine) -> None:
+    with _screen(worked) as screen:
+        viewer = Viewer(screen)
+        viewer.see("1 of 3")
+        viewer.press("\x1b[B", "2 of 3")
+        viewer.press(" ", "-two", "+three", "space back to the list")
+        viewer.press(" ", "type to search", "2 of 3")
+        viewer.press("\x1b[A", "1 of 3")
+        viewer.press(" ", "the workspace is as it was at this moment")
+        screen.type("\x1b")
+        screen.finish()
+    assert screen.status == 0
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80])
+def test_no_line_is_wider_than_the_screen(worked: CommandLine, columns: int) -> None:
+    with _screen(worked, columns) as screen:
+        lines = Viewer(screen).see("1 of 3")
+        assert max(len(line) for line in lines) <= columns
+        screen.type("\x1b")
+        screen.finish()
+
+
+@pytest.mark.requirement("CL-3")
+def test_without_a_terminal_a_reference_is_needed(worked: CommandLine) -> None:
+    for how in ((), ("--yes",), ("--dry-run",)):
+        answer = worked("restore", *how, "--json")
+        assert answer.status == 2
+        assert answer.error["message"] == "REF is missing: which checkpoint to restore"
+        assert "holdfast restore REF" in answer.error["hint"]
+    assert (worked.workspace / "src" / "app.py").read_text() == "three\n"

@@ -1,0 +1,96 @@
+"""`holdfast restore --patch`: each change is asked about, and all of them are one restore."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
+
+pytestmark = pytest.mark.requirement("RB-13", "RB-7")
+
+OLD = [f"line {number}\n" for number in range(1, 41)]
+NEW = ["FIRST\n", *OLD[1:19], "MIDDLE\n", *OLD[20:-1], "LAST\n"]
+
+
+@pytest.fixture
+def changed(cli: CommandLine) -> CommandLine:
+    """Three hunks in each of two files, one file gone, one that is new, a binary one."""
+    for name in ("one.txt", "two.txt"):
+        (cli.workspace / name).write_text("".join(OLD))
+    cli.save("before", "--name", "before")
+    for name in ("one.txt", "two.txt"):
+        (cli.workspace / name).write_text("".join(NEW))
+    (cli.workspace / "README.md").unlink()
+    (cli.workspace / "data.bin").write_bytes(b"\0other")
+    (cli.workspace / "new.py").write_text("new\n")
+    return cli
+
+
+def _answer(cli: CommandLine, answers: str, *arguments: str) -> str:
+    """Type one answer after the other; what was shown."""
+    shown = ""
+    with Screen(cli.workspace, "restore", "--patch", *arguments) as screen:
+        for letter in answers:
+            shown += screen.read_until("[y,n,a,d,q,?]?")
+            screen.type(f"{letter}\n")
+        shown += screen.finish()
+    assert screen.status == 0, shown
+    return shown
+
+
+def _text(cli: CommandLine, name: str) -> list[str]:
+    return (cli.workspace / name).read_text().splitlines(keepends=True)
+
+
+def test_only_what_was_agreed_to_is_restored_and_undone_at_once(changed: CommandLine) -> None:
+    before = {p: p.read_bytes() for p in changed.workspace.iterdir() if p.is_file()}
+    # README.md, data.bin, new.py as a whole; then three hunks in each of two files.
+    shown = _answer(changed, "ynnnynyny")
+    assert "Restored to before" in "".join(Screen.plain(shown))
+    assert _text(changed, "one.txt") == [*NEW[:19], OLD[19], *NEW[20:]]
+    assert _text(changed, "two.txt") == [OLD[0], *NEW[1:-1], OLD[-1]]
+    assert (changed.workspace / "README.md").read_text() == "hello\n"
+    assert (changed.workspace / "data.bin").read_bytes() == b"\0other"
+    assert (changed.workspace / "new.py").exists()
+    assert changed("undo", "--yes").status == 0
+    assert {p: p.read_bytes() for p in changed.workspace.iterdir() if p.is_file()} == before
+
+
+def test_the_same_hunk_of_another_file_stays(changed: CommandLine) -> None:
+    _answer(changed, "nnnynnny" + "n")
+    assert _text(changed, "one.txt") == [OLD[0], *NEW[1:]]
+    assert _text(changed, "two.txt") == [*NEW[:19], OLD[19], *NEW[20:]]
+
+
+def test_all_and_none_of_the_rest_of_a_file(changed: CommandLine) -> None:
+    _answer(changed, "nnnad", "before")
+    assert _text(changed, "one.txt") == OLD
+    assert _text(changed, "two.txt") == NEW
+
+
+def test_quitting_keeps_what_was_agreed_to(changed: CommandLine) -> None:
+    _answer(changed, "yq")
+    assert (changed.workspace / "README.md").exists()
+    assert _text(changed, "one.txt") == NEW
+
+
+def test_nothing_agreed_to_changes_nothing(changed: CommandLine) -> None:
+    records = len(changed.json("log", "--records"))
+    assert "Nothing was changed." in _answer(changed, "q")
+    assert len(changed.json("log", "--records")) == records
+
+
+def test_a_path_alone_is_compared_with_head(changed: CommandLine) -> None:
+    shown = _answer(changed, "?yd", "one.txt")
+    assert "a - restore this change and all later ones of the file" in shown
+    assert "two.txt" not in shown
+    assert _text(changed, "one.txt") == [OLD[0], *NEW[1:]]
+
+
+@pytest.mark.requirement("CL-3")
+def test_it_needs_a_terminal(changed: CommandLine) -> None:
+    answer = changed("restore", "--patch", "--json")
+    assert answer.status == 2
+    assert "needs a terminal" in answer.error["message"]
+    assert changed("restore", "HEAD", "one.txt", "--patch", "--hunk", "1").status == 2
