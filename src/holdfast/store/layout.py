@@ -22,7 +22,6 @@ $HOLDFAST_HOME/
     external-paths              files outside the workspace that tools have named
     nested-repositories         where commits of repositories inside the workspace are kept alive
     former-store                the id of the store that was missing when this one was made
-    news                        what the next agent has to be told about the store, once
     journal                     only while a restore runs
     unlocked                    only while a restore has files open that their owner had closed
     story.rebuilt.db            only while a repair exchanges story.db
@@ -130,10 +129,6 @@ class StoreLayout:
     @property
     def former(self) -> Path:
         return self.directory / "former-store"
-
-    @property
-    def news(self) -> Path:
-        return self.directory / "news"
 
     @property
     def upkeep(self) -> Path:

@@ -153,21 +153,6 @@ class StorePlace:
         with store_trouble("finishing a removal"):
             sync_directory(self._fs, os.fsencode(self._layout.directory))
 
-    def news(self) -> tuple[str, ...]:
-        """What has to be told about the store, and was not yet."""
-        if not os.path.lexists(self._layout.news):
-            return ()
-        try:
-            return tuple(str(text) for text in json.loads(self._read(self._layout.news) or b"[]"))
-        except (ValueError, TypeError, RecursionError):
-            return ()
-
-    def add_news(self, text: str) -> None:
-        self._write(self._layout.news, json.dumps([*self.news(), text]).encode())
-
-    def remove_news(self) -> None:
-        self._remove(self._layout.news)
-
     def has_agent_states(self) -> bool:
         return os.path.lexists(self._layout.agent_states)
 

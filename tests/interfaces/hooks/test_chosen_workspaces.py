@@ -124,7 +124,7 @@ def test_a_repository_of_dotfiles_does_not_make_the_home_directory_a_workspace(
 @pytest.mark.requirement("ST-3")
 def test_an_agent_at_home_makes_no_workspace_of_it(home: Path, holdfast_home: Path) -> None:
     fill(home / "notes.txt")
-    opened_on(home)
+    assert "is your home directory, not a project" in context_of(opened_on(home))
     assert not (home / ".holdfast").exists()
     assert "is your home directory, not a project" in (holdfast_home / "hooks.log").read_text()
 

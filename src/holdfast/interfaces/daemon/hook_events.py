@@ -178,6 +178,7 @@ class _Event:
         self._asked = asked
         self._event = event
         self.path: Path = workspace_of(event, asked.directory)
+        self._news: tuple[str, ...] = ()
 
     def handled(self) -> Reply:
         from holdfast.bootstrap import store_of
@@ -205,8 +206,7 @@ class _Event:
             spare_repositories=True,
             purpose="holdfast daemon",
         ) as opened:
-            for text in opened.news:
-                opened.store.add_news(text)
+            self._news = opened.news
 
     def _answer_to_fact(self) -> Reply:
         """What is to be told, unless that would take waiting for somebody; `NotHere` unless the
@@ -241,6 +241,7 @@ class _Event:
 
         require_allowed(workspace)
         with workspace.worked_on(self._asked.environment) as opened:
+            opened.news, self._news = (*opened.news, *self._news), ()
             reply = handle_in(opened, self._event)
         self._remember(workspace)
         return reply

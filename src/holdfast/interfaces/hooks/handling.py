@@ -25,7 +25,7 @@ from holdfast.domain.tool_descriptions import message_description, tool_descript
 from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.interfaces.hooks.ignored import name_ignored
 from holdfast.interfaces.hooks.left_out_notices import turned_off, without_notices
 from holdfast.interfaces.hooks.outside import Outside
@@ -83,7 +83,7 @@ def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         saved = reply.checkpoint is not None
-        reply = fresh(event, _with_news(opened, event, reply), saved=saved)
+        reply = fresh(event, _with_news(opened, reply), saved=saved)
         before = _to_be_checked(opened, event) if first else None
         if event.kind is EventKind.MESSAGE:
             note_message(opened, event, _deliveries(opened))
@@ -370,18 +370,11 @@ def _saved_before(opened: OpenWorkspace, event: AgentEvent, session: Session) ->
     return None
 
 
-def _with_news(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
-    """What has to be said about the store and what it holds, to the first agent that can hear."""
-    fresh, opened.news = opened.news, ()
-    if not (event.carries and event.must_wait):
-        for text in fresh:
-            opened.store.add_news(text)
-        return reply
-    news = (*opened.store.news(), *fresh)
-    if not news:
-        return reply
-    opened.store.remove_news()
-    return reply._replace(context=(*reply.context, *news))
+def _with_news(opened: OpenWorkspace, reply: Reply) -> Reply:
+    """What has to be said about the store itself, because it was made just now."""
+    news, opened.news = opened.news, ()
+    notices = (Notice(f"store:{text}", text, text) for text in news)
+    return reply._replace(notices=(*reply.notices, *notices))
 
 
 def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
