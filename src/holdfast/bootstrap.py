@@ -6,11 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.component_makers import with_parts
 from holdfast.domain.errors import (
+    HoldfastError,
     InvalidSetting,
     NoSpace,
     NotFound,
@@ -41,6 +43,7 @@ from holdfast.store.settings_files import (
     trust_project_settings,
 )
 from holdfast.store.system import RandomIds, SystemClock
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
@@ -185,7 +188,7 @@ def open_workspace(
         values, origins = gather_settings(store.catalog.settings(), directory, environment)
         settings = make_settings(values)
         store.lock_timeout_s = settings.lock_timeout
-        vault = with_parts(_vault(directory, fs, store, clock, settings), environment, store)
+        vault = _vault(directory, fs, store, clock, settings, environment)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
         return OpenWorkspace(engine, store, origins, recovered=recovered, news=news)
@@ -215,6 +218,41 @@ def _spare_repositories(store: LocalStore, directory: Path) -> bool:
     with store.exclusive(), store.catalog.transaction() as transaction:
         transaction.set_setting("nested_repositories", json.dumps("auto"))
     return True
+
+
+def _make_room_elsewhere(
+    own: StoreLayout, needed_bytes: int, environment: Mapping[str, str]
+) -> None:
+    """Let other stores of the user give back what they can spare, the one that was not used for
+    longest first, until so much is free in all. One that is in use, encrypted or without its
+    workspace is left alone."""
+    from holdfast.store.all_stores import forget_sizes, idle_stores
+
+    for layout in idle_stores(own):
+        with suppress(HoldfastError, OSError):
+            if layout.keys.exists() or _give_back(layout, needed_bytes, environment):
+                continue
+            break
+    forget_sizes(own.home)
+
+
+def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
+    """Whether that was not enough."""
+    from holdfast.engine.eviction import make_room
+    from holdfast.engine.space_limit import SpaceLimit
+    from holdfast.store.all_stores import forget_sizes
+
+    workspace = layout.read_description()["workspace"]
+    with open_workspace(
+        workspace, create=False, force=True, passive=True, environment=environment
+    ) as opened:
+        if opened.store.directory != layout.directory:
+            return True
+        vault = replace(opened.engine.vault, make_room_elsewhere=lambda _: None)
+        forget_sizes(layout.home)
+        with opened.store.exclusive(wait=False):
+            make_room(vault, needed_bytes)
+            return SpaceLimit(vault).budget_left < needed_bytes
 
 
 def _make_store(
@@ -282,9 +320,15 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
 
 
 def _vault(
-    workspace: Path, fs: LocalFilesystem, store: LocalStore, clock: SystemClock, settings: Settings
+    workspace: Path,
+    fs: LocalFilesystem,
+    store: LocalStore,
+    clock: SystemClock,
+    settings: Settings,
+    environment: Mapping[str, str],
 ) -> Vault:
-    return Vault(
+    own = StoreLayout(store.directory)
+    vault = Vault(
         workspace,
         fs,
         store.objects,
@@ -294,7 +338,9 @@ def _vault(
         clock,
         RandomIds(),
         settings,
+        make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
     )
+    return with_parts(vault, environment, store)
 
 
 def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> StoreLayout | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.bootstrap import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
@@ -306,3 +307,31 @@ def test_all_stores_together_have_a_budget(
         assert "total_budget" in outcome.warnings[-1]
         opened.restore(outcome.checkpoint.id)
     assert outcome.checkpoint.session_id == SESSION
+
+
+def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_back(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    other = tmp_path / "other"
+    fill(other / "source.py", b"1")
+    clock.now -= 10 * DAY_NS
+    with composed(other, clock=clock) as opened:
+        save(opened, "initial", Kind.INITIAL)
+        for number in range(5):
+            fill(other / "large", noise(400_000, number))
+            save(opened, f"{number}", Kind.RISKY)
+        (other / "large").unlink()
+        save(opened, "by hand", Kind.MANUAL)
+        before = opened.store.size_bytes()
+    fill(tmp_path / "config/holdfast/config.toml", b"total_budget = %d" % (before + 500_000))
+    fill(workspace / "large", noise(1_000_000, 9))
+    with open_workspace(workspace, create=False) as here:
+        outcome = here.engine.save(SESSION, make_intent("now"), kind=Kind.TOOL)
+        assert left_out(outcome) == []
+    with open_workspace(other, create=False) as there:
+        assert there.store.size_bytes() < before - 500_000
+        reasons = [one.intent.reasoning for one in there.engine.vault.catalog.roots()]
+        assert reasons[0] == "initial"
+        assert reasons[-1] == "by hand"
+        assert not list(run_checks(there.engine.vault, data=True, progress=NoProgress()))

@@ -1,6 +1,7 @@
 """Making room in a store whose budget is used up, without ending anybody's protection.
 
-    1. checkpoints that the retention rules let go
+    1. checkpoints that the retention rules let go, and where all stores together have too much,
+       the same three steps in other stores, the one that was not used for longest first
     2. automatic checkpoints of sessions that were not active for a day, the oldest day first and,
        of one day, those first that hold the most bytes nobody else needs
     3. what only ended sessions hold, their initial checkpoint and HEAD included, the oldest first
@@ -66,6 +67,9 @@ def make_room(vault: Vault, needed_bytes: int) -> Room:
     try:
         expired = drop(vault, decisions(vault))
         _collect(vault, needed_bytes)
+        limit = SpaceLimit(vault)
+        if limit.is_total and limit.budget_left < needed_bytes:
+            vault.make_room_elsewhere(needed_bytes)
         for _ in range(_ROUNDS):
             missing = needed_bytes - SpaceLimit(vault).budget_left
             if missing <= 0:

@@ -35,6 +35,10 @@ def _no_repository() -> WorkRepository:
     raise Refused("git takes no part here")
 
 
+def _nowhere_else(needed_bytes: int) -> None:
+    """No other store gives room back."""
+
+
 def _no_aid(writer: ObjectWriter) -> ReadingAid | None:
     return None
 
@@ -56,6 +60,7 @@ class Vault:
     components: Components = field(default_factory=NoComponents)
     open_repository: Callable[[], WorkRepository] = _no_repository
     find_aid: Callable[[ObjectWriter], ReadingAid | None] = _no_aid
+    make_room_elsewhere: Callable[[int], None] = _nowhere_else
 
     @property
     def story(self) -> Story:

@@ -44,6 +44,18 @@ def stores_in(home: Path) -> list[StoreLayout]:
     return [layout for layout in found if os.path.isdir(layout.directory)]
 
 
+def idle_stores(own: StoreLayout) -> list[StoreLayout]:
+    """The other stores, that which was not used for longest first."""
+    others = [one for one in stores_in(own.home) if one.directory != own.directory]
+    return sorted(others, key=_last_used_ns)
+
+
+def forget_sizes(home: Path) -> None:
+    """Stores have given something back: the next look counts again."""
+    with contextlib.suppress(OSError):
+        os.unlink(home / "sizes")
+
+
 @dataclass(frozen=True, slots=True)
 class StoreWithoutWorkspace:
     """A store whose workspace is not where it was last seen."""
