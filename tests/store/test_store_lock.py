@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Busy, StoreDamaged, StoreReadOnly
-from holdfast.store.store_lock import StoreLock
+from holdfast.store.store_lock import StoreLock, patient
 from holdfast.store.system import SystemClock
 from tests.support.read_only import seen_read_only
 from tests.support.real_mounts import can_mount
@@ -33,6 +33,17 @@ from holdfast.store.system import SystemClock
 with StoreLock(Path(sys.argv[1]), SystemClock(), purpose="a test's child").hold(60):
     print("held", flush=True)
     sys.stdin.read()
+"""
+
+WORK = """
+import sys, select
+from pathlib import Path
+from holdfast.store.store_lock import StoreLock
+from holdfast.store.system import SystemClock
+with StoreLock(Path(sys.argv[1]), SystemClock(), purpose="a test's child").hold(60):
+    print("held", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        Path(sys.argv[1] + ".work").write_bytes(bytes(1000))
 """
 
 COUNT = """
@@ -82,9 +93,9 @@ def make_lock(path: Path, purpose: str = "a test") -> StoreLock:
 
 
 @contextmanager
-def held_by_another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
+def held_by_another_process(path: Path, program: str = HOLD) -> Iterator[subprocess.Popen[str]]:
     child = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)],
+        [sys.executable, "-c", program, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -172,6 +183,33 @@ def test_a_holder_that_hangs_is_named_and_one_that_is_killed_lets_go(tmp_path: P
         child.wait()
         with make_lock(tmp_path / "lock").hold(0):
             pass
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_holder_that_stands_still_is_not_waited_for_with_little_patience(
+    tmp_path: Path, stopped: bool
+) -> None:
+    path = tmp_path / "lock"
+    with held_by_another_process(path, WORK if stopped else HOLD) as child:
+        if stopped:
+            child.send_signal(signal.SIGSTOP)
+        with (
+            patient(0.1),
+            pytest.raises(Busy, match=f"process {child.pid} .* makes no progress"),
+            make_lock(path).hold(LONG_ENOUGH_S),
+        ):
+            raise AssertionError
+
+
+def test_a_holder_that_works_is_waited_for_as_long_as_by_anybody(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with (
+        held_by_another_process(path, WORK),
+        patient(1.0),
+        pytest.raises(Busy, match=r"longer than 2\.5 s"),
+        make_lock(path).hold(2.5),
+    ):
+        raise AssertionError
 
 
 @pytest.mark.parametrize("purpose", ["session " + "x" * 200, "session " + "\N{SNOWMAN}" * 200])

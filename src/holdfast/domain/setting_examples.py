@@ -12,6 +12,7 @@ EXAMPLES = {
     "budget": '"10 GB"',
     "total_budget": '"50 GB"',
     "lock_timeout": "30",
+    "hook_lock_timeout": "2",
     "wait_for_edits": "5",
     "setuid": '"restore" or "drop"',
     "max_manual_checkpoints": "50 or 0 for no limit",

@@ -216,6 +216,12 @@ class Settings:
     lock_timeout: float = _setting(
         30.0, _seconds, "seconds to wait for another process that uses the store"
     )
+    hook_lock_timeout: float = _setting(
+        2.0,
+        _seconds,
+        "seconds that an agent's hook waits for a process that holds the store and makes no "
+        "progress",
+    )
     wait_for_edits: float = _setting(
         5.0,
         _seconds,

@@ -12,6 +12,7 @@ from holdfast.values.tuples import NamedTuple
 _PROC = Path("/proc")
 _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())
 _HIGHEST = 64
+_WORKED_FIELD = 11
 _STARTED_FIELD = 19
 """Of what follows the name in /proc/PID/stat: when the process began, in ticks since boot."""
 
@@ -49,6 +50,20 @@ def is_stopped(pid: int) -> bool:
     except OSError:
         return False
     return described.rpartition(b")")[2].split()[:1] == [b"T"]
+
+
+def progress_of(pid: int) -> tuple[bytes, ...] | None:
+    """What changes whenever a process does something: its time on a processor, and what it has read
+    and written. The same twice means that it stood still; None where the system does not tell."""
+    try:
+        told = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        worked = (told[_WORKED_FIELD], told[_WORKED_FIELD + 1])
+    except (OSError, IndexError):
+        return None
+    try:
+        return (*worked, (_PROC / str(pid) / "io").read_bytes())
+    except OSError:
+        return worked
 
 
 def own_line() -> frozenset[str]:

@@ -4,6 +4,10 @@ The lock is an advisory lock on a file, so it ends with its process whatever hap
 also tells who holds it, for the message that others get when waiting takes too long, and keeps
 short notes of the holder for those who come later.
 
+Whoever must not be kept waiting, as the hook of an agent, may wait with little patience: for a
+holder that does something as long as anybody, for one that stands still (stopped, or on a disk that
+does not answer) only a moment.
+
 On a file system that takes no writes, as its answer to opening the file says, whoever only looks
 shares the lock. It is a lock all the same: the file system may be writable for somebody else,
 through another mount of it or from another machine, and such a writer is kept out as anywhere.
@@ -20,7 +24,9 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
@@ -36,6 +42,43 @@ _LONGEST_WAIT_S = 0.05
 _DESCRIPTION_BYTES = 256
 _PURPOSE_LENGTH = 40
 """Of four bytes at most each, so that the description always fits."""
+
+
+_patience_s: ContextVar[float | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def patient(seconds: float) -> Iterator[None]:
+    """In the block, a holder that has stood still for so long is not waited for any longer."""
+    token = _patience_s.set(seconds)
+    try:
+        yield
+    finally:
+        _patience_s.reset(token)
+
+
+class _Holder:
+    """Who holds a lock, watched by somebody who waits with little patience."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._patience_s = _patience_s.get()
+        self._seen: object = None
+        self._since_ns = clock.monotonic_ns()
+
+    def stands_still(self, description: bytes) -> bool:
+        """Whether it has done nothing for longer than anybody has patience for."""
+        if self._patience_s is None:
+            return False
+        from holdfast.store.processes import progress_of  # no save that finds it free needs it
+
+        number = _holder_in(description).get("pid")
+        now_ns, seen = self._clock.monotonic_ns(), None
+        if isinstance(number, int):
+            seen = (number, progress_of(number))
+        if seen != self._seen:
+            self._seen, self._since_ns = seen, now_ns
+        return now_ns - self._since_ns >= self._patience_s * 1e9
 
 
 class StoreLock:
@@ -133,7 +176,7 @@ class StoreLock:
         with store_trouble(_DOING):
             fd, shared = self._open_to_lock(looking=looking)
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        wait_s = _FIRST_WAIT_S
+        wait_s, holder = _FIRST_WAIT_S, _Holder(self._clock)
         try:
             while True:
                 try:
@@ -141,7 +184,10 @@ class StoreLock:
                     break
                 except BlockingIOError:
                     if self._clock.monotonic_ns() >= deadline_ns:
-                        raise self._busy(fd, timeout_s) from None
+                        what = f"has held the store for longer than {timeout_s:g} s"
+                        raise self._busy(fd, what) from None
+                    if holder.stands_still(os.pread(fd, _DESCRIPTION_BYTES, 0)):
+                        raise self._busy(fd, "holds the store and makes no progress") from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
             if not shared and _is_ours_alone(fd):
@@ -164,19 +210,28 @@ class StoreLock:
         text = json.dumps(said, ensure_ascii=False)
         return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
 
-    def _busy(self, fd: int, timeout_s: float) -> Busy:
+    def _busy(self, fd: int, what: str) -> Busy:
         from holdfast.store.processes import is_ours  # no save needs it
 
         who = "another process"
         hint = f"wait for it to finish, or see who it is: fuser {self._path}"
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            holder = json.loads(os.pread(fd, _DESCRIPTION_BYTES, 0))
+            holder = _holder_in(os.pread(fd, _DESCRIPTION_BYTES, 0))
             number = int(holder["pid"])
             # On a full disk the one before may still stand there, and its number be another's.
             if is_ours(number):
                 who = f"process {number} ({holder['purpose']})"
                 hint = f"wait for it, or end it if it hangs: kill {number}"
-        return Busy(f"{who} has held the store for longer than {timeout_s:g} s", hint=hint)
+        return Busy(f"{who} {what}", hint=hint)
+
+
+def _holder_in(description: bytes) -> dict[str, Any]:
+    """What the holder says about itself; nothing when that makes no sense."""
+    try:
+        told = json.loads(description)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _read_only(path: Path) -> OSError:

@@ -34,6 +34,7 @@ from holdfast.interfaces.hooks.running import note_begin, note_end
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
 from holdfast.merged_branches import keep_merge
+from holdfast.store.store_lock import patient
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
@@ -47,19 +48,22 @@ _ENDS = {
 }
 _MOST_COMMAND = 2_000
 _CONFIDENCE = 1.0
+_OPENING_S = 2.0
+"""The patience of a hook before it knows the settings."""
 
 
 def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None = None) -> Reply:
     """Deal with an event that is known; errors are the caller's to note."""
     begins = event.kind in BEGINS
     try:
-        opened = open_workspace(
-            workspace_of(event),
-            create=begins,
-            protect=True,
-            spare_repositories=True,
-            purpose=f"holdfast hook {event.agent}",
-        )
+        with patient(_OPENING_S):
+            opened = open_workspace(
+                workspace_of(event),
+                create=begins,
+                protect=True,
+                spare_repositories=True,
+                purpose=f"holdfast hook {event.agent}",
+            )
     except (NotFound, StoreMissing):
         if begins:
             raise
@@ -72,6 +76,11 @@ def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None 
 
 def handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     """The same in a workspace that is open already."""
+    with patient(opened.engine.vault.settings.hook_lock_timeout):
+        return _handle_in(opened, event)
+
+
+def _handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     if event.kind is EventKind.OTHER:
         return notices_in(opened, event)
     note_end(opened, event)
