@@ -1,0 +1,210 @@
+"""The moment of need: an agent has wrecked the project, and a person wants it back.
+
+Default settings, hook events as an agent sends them, the command line as a person types it, and an
+independent copy of every promised moment.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.interfaces.daemon.client import ask
+from tests.interfaces.cli.command_line import CommandLine
+from tests.support.daemons import kill_daemon, runtime_directory
+from tests.support.scripted_agent import ScriptedAgent
+from tests.support.tree_hash import describe, differences
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with committed, changed, untracked and ignored files."""
+    root = tmp_path / "shop"
+    (root / "src").mkdir(parents=True)
+    for name in ("app.py", "cart.py", "prices.py"):
+        (root / "src" / name).write_text(f"# {name}\n")
+    (root / ".gitignore").write_text(".env\n")
+    (root / ".env").write_text("KEY=secret\n")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "begin"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    (root / "src" / "app.py").write_text("# app.py, edited by hand\n")
+    (root / "notes.txt").write_text("untracked\n")
+    return root
+
+
+@pytest.fixture
+def cli(project: Path) -> CommandLine:
+    return CommandLine(project)
+
+
+@pytest.fixture
+def daemon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hooks start a daemon, as they do by default."""
+    monkeypatch.setenv("HOLDFAST_DAEMON", "on")
+    with runtime_directory():
+        yield
+
+
+@pytest.mark.requirement("RB-11", "RB-12")
+def test_the_agent_deletes_src_and_undo_brings_it_back(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.ask("tidy up the sources")
+    agent.run("rm -rf src")
+    assert not (project / "src").exists()
+
+    answer = cli("undo", "--yes")
+
+    assert answer.status == 0, answer
+    assert differences(describe(project), agent.moments[-1]) == []
+    assert "rm -rf src" in answer.out
+
+
+@pytest.mark.requirement("RB-11", "RB-8")
+def test_undo_says_what_it_will_do_and_asks_once(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.run("rm -rf src")
+    wrecked = describe(project)
+
+    shown = cli("undo")  # nobody is there to answer
+
+    assert shown.status == 5
+    assert "rm -rf src" in shown.out + shown.err
+    assert differences(describe(project), wrecked) == []
+
+
+@pytest.mark.requirement("RB-12")
+@pytest.mark.parametrize("reference", ["HEAD", "safe"])
+def test_a_project_wrecked_in_another_session_comes_back_by_any_name(
+    project: Path, cli: CommandLine, reference: str
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    cli.save("before the risky part", "--name", "safe", "--session", "s1")
+    good = describe(project)
+    subprocess.run(["rm", "-rf", "src"], cwd=project, check=True)  # no hook saw it
+
+    answer = cli("restore", reference, "--yes")
+
+    assert answer.status == 0, answer
+    assert differences(describe(project), good) == []
+
+
+@pytest.mark.requirement("RB-11")
+def test_undo_goes_back_call_by_call_and_redo_forward_again(
+    project: Path, cli: CommandLine
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.ask("rewrite everything")
+    agent.write("src/app.py", "# rewritten\n")
+    agent.run("rm src/cart.py")
+    agent.run("echo broken > src/prices.py")
+    end = describe(project)
+
+    for moment in reversed(agent.moments):
+        assert cli("undo", "--yes").status == 0
+        assert differences(describe(project), moment) == []
+    for moment in [*agent.moments[1:], end]:
+        assert cli("redo", "--yes").status == 0
+        assert differences(describe(project), moment) == []
+
+    assert cli("undo", "--turn", "--yes").status == 0
+    assert differences(describe(project), agent.moments[0]) == []
+
+
+@pytest.mark.requirement("RB-11")
+def test_undo_takes_a_persons_own_unsaved_edits_first(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.run("echo agent > src/agent.py")
+    by_the_agent = describe(project)
+    (project / "notes.txt").write_text("edited by hand\n")
+
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), by_the_agent) == []
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), agent.moments[0]) == []
+
+
+@pytest.mark.requirement("SE-11", "AU-1")
+@pytest.mark.usefixtures("daemon")
+def test_three_hundred_tool_calls_and_then_the_seventeenth(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    for number in range(1, 301):
+        if number % 50 == 1:
+            agent.ask(f"message {number}")
+        if number % 3 == 2:
+            agent.run(f"echo {number} >> src/log{number % 5}.txt")
+        else:
+            agent.write(f"src/module{number % 7}.py", f"# written by call {number}\n")
+    agent.run("rm -rf src")
+
+    saved = {m["reasoning"]: m["id"] for m in cli.json("log", "-n", "1000", "--session", "s1")}
+    for number in (17, 2, 152, 299, 301):
+        command = "rm -rf src" if number == 301 else f"echo {number} >> src/log{number % 5}.txt"
+        (wanted,) = {saved[reason] for reason in saved if f"Before Bash: {command}" in reason}
+        assert cli("restore", wanted, "--yes").status == 0
+        assert differences(describe(project), agent.moments[number - 1]) == []
+
+
+@pytest.mark.requirement("CP-13")
+def test_my_env_file_comes_back_after_the_agent_wrote_it(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.write(".env", "KEY=overwritten\n")
+    assert (project / ".env").read_text() == "KEY=overwritten\n"
+
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), agent.moments[0]) == []
+    assert (project / ".env").read_text() == "KEY=secret\n"
+
+    agent.run("rm .env")
+    assert cli("undo", "--yes").status == 0
+    assert (project / ".env").read_text() == "KEY=secret\n"
+
+
+@pytest.mark.requirement("SE-11", "HK-2")
+@pytest.mark.usefixtures("daemon")
+def test_the_laptop_slept_and_the_daemon_did_not_survive_it(
+    project: Path, cli: CommandLine
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.write("src/app.py", "# before the night\n")
+    kill_daemon(ask("status", start=True, start_s=120)["pid"])
+
+    agent.write("src/app.py", "# after the night\n")
+    agent.run("rm -rf src")
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), agent.moments[2]) == []
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), agent.moments[1]) == []
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(project), agent.moments[0]) == []
+
+
+@pytest.mark.requirement("HK-7")
+def test_the_agent_is_told_once_that_protection_is_off(
+    project: Path, holdfast_home: Path, ordinary_permissions: None
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    modes = {path: path.stat().st_mode for path in [holdfast_home, *holdfast_home.rglob("*")]}
+    for path in modes:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        agent.run("echo unprotected > notes.txt")
+        agent.run("echo again > notes.txt")
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+    said = [answer.json.get("systemMessage", "") for answer in agent.answers[1:]]
+    assert [bool(words) for words in said].count(True) == 1
+    assert "not protected" in "".join(said).lower()
