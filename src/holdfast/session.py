@@ -267,6 +267,14 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         """Close the session; it stays listable and restorable. None when it has no checkpoint."""
         return self._open.store.directory if self._engine.archive(self._id) else None
 
+    def delete_session(self) -> int:
+        """Remove the session with everything that only it has; how many checkpoints that were.
+        It cannot be undone. The workspace stays as it is, and the id can be used again."""
+        from holdfast.session_parts.agent_states import forget_agent_states
+
+        forget_agent_states(self._open, self._id)
+        return self._engine.delete_session(self._id).checkpoints
+
     def replay(self, reference: str | None = None) -> Replay:
         """A walk through the session that begins at a checkpoint (without one: at HEAD) and never
         touches the workspace. Use it as a context."""

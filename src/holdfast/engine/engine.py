@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.engine.prune import CleanupOutcome, CleanupPlan
     from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
     from holdfast.engine.restore.records import RestoreRequest
+    from holdfast.engine.session_deletion import DeletedSession
     from holdfast.engine.undo import UndoStep
     from holdfast.ports.watcher import WorkspaceWatch
 
@@ -406,6 +407,19 @@ class Engine:
                     NewOperation(OperationKind.ARCHIVE, session_id, self.vault.clock.now_ns())
                 )
             return True
+
+    def delete_session(self, session_id: SessionId) -> DeletedSession:
+        """Remove a session with everything that only it has."""
+        from holdfast.domain.errors import NotFound
+        from holdfast.engine.session_deletion import delete_session
+
+        with self.exclusive():
+            session = self.vault.catalog.session(session_id)
+            if session is None:
+                raise NotFound(
+                    f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
+                )
+            return delete_session(self.vault, session)
 
     def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
         """The session that commands without one use; made on first use."""

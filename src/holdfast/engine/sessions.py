@@ -72,6 +72,18 @@ def end(engine: Engine, session_id: SessionId) -> Session:
     return replace(session, status=SessionStatus.ENDED)
 
 
+def rename(engine: Engine, session_id: SessionId, title: str) -> None:
+    """Give a session another title; an archived one too."""
+    vault, checked = engine.vault, _label("title", title)
+    with engine.exclusive():
+        if vault.catalog.session(session_id) is None:
+            raise NotFound(
+                f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
+            )
+        with vault.catalog.transaction() as transaction:
+            transaction.set_session_title(session_id, checked)
+
+
 def _require_free(
     vault: Vault, known: Session | None, session_id: SessionId, agent: str | None
 ) -> None:

@@ -152,6 +152,10 @@ class Story(Protocol):
         """Remove the annotations and activities of checkpoints; how many rows that were."""
         ...
 
+    def forget_session(self, session_id: SessionId) -> int:
+        """Remove everything that was said, done and noted in a session; how many rows."""
+        ...
+
     def forget_paths(self, paths: Sequence[bytes]) -> int:
         """Remove every edit that is about one of the paths or something below it."""
         ...

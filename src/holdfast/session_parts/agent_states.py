@@ -38,6 +38,14 @@ def set_agent_state(
         states.replace(all_states)
 
 
+def forget_agent_states(opened: OpenWorkspace, session_id: SessionId) -> None:
+    """Of a session that is deleted."""
+    states = StoredAgentStates(opened.store)
+    with opened.store.exclusive():
+        if states.exist() and session_id in (known := states.load()):
+            states.replace({name: kept for name, kept in known.items() if name != session_id})
+
+
 def agent_states(opened: OpenWorkspace, session_id: SessionId) -> dict[str, dict[str, Any]]:
     """What each agent of the session gave last, or what a restore brought back."""
     own = StoredAgentStates(opened.store).load().get(session_id, {})

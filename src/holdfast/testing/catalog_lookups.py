@@ -42,6 +42,57 @@ class CatalogLookups(CatalogOpening):
             everything = [c.id for c in catalog.history(ONE, records=True)]
             assert everything == [checkpoint_id(n) for n in (5, 3, 2, 1)]
 
+    def test_without_a_session_every_session_is_looked_through(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            named = make_intent("why", name="safe")
+            self.fill(
+                catalog,
+                replace(new_checkpoint(1), intent=named),
+                replace(new_checkpoint(2, TWO), intent=named),
+                new_checkpoint(3, kind=Kind.SAFETY),
+            )
+            first, second = checkpoint_id(1), checkpoint_id(2)
+            assert [c.id for c in catalog.history(None)] == [second, first]
+            assert len(catalog.history(None, records=True)) == 3
+            assert [c.id for c in catalog.history(None, limit=1)] == [second]
+            assert [c.id for c in catalog.checkpoints_named("safe")] == [second, first]
+            assert list(catalog.checkpoints_named("nothing")) == []
+            found = catalog.checkpoint(None, second)
+            assert found is not None
+            assert found.session_id == TWO
+            assert catalog.checkpoint(None, checkpoint_id(9)) is None
+            assert list(catalog.checkpoints_with_prefix(None, second, 5)) == [found]
+            at = catalog.checkpoint_at(None, _BEYOND_64_BITS)
+            assert at is not None
+            assert at.id == second
+
+    def test_the_newest_operations_of_some_kinds_come_first(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1), new_checkpoint(2, TWO))
+            kinds = (OperationKind.RESTORE, OperationKind.UNDO)
+            with catalog.transaction() as transaction:
+                made = [
+                    transaction.add_operation(replace(new_operation(number, session), kind=kind))
+                    for number, session, kind in (
+                        (7, ONE, OperationKind.RESTORE),
+                        (8, TWO, OperationKind.APPROVE),
+                        (9, TWO, OperationKind.UNDO),
+                    )
+                ]
+            assert list(catalog.operations_before(None, 5, kinds=kinds)) == [made[2], made[0]]
+            assert list(catalog.operations_before(None, 1, kinds=kinds)) == [made[2]]
+            before = catalog.operations_before(made[2].sequence, 5, kinds=kinds)
+            assert list(before) == [made[0]]
+
+    def test_a_session_gets_another_title(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            self.fill(catalog, new_checkpoint(1))
+            with catalog.transaction() as transaction:
+                transaction.set_session_title(ONE, "Fix the login")
+            found = catalog.session(ONE)
+            assert found is not None
+            assert found.title == "Fix the login"
+
     def test_an_index_catches_up_with_all_sessions_in_order(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:
             assert catalog.newest_operation() is None

@@ -217,6 +217,26 @@ class StoryContract(StoryOpening):
             story.erase_traces()
             assert len(story.annotations(ONE)) == 1
 
+    def test_everything_of_a_removed_session_goes_and_nothing_of_another(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.open_story(tmp_path)) as story:
+            for session in (ONE, TWO):
+                story.add_messages(session, [said("a")])
+                story.annotate(session, checkpoint_id(1), "text", author=None, at_ns=1)
+                story.set_fact(session, "told", "7", expected=None)
+            story.begin(edit(1))
+            before = story.generation()
+            assert story.forget_session(ONE) == 4
+            assert story.generation() != before
+            assert story.message_count(ONE) == 0
+            assert list(story.annotations(ONE)) == []
+            assert list(story.activities(ONE)) == []
+            assert story.fact(ONE, "told") is None
+            assert story.message_count(TWO) == 1
+            assert len(story.annotations(TWO)) == 1
+            assert story.fact(TWO, "told") == "7"
+
     def test_what_is_about_a_removed_path_goes(self, tmp_path: Path) -> None:
         with closing(self.open_story(tmp_path)) as story:
             story.begin(edit(1, b"src/a.py"))

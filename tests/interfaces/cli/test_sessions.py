@@ -1,13 +1,18 @@
-"""Which session a command works on, and what commands say where there is none."""
+"""Which session a command works on, what commands say where there is none, and their list."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from holdfast import SessionCheckpointer
-from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.command_line import CommandLine, command
+from tests.interfaces.cli.pseudo_terminal import Screen
 
 
 @pytest.mark.requirement("CL-3")
@@ -103,3 +108,128 @@ def test_after_its_session_was_archived_the_command_line_starts_another(cli: Com
     with SessionCheckpointer(cli.workspace, name) as session:
         session.archive()
     assert cli.json("checkpoint", "y")["session_id"] not in (name, None)
+
+
+@pytest.mark.requirement("SE-13")
+def test_sessions_are_listed_with_what_each_is_and_how_far_it_got(cli: CommandLine) -> None:
+    with SessionCheckpointer.start(
+        cli.workspace, "a1", title="Fix the login", agent="codex"
+    ) as session:
+        (cli.workspace / "README.md").write_text("1")
+        session.checkpoint("one")
+    cli.save("mine", "--session", "b2")
+    newest, older = cli.json("sessions")
+    assert (newest["id"], newest["checkpoints"], newest["has_head"]) == ("b2", 1, True)
+    assert {key: older[key] for key in ("id", "title", "agent", "status", "checkpoints")} == {
+        "id": "a1",
+        "title": "Fix the login",
+        "agent": "codex",
+        "status": "active",
+        "checkpoints": 2,
+    }
+    assert (older["unapproved"], older["has_head"], older["is_current"]) == (2, False, True)
+    assert older["last_activity"] < newest["last_activity"]
+    lines = cli("sessions").out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("a1 active codex 2 2 ")
+    assert lines[1].endswith(" Fix the login")
+    with Screen(cli.workspace, "sessions", columns=140) as screen:
+        shown = screen.plain(screen.finish())
+    assert shown[0].split()[:3] == ["title", "agent", "status"]
+    assert shown[1].startswith("▶")
+    assert "Fix the login" in shown[2]
+    with Screen(cli.workspace, "sessions", columns=50) as screen:
+        narrow = screen.plain(screen.finish())
+    assert all(len(line) <= 50 for line in narrow)
+    assert "Fix the login" in "".join(narrow)
+
+
+@pytest.mark.requirement("SE-13")
+def test_a_session_is_renamed_ended_and_archived_by_whatever_names_it(cli: CommandLine) -> None:
+    cli.save("x", "--session", "0123-4567")
+    assert cli.json("sessions", "rename", "0123", "The first")["title"] == "The first"
+    assert "The first" in cli("sessions").out
+    assert cli.json("log")[0]["session_title"] == "The first"
+    assert cli.json("sessions", "end", "the first")["status"] == "ended"
+    assert cli.json("sessions")[0]["status"] == "ended"
+    assert cli("sessions", "archive", "The first").status == 0
+    assert cli.json("sessions")[0]["status"] == "archived"
+    for wrong in (("rename", "0123"), ("nonsense",), ("end",), ("rename", "0123", " ")):
+        assert cli("--json", "sessions", *wrong).error["code"] == "usage"
+    assert cli("--json", "sessions", "end", "nobody").status == 4
+
+
+@pytest.mark.requirement("SE-13", "CP-7")
+def test_a_deleted_session_is_gone_with_what_only_it_had_and_nothing_else_is(
+    cli: CommandLine,
+) -> None:
+    readme = cli.workspace / "README.md"
+    kept = cli.save("kept", "--session", "kept")
+    big = cli.workspace / "only-there.bin"
+    big.write_bytes(os.urandom(200_000))
+    with SessionCheckpointer(cli.workspace, "gone") as session:
+        session.checkpoint("with a large file", name="large")
+        session.add_message("user", "a secret wish")
+    big.unlink()
+    readme.write_text("now\n")
+    refused = cli("--json", "sessions", "delete", "gone")
+    assert (refused.status, refused.error["code"]) == (5, "needs_confirmation")
+    done = cli.json("sessions", "delete", "gone", "--yes")
+    assert (done["deleted"], done["checkpoints"]) == ("gone", 1)
+    assert done["freed_bytes"] > 100_000
+    assert [one["id"] for one in cli.json("sessions")] == ["kept"]
+    assert [one["id"] for one in cli.json("log", "--records")] == [kept]
+    assert cli.json("search", "secret", "--all-sessions")["hits"] == []
+    assert readme.read_text() == "now\n"
+    assert cli.json("show", "HEAD")["id"] == kept
+    assert cli("check").status == 0
+    with SessionCheckpointer(cli.workspace, "gone") as session:
+        assert session.history() == []
+        assert session.messages() == []
+        session.checkpoint("a new life", name="large")
+        assert session.delete_session() == 1
+    assert cli("check").status == 0
+
+
+@pytest.mark.requirement("CP-7", "CP-8")
+def test_deleting_a_session_leaves_the_shared_content_of_others_restorable(
+    cli: CommandLine,
+) -> None:
+    kept = cli.save("kept", "--session", "kept")
+    cli.save("the same files", "--session", "gone")
+    (cli.workspace / "src" / "app.py").unlink()
+    cli.json("sessions", "delete", "gone", "--yes")
+    cli.json("restore", kept, "--yes")
+    assert (cli.workspace / "src" / "app.py").read_text() == "def main():\n    return 1\n"
+
+
+@pytest.mark.requirement("SE-13")
+def test_a_session_whose_agent_is_gone_has_ended_and_is_titled_by_its_first_message(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    """The hooks are run by an agent's process of its own, which ends without a word."""
+    event = {
+        "session_id": "abc",
+        "cwd": str(cli.workspace),
+        "hook_event_name": "UserPromptSubmit",
+        "transcript_path": "/nowhere",
+        "prompt": "Fix the login\nplease",
+    }
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import json, subprocess, sys\n"
+        f"subprocess.run({command('hook', 'claude-code')!r}, check=True,\n"
+        f"    cwd={str(cli.workspace)!r}, input={json.dumps(event)!r}.encode())\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, str(agent)], **pipes) as running:  # type: ignore[call-overload]
+        assert running.stdout is not None
+        while b"ready" not in running.stdout.readline():
+            assert running.poll() is None
+        (listed,) = cli.json("sessions")
+        assert (listed["status"], listed["title"]) == ("active", "Fix the login please")
+        assert listed["agent"] == "claude-code"
+        running.kill()
+    assert cli.json("sessions")[0]["status"] == "ended"

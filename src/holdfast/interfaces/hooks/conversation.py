@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
+_TITLE = 60
 
 
 def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
@@ -45,6 +46,30 @@ def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliverie
     try:
         add_message(opened.engine.vault, session.id, "user", event.prompt)
         deliveries.note_said(event)
+    except (HoldfastError, ValueError) as error:
+        _note(event, error)
+
+
+def note_who_speaks(opened: OpenWorkspace, event: AgentEvent) -> None:
+    """With a user's message: the title of a session that has none yet, and the agent's process,
+    with which the session ends."""
+    session = find_session(opened, event)
+    if session is None:
+        return
+    from holdfast.domain.masking import masked
+    from holdfast.domain.tool_descriptions import one_line
+    from holdfast.engine.session_overview import AGENT_PROCESS
+    from holdfast.store.processes import agent_above
+
+    vault = opened.engine.vault
+    try:
+        if session.title is None and (title := one_line(masked(event.prompt), _TITLE)):
+            with vault.catalog.transaction() as transaction:
+                transaction.set_session_title(session.id, title)
+        process = agent_above(event.process or os.getpid())
+        known = vault.story.fact(session.id, AGENT_PROCESS)
+        if process is not None and process != known:
+            vault.story.set_fact(session.id, AGENT_PROCESS, process, expected=known)
     except (HoldfastError, ValueError) as error:
         _note(event, error)
 

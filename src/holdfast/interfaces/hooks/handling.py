@@ -23,7 +23,7 @@ from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_descriptions import message_description, tool_description
 from holdfast.engine.running import settled, unhindered
-from holdfast.interfaces.hooks.conversation import note_message, read_what_is_new
+from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.interfaces.hooks.ignored import name_ignored
@@ -96,6 +96,7 @@ def _handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         before = _to_be_checked(opened, event) if first else None
         if event.kind is EventKind.MESSAGE:
             note_message(opened, event, _deliveries(opened))
+            note_who_speaks(opened, event)
     return reply if before is None else _checked(opened, event, reply, before)
 
 

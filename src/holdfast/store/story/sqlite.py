@@ -256,6 +256,10 @@ class SqliteStory:
             gone += self._remove(both, f"checkpoint IN ({marks})", *some)
         return gone
 
+    def forget_session(self, session_id: SessionId) -> int:
+        tables = ("messages", "annotations", "activities", "rollbacks", "facts")
+        return self._remove(tables, "session_id=?", session_id)
+
     def forget_paths(self, paths: Sequence[bytes]) -> int:
         gone = 0
         for found in self._values(activity_from_row, f"{_SELECT['activities']} paths<>'[]'"):

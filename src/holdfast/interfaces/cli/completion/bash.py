@@ -89,6 +89,7 @@ _holdfast() {
     case $kind in
         verb) _holdfast_take < <(compgen -W '@VERBS@' -- "$cur") ;;
         action) _holdfast_take < <(compgen -W '@ACTIONS@' -- "$cur") ;;
+        session-action) _holdfast_take < <(compgen -W 'rename end archive delete' -- "$cur") ;;
         key-action) _holdfast_take < <(compgen -W 'list add change remove' -- "$cur") ;;
         setting) _holdfast_take < <(compgen -W '@SETTINGS@' -- "$cur") ;;
         shell) _holdfast_take < <(compgen -W '@SHELLS@' -- "$cur") ;;

@@ -128,6 +128,10 @@ def _word(verb: Verb, number: int, kind: Kind) -> Iterator[str]:
         yield f"{begin} -a 'list get set unset'"
     elif kind is Kind.KEY_ACTION:
         yield f"{begin} -a 'list add change remove'"
+    elif kind is Kind.SESSION_ACTION:
+        yield f"{begin} -a 'rename end archive delete'"
+    elif kind is Kind.SESSION:
+        yield f"{begin} -k -a '(__holdfast_list sessions)'"
     elif kind is Kind.SETTING:
         for key, said in HELP.items():
             yield f"{begin} -a {key} -d {_text(said)}"

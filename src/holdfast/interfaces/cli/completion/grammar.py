@@ -29,6 +29,7 @@ class Kind(StrEnum):
     DIRECTORY = "directory"
     ACTION = "action"
     KEY_ACTION = "key-action"
+    SESSION_ACTION = "session-action"
     SETTING = "setting"
     SHELL = "shell"
     AGENT = "agent"
@@ -55,6 +56,7 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "FILE REF": (Kind.PATH, Kind.CHECKPOINT),
     "PATH|REF": (Kind.PATH,),
     "KEY ACTION": (Kind.KEY_ACTION,),
+    "ACTION SESSION": (Kind.SESSION_ACTION, Kind.SESSION),
     "DIR": (Kind.DIRECTORY,),
 }
 # Behind `--` a difference has paths; elsewhere words mean the same there.

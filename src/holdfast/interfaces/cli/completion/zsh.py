@@ -81,6 +81,7 @@ _holdfast() {
         action)
             found=('list:every setting' 'get:one setting' 'set:change it' 'unset:take it back')
             _describe action found ;;
+        session-action) compadd rename end archive delete ;;
         key-action) compadd list add change remove ;;
         setting)
             found=(

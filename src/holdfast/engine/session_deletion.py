@@ -1,0 +1,72 @@
+"""Deleting a session: its checkpoints, what was said and noted in it, and what only it held.
+
+    rows of its checkpoints, each with an entry of the log → what was said → content nobody needs
+
+The log is never shortened, and its entries name the session, so the row of the session itself
+stays, empty: what is left cannot be told from a session that has not begun. Cut off after the
+first step, everything else is found unneeded by the next cleanup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.components.releasing import release_components
+from holdfast.engine.notices import TOLD
+from holdfast.engine.prune import collect
+from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import standing_on
+from holdfast.ports.catalog import NewOperation
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedSession:
+    session_id: SessionId
+    checkpoints: int
+    freed_bytes: int
+    warnings: tuple[str, ...] = ()
+
+
+def delete_session(vault: Vault, session: Session) -> DeletedSession:
+    """The caller holds the lock."""
+    rows = vault.catalog.history(session.id, records=True)
+    now_ns = vault.clock.now_ns()
+    with vault.catalog.transaction() as transaction:
+        transaction.set_head(session.id, None)
+        for row in rows:  # newest first, so that none has children left
+            transaction.add_operation(
+                NewOperation(OperationKind.DELETE, session.id, now_ns, checkpoint=row.id)
+            )
+            transaction.remove_checkpoint(row.id)
+        transaction.set_session_title(session.id, None)
+        transaction.set_session_status(session.id, SessionStatus.ACTIVE)
+    _choose_another(vault, session.id)
+    warnings = release_components(vault)
+    checkpoints = sum(not row.kind.is_record for row in rows)
+    try:
+        _forget(vault, session.id)
+        return DeletedSession(session.id, checkpoints, collect(vault), tuple(warnings))
+    except StoreDamaged as error:
+        said = f"no space was freed: {error.message}"
+        return DeletedSession(session.id, checkpoints, 0, (said, *warnings))
+
+
+def _choose_another(vault: Vault, deleted: SessionId) -> None:
+    """Commands go on in the session that the workspace is at."""
+    head = standing_on(vault, None)
+    if vault.catalog.current_session() == deleted and head is not None:
+        with vault.catalog.transaction() as transaction:
+            transaction.set_current_session(head.session_id)
+
+
+def _forget(vault: Vault, session_id: SessionId) -> None:
+    if not vault.access.has_story():
+        return
+    vault.story.forget_session(session_id)
+    newest = vault.catalog.newest_operation()
+    if newest is not None:  # one that begins again under this id is not told of what was before
+        vault.story.set_fact(session_id, TOLD, str(newest.sequence), expected=None)

@@ -1,0 +1,169 @@
+"""`holdfast sessions`: list the sessions of the workspace; rename, end, archive or delete one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.sessions import Session
+    from holdfast.engine.session_overview import SessionSummary
+
+_ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
+_DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
+
+
+def configure(parser: Parser) -> None:
+    parser.usage = (
+        "holdfast sessions\n"
+        "       holdfast sessions rename S TITLE\n"
+        "       holdfast sessions end S\n"
+        "       holdfast sessions archive S\n"
+        "       holdfast sessions delete S [--yes]"
+    )
+    parser.description = """\
+List the sessions of the workspace, newest activity first: title, agent, status, checkpoints, how
+many of them are not approved, and the last activity. A session is one conversation with an agent.
+▶ marks the session that the workspace is at. A session whose agent is gone has ended.
+
+S is a session's id, its title, or the beginning of its id. rename gives it a title. end says that
+it is over; it can go on later. archive closes it for good; it can still be listed and restored.
+delete removes it with all of its checkpoints and messages. That cannot be undone, so it asks;
+use --yes in scripts. No other session loses anything, and the workspace is not touched."""
+    parser.epilog = """\
+examples:
+  $ holdfast sessions
+  $ holdfast sessions rename 3f2a "Fix the login"
+  $ holdfast sessions delete "Fix the login" --yes"""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ACTION SESSION",
+        help="rename, end, archive or delete, and a session",
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="delete without asking")
+
+
+def run(invocation: Invocation) -> int:
+    from holdfast.engine.references import find_session
+
+    words = invocation.all_words
+    if words and (words[0] not in _ACTIONS or len(words) != 1 + _ACTIONS[words[0]]):
+        raise UsageError(
+            f"sessions does not take {' '.join(words)!r}",
+            hint="use: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "
+            "sessions delete S",
+        )
+    with invocation.open() as opened:
+        if not words:
+            return _list(invocation, opened)
+        session = find_session(opened.engine.vault, words[1])
+        if words[0] == "delete":
+            return _delete(invocation, opened, session)
+        return _change(invocation, opened, session, words)
+
+
+def _list(invocation: Invocation, opened: OpenWorkspace) -> int:
+    from holdfast.engine.session_overview import sessions_overview
+
+    found = sessions_overview(opened.engine.vault)
+    if invocation.json:
+        invocation.emit([_as_json(one) for one in found])
+    elif not found:
+        invocation.terminal.note('no session yet; begin one: holdfast checkpoint "why"')
+    else:
+        from holdfast.interfaces.cli.session_table import show_sessions
+
+        show_sessions(invocation.terminal, found, invocation.now)
+    return 0
+
+
+def _as_json(one: SessionSummary) -> dict[str, Any]:
+    from holdfast.interfaces.cli.wording import iso
+
+    def moment(at_ns: int) -> str:
+        return iso(datetime.fromtimestamp(at_ns / 1e9, tz=UTC))
+
+    return {
+        "id": one.session.id,
+        "title": one.session.title,
+        "agent": one.session.agent,
+        "status": one.status.value,
+        "checkpoints": one.checkpoints,
+        "unapproved": one.unapproved,
+        "created_at": moment(one.session.created_at_ns),
+        "last_activity": moment(one.last_activity_ns),
+        "is_current": one.is_current,
+        "has_head": one.has_head,
+    }
+
+
+def _change(
+    invocation: Invocation, opened: OpenWorkspace, session: Session, words: list[str]
+) -> int:
+    from holdfast.engine.sessions import end, rename
+    from holdfast.interfaces.cli.terminal import GREEN
+
+    action, engine = words[0], opened.engine
+    if action == "rename":
+        rename(engine, session.id, words[2])
+    elif action == "end":
+        end(engine, session.id)
+    else:
+        engine.archive(session.id)
+    now = engine.vault.catalog.session(session.id) or session
+    if invocation.json:
+        invocation.emit({"id": now.id, "title": now.title, "status": now.status.value})
+        return 0
+    terminal = invocation.terminal
+    terminal.line(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")
+    return 0
+
+
+def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> int:
+    from holdfast.interfaces.cli.confirmation import require_confirmation
+    from holdfast.interfaces.cli.terminal import GREEN
+    from holdfast.interfaces.cli.wording import count, size
+    from holdfast.session_parts.agent_states import forget_agent_states
+
+    engine = opened.engine
+    checkpoints = count(engine.vault.catalog.counts(session.id).checkpoints, "checkpoint")
+    require_confirmation(
+        invocation,
+        f"deleting {_name(session)} with {checkpoints} cannot be undone and needs confirmation",
+        f"Delete {_name(session)} with {checkpoints} for good?",
+        hint="go ahead with --yes",
+    )
+    with invocation.busy("deleting", opened):
+        forget_agent_states(opened, session.id)
+        outcome = engine.delete_session(session.id)
+    if invocation.json:
+        invocation.emit(
+            {
+                "deleted": outcome.session_id,
+                "checkpoints": outcome.checkpoints,
+                "freed_bytes": outcome.freed_bytes,
+                "warnings": list(outcome.warnings),
+            }
+        )
+        return 0
+    terminal = invocation.terminal
+    terminal.line(
+        f"{terminal.paint('✓', GREEN)} Deleted {_name(session)}: {checkpoints}, "
+        f"{size(outcome.freed_bytes)} freed"
+    )
+    for warning in outcome.warnings:
+        terminal.warn(warning)
+    return 0
+
+
+def _name(session: Session) -> str:
+    from holdfast.interfaces.cli.terminal import visible
+
+    title = f' "{visible(session.title)}"' if session.title else ""
+    return f"session {visible(session.id)}{title}"
