@@ -316,3 +316,9 @@ class _Lookup:
 
     def first_below(self, directory: bytes) -> bytes | None:
         return self._below.get(directory)
+
+
+def is_routine(warning: str) -> bool:
+    """Whether it only says what every restore does: unsaved work is saved first. It belongs to the
+    plan, and asks nobody to do anything."""
+    return "saved first" in warning

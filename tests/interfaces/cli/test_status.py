@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support.hostile_trees import git
 
 
 @pytest.mark.requirement("CL-1", "CP-8")
@@ -37,7 +39,59 @@ def test_status_tells_where_the_work_stands(cli: CommandLine, holdfast_home: Pat
     assert 0 < status["store_bytes"] < status["budget_bytes"] == 5_000_000_000
     plain = cli("status").out
     assert f"HEAD      {identifier} good, " in plain
-    assert "  renamed  README.md -> READ.md\n  modified run.sh  (mode)\n" in plain
+    assert "unsaved   1 modified, 1 renamed: READ.md, run.sh  (list: " in plain
+    for label in ("workspace", "session", "HEAD", "unsaved", "last", "agents", "next"):
+        assert f"{label:<10}" in plain
+
+
+@pytest.mark.requirement("CL-8")
+def test_status_says_what_happened_last_and_what_to_do_next(cli: CommandLine) -> None:
+    git(cli.workspace, "init", "-q", "-b", "trunk")
+    git(cli.workspace, "add", "README.md")
+    git(cli.workspace, "commit", "-qm", "x")
+    commit = (cli.workspace / ".git" / "refs" / "heads" / "trunk").read_text()[:7]
+    identifier = cli.save("the good state")
+    calm = cli.json("status")
+    assert (calm["last"], calm["agents"]) == (None, [])
+    assert calm["git"].startswith(f"trunk@{commit}")
+    assert calm["next"].startswith("protect an agent: holdfast install")
+    (cli.workspace / "README.md").write_text("wrecked\n")
+    lines = cli("status").out.splitlines()
+    assert len([line for line in lines if not line.startswith("left out")]) == 8
+    short = identifier[:10]
+    assert f'last      the unsaved changes since checkpoint {short} "the good state"' in lines[5]
+    assert lines[5].endswith("take it back: holdfast undo")
+    assert lines[-1].startswith("next      holdfast checkpoint")
+    assert cli("undo", "--yes").status == 0
+    assert (cli.workspace / "README.md").read_text() == "hello\n"
+
+
+@pytest.mark.requirement("CL-8")
+def test_status_says_whether_the_hooks_of_an_agent_would_run(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    cli.save()
+    assert cli("install", "claude-code", "--project").status == 0
+    assert "agents    claude-code protected" in cli("status").out
+    settings = cli.workspace / ".claude" / "settings.json"
+    known = re.search(r"[^\s\"']*holdfast hook", settings.read_text())
+    assert known is not None
+    settings.write_text(settings.read_text().replace(known[0], "/nowhere/holdfast hook"))
+    [one] = cli.json("status")["agents"]
+    assert (one["agent"], one["protected"]) == ("claude-code", False)
+    out = cli("status").out
+    assert "agents    claude-code NOT protected: " in out
+    assert "next      protect claude-code: holdfast install claude-code --project\n" in out
+
+
+@pytest.mark.requirement("CL-8")
+def test_the_store_is_told_of_when_it_matters(cli: CommandLine) -> None:
+    cli.save()
+    assert "store  " not in cli("status").out
+    used = cli.json("status")["store_bytes"]
+    cli.json("config", "set", "budget", str(used + 1000))
+    assert "store     " in cli("status").out
 
 
 @pytest.mark.requirement("CP-12")
@@ -73,6 +127,6 @@ def test_as_many_paths_are_listed_as_are_counted(cli: CommandLine) -> None:
     for name in ("a.log", "b.log"):
         (cli.workspace / name).touch()
     cli.save()
-    *_, words, one, two, three = cli("status", "--skipped").out.splitlines()
+    *_, words, _, one, two, three = cli("status", "--skipped").out.splitlines()
     assert words == "left out  3 ignored"
     assert [line.split(":")[0].strip() for line in (one, two, three)] == [".env", "a.log", "b.log"]

@@ -58,16 +58,16 @@ def target_words(target: Checkpoint) -> str:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """`6 files (3 created, 2 rewritten, 1 deleted)`, or `3 files created`."""
+    """`6 files (3 created, 2 rewritten, 1 deleted), 2 directories`, or `3 files created`."""
     counts = count_steps(steps)
     named = {"created": counts.created, "rewritten": counts.restored, "deleted": counts.deleted}
     parts = [f"{number:,} {word}" for word, number in named.items() if number]
+    directories = count(counts.directories, "directory", "directories")
     if not parts:
-        return f"{count(len(steps), 'step')} on directories" if steps else "no file changed"
+        return directories if counts.directories else "no file changed"
     total = count(counts.total, "file")
-    if len(parts) == 1:
-        return f"{total} {parts[0].split()[1]}"
-    return f"{total} ({', '.join(parts)})"
+    files = f"{total} {parts[0].split()[1]}" if len(parts) == 1 else f"{total} ({', '.join(parts)})"
+    return f"{files}, {directories}" if counts.directories else files
 
 
 def doing(request: RestoreRequest, what: str | None = None) -> str:

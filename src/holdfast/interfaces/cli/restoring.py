@@ -9,7 +9,7 @@ from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import FAILED, RestorePlan
+from holdfast.domain.restore_plans import FAILED, RestorePlan, is_routine
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
@@ -23,7 +23,7 @@ from holdfast.interfaces.cli.restore_view import (
     show_plan,
     summary,
 )
-from holdfast.interfaces.cli.terminal import DIM
+from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
 PARTIAL = 3
 _HINT = "look at it with --dry-run, and go ahead with --yes"
@@ -96,7 +96,7 @@ def _show(
         )
     told = shown.warnings if shown is not None else ()
     for warning in outcome.warnings:
-        if warning not in told:
+        if warning not in told and not is_routine(warning):
             terminal.warn(warning)
 
 
@@ -145,8 +145,7 @@ def _preview(
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
         show_hunks(invocation.terminal, hunks)
-    for warning in plan.warnings:
-        invocation.terminal.warn(warning)
+    _tell_beforehand(invocation.terminal, plan)
     invocation.terminal.line("Nothing was changed (dry run).")
     return 0
 
@@ -170,8 +169,7 @@ def _confirm(
     if asks:
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
-        for warning in plan.warnings:
-            aside.warn(warning)
+        _tell_beforehand(aside, plan)
     require_confirmation(
         invocation,
         f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
@@ -179,6 +177,15 @@ def _confirm(
         hint=_HINT,
     )
     return plan if asks else None
+
+
+def _tell_beforehand(terminal: Terminal, plan: RestorePlan) -> None:
+    """Warnings are for what a person should act on; the rest is said in passing."""
+    for warning in plan.warnings:
+        if is_routine(warning):
+            terminal.line(terminal.paint(f"  {visible(warning)}", DIM))
+        else:
+            terminal.warn(warning)
 
 
 def _changed(plan: RestorePlan) -> str:

@@ -35,12 +35,13 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import count, iso, percent, size
+from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
 
 if TYPE_CHECKING:
     from holdfast.domain.activities import Activity
     from holdfast.engine.approval import ApprovalStatus
     from holdfast.engine.components.breaker import Degraded
+    from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.hooks.problems import Problem
 
 _MOST_LINES = 20
@@ -52,6 +53,14 @@ _COLOURS = {
     ChangeType.MODIFIED: YELLOW,
     ChangeType.RENAMED: YELLOW,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class LastThing:
+    """What happened to the workspace last, which `undo` takes back."""
+
+    what: str
+    at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,11 @@ class Status:
     cleanup: Mapping[str, Any] | None = None
     """The last cleanup: when, how many checkpoints it deleted, and the bytes that gave back."""
 
+    git: str | None = None
+    """Branch and commit that HEAD was saved at."""
+
+    last: LastThing | None = None
+    agents: Sequence[Protection] = ()
     chosen: str = ""
     """How a command says that it is about this session."""
 
@@ -131,6 +145,25 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
             }
             for one in status.degraded
         ],
+        "git": status.git,
+        "last": None
+        if status.last is None
+        else {
+            "what": status.last.what,
+            "at": None if status.last.at is None else iso(status.last.at),
+        },
+        "agents": [
+            {
+                "agent": one.agent,
+                "scope": one.scope,
+                "protected": one.protected,
+                "finding": one.finding,
+                "cure": one.cure,
+                "last_event": None if one.last_event is None else iso(one.last_event),
+            }
+            for one in status.agents
+        ],
+        "next": next_words(status),
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
@@ -154,25 +187,71 @@ def _problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
+    """Where one is, what is not saved, what happened last, whether agents are protected, and what
+    to do next; the rest only where it matters."""
     _fact(terminal, "workspace", visible(str(status.workspace)))
-    share = status.store_bytes / status.budget_bytes
-    used = f"{size(status.store_bytes)} of {size(status.budget_bytes)} ({percent(share)})"
-    if share >= _NEARLY_FULL:
-        used = terminal.paint(used, YELLOW)
-    _fact(terminal, "store", visible(str(status.store)))
-    _fact(terminal, "on disk", used + _cleanup_words(status))
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
+    if status.last is not None:
+        when = f", {ago(status.last.at, now)}" if status.last.at is not None else ""
+        back = terminal.paint("  take it back: holdfast undo", DIM)
+        _fact(terminal, "last", f"{visible(status.last.what)}{when}{back}")
+    _show_agents(terminal, status, now)
     show_problems(terminal, status.problems)
     _show_cut_off(terminal, status)
     _show_degraded(terminal, status)
+    _show_store(terminal, status)
     words = left_out_words(status.skipped)
-    how = terminal.paint("  (list: holdfast status --skipped)", DIM) if words and not listed else ""
-    _fact(terminal, "left out", (words or "nothing") + how)
-    if status.watch is not None:
+    if words:
+        how = terminal.paint("  (list: holdfast status --skipped)", DIM) if not listed else ""
+        _fact(terminal, "left out", words + how)
+    if status.watch is not None and (status.watch["off"] or status.watch["differences"]):
         _fact(terminal, "watch", _watch_words(terminal, status.watch))
+    _fact(terminal, "next", next_words(status))
     if listed:
         list_skipped(terminal, status.skipped)
+
+
+def next_words(status: Status) -> str:
+    """The one command that is most worth running now."""
+    unprotected = next((one for one in status.agents if not one.protected), None)
+    if status.head is None:
+        return f'save this state: holdfast checkpoint "why"{status.chosen}'
+    if unprotected is not None and unprotected.cure:
+        return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
+    if status.changes:
+        return f'holdfast checkpoint "why"{status.chosen} saves, holdfast undo takes back'
+    if not status.agents:
+        return "protect an agent: holdfast install claude-code (or another one)"
+    return "go back to any moment: holdfast restore"
+
+
+def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
+    """Of each agent whether its hooks would really run."""
+    safe = [one for one in status.agents if one.protected]
+    for agent in dict.fromkeys(one.agent for one in safe):
+        seen = next((one.last_event for one in safe if one.agent == agent), None)
+        last = f", last seen {ago(seen, now)}" if seen is not None else ""
+        said = terminal.paint("protected", GREEN)
+        _fact(terminal, "agents", f"{visible(agent)} {said}{last}")
+    for one in status.agents:
+        if not one.protected:
+            said = terminal.paint("NOT protected", RED)
+            _fact(terminal, "agents", f"{visible(one.agent)} {said}: {visible(one.finding)}")
+    if not status.agents:
+        _fact(terminal, "agents", "none is protected here")
+
+
+def _show_store(terminal: Terminal, status: Status) -> None:
+    """Where it is nearly full, or a cleanup has deleted something."""
+    share = status.store_bytes / status.budget_bytes
+    cleaned = _cleanup_words(status)
+    if share < _NEARLY_FULL and not cleaned:
+        return
+    used = f"{size(status.store_bytes)} of {size(status.budget_bytes)} ({percent(share)})"
+    if share >= _NEARLY_FULL:
+        used = terminal.paint(used, YELLOW)
+    _fact(terminal, "store", used + cleaned)
 
 
 def _cleanup_words(status: Status) -> str:
@@ -269,14 +348,19 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
         _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
         return
     when = moment(terminal, status.head, now)
-    _fact(terminal, "HEAD", f"{identifier(terminal, status.head)}, {when}: {title(status.head)}")
+    git = f"  ({visible(status.git)})" if status.git else ""
+    said = f"{identifier(terminal, status.head)}, {when}: {title(status.head)}"
+    _fact(terminal, "HEAD", said + terminal.paint(git, DIM))
     if not status.changes:
-        unchanged = terminal.paint("none since HEAD", GREEN)
-        _fact(terminal, "changes", f"{unchanged}, {count(status.files, 'file')}")
+        unchanged = terminal.paint("nothing changed since HEAD", GREEN)
+        _fact(terminal, "unsaved", f"{unchanged}, {count(status.files, 'file')}")
         return
+    files = [change for change in status.changes if not change.is_directory] or status.changes
     words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
-    _fact(terminal, "changes", terminal.paint(words, BOLD))
-    show_changes(terminal, status.changes)
+    named = ", ".join(terminal.path(change.path) for change in files[:_NAMED])
+    more = ", …" if len(files) > _NAMED else ""
+    how = terminal.paint("  (list: holdfast diff --stat)", DIM)
+    _fact(terminal, "unsaved", f"{terminal.paint(words, BOLD)}: {named}{more}{how}")
 
 
 def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) -> None:

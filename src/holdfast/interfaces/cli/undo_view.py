@@ -22,12 +22,12 @@ def undo_and_report(invocation: Invocation, opened: OpenWorkspace, step: UndoSte
     request = step.request
     if request.kind is OperationKind.UNDO and step.undone is None:
         request = replace(request, note=words)
-    when = _moment(step)
+    when = moment_of(step)
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
     return undo_or_redo(invocation, opened, request, told, {"undone": _as_json(step, words, when)})
 
 
-def _moment(step: UndoStep) -> datetime | None:
+def moment_of(step: UndoStep) -> datetime | None:
     """When it happened, as far as that is known."""
     at_ns = None
     if step.undone is not None:

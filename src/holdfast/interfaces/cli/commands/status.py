@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.vault import Vault
+    from holdfast.interfaces.agent_setup.protection import Protection
+    from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.hooks.problems import Problem
     from holdfast.upkeep import Gap
 
@@ -29,10 +31,10 @@ _DAEMON_S = 2.0
 def configure(parser: Parser) -> None:
     parser.usage = "holdfast status [--skipped]"
     parser.description = """\
-Show the workspace, its store and session, the checkpoint that HEAD is, the paths that changed
-since, how many paths are left out and why, how much of the disk budget is used, whether a daemon
-watches it, and what an agent's hooks could not save in the last day. With --skipped, every path
-that is left out, with its reason."""
+Show where you are, what is not saved, what happened last and how to take it back, whether the hooks
+of agents would really run, and what to do next. Trouble is listed when there is any: what hooks
+could not save in the last day, a store that is nearly full, paths that are left out. With
+--skipped, every path that is left out, with its reason."""
     parser.epilog = """\
 examples:
   $ holdfast status
@@ -86,6 +88,9 @@ def _run(invocation: Invocation) -> int:
             cut_off=left,
             to_put_back={one.number: still_to_put_back(engine.vault, scan, one) for one in left},
             degraded=_degraded(opened, head),
+            git=_git(opened, head),
+            last=_last(opened, scan),
+            agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
         )
         unsaved = not_saved_here(invocation.terminal, opened)
@@ -100,6 +105,39 @@ def _run(invocation: Invocation) -> int:
         for gap in gaps:
             invocation.terminal.warn(f"{gap.finding}: {gap.cure}")
     return 0
+
+
+def _git(opened: OpenWorkspace, head: Checkpoint | None) -> str | None:
+    from holdfast.domain.git_place import git_place
+    from holdfast.engine.components.manifests import state_of
+
+    try:
+        state = state_of(opened.engine.vault.objects, head, "git")
+    except StoreDamaged:
+        return None
+    return None if state is None else git_place(state.facts)
+
+
+def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
+    """What `undo` would take back; None where there is nothing, or it cannot be told."""
+    from holdfast.engine.undo import last_step
+    from holdfast.engine.undo_words import undone_words
+    from holdfast.interfaces.cli.status_view import LastThing
+    from holdfast.interfaces.cli.undo_view import moment_of
+
+    try:
+        step = last_step(opened.engine.vault, scan)
+        return LastThing(undone_words(opened.engine.vault, step), moment_of(step))
+    except HoldfastError:
+        return None
+
+
+def _agents(invocation: Invocation, opened: OpenWorkspace) -> Sequence[Protection]:
+    from holdfast.interfaces.agent_setup.protection import last_events, protections, unprotected
+
+    workspace = opened.engine.vault.workspace
+    found = protections(workspace, last_events(opened), now=invocation.now)
+    return [*(one for one in found if one.protected), *unprotected(found)]
 
 
 def _gaps(workspace: Path, scan: Scan) -> list[Gap]:
