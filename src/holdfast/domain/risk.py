@@ -181,7 +181,7 @@ class _Walk:
             place = join(self._place.directory, path)
             if not self._is_inside(place):
                 self._name(place)
-        for word in words[1:]:
+        for word in words[1:_MOST_MENTIONED]:
             self._mention(word)
         if depth < _DEEPEST:
             own = program(words[0]) != "eval"
@@ -193,11 +193,9 @@ class _Walk:
 
     def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
         """All but what only makes a new file."""
-        text = _text_of(command)
         for finding in found:
-            if finding.target and not self._is_there(finding.target):
-                continue
-            self.findings.append(replace(finding, command=text))
+            if not finding.target or self._is_there(finding.target):
+                self.findings.append(replace(finding, command=_text_of(command)))
 
     def _is_there(self, path: str) -> bool:
         place = join(self._place.directory, path)
@@ -240,7 +238,7 @@ class _Walk:
     def _mention(self, word: str) -> None:
         """A word of a command that may be a file: an option's value counts as well."""
         path = word.partition("=")[2] if word.startswith("-") else word
-        if not path or SUBSTITUTION in path or len(self.mentioned) >= _MOST_MENTIONED:
+        if len(self.mentioned) >= _MOST_MENTIONED or not path or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
         if self._is_inside(place) and place != self._workspace:
@@ -265,4 +263,4 @@ def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
 def _text_of(command: ShellCommand) -> str:
     """A command as somebody would type it, for a headline."""
     redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in command.redirects)
-    return " ".join((*command.words, *redirects))[:_MOST_TEXT]
+    return " ".join((*command.words[:_MOST_TEXT], *redirects))[:_MOST_TEXT]

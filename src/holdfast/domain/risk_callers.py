@@ -29,6 +29,7 @@ _WITH_DIRECTORY = {
     "env": "--chdir",
 }
 """Programs that `-C` sends to another directory, each with its long option for it."""
+_DIRECTORY_OPTIONS = ("-C", *_WITH_DIRECTORY.values())
 
 _WRAPPERS = frozenset(
     "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
@@ -177,6 +178,8 @@ def _without_options(name: str, words: list[str], operands: int) -> list[str]:
 def chosen_directory(words: Sequence[str]) -> str | None:
     """The directory that a command is told to run in: `git -C x`, `make -C x`, `env -C x`."""
     chosen: str | None = None
+    if not any(word.startswith(_DIRECTORY_OPTIONS) for word in words[:_MOST_WORDS]):
+        return None  # nearly all commands
     behind = unwrap(words)[0]
     for part in (words if words and program(words[0]) == "env" else (), behind):
         for found in _directories(part[: _MOST_OPTIONS + 1]):
