@@ -21,7 +21,7 @@ from holdfast.domain.git_index import (
     UnknownIndex,
     read_tracked_names,
 )
-from holdfast.domain.paths import GIT_DIRECTORY, is_within, join, parent
+from holdfast.domain.paths import GIT_DIRECTORY, join, parent
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.ports.filesystem import Filesystem
 
@@ -62,10 +62,8 @@ class Repository:
                 self._tracked, self.trouble = NOTHING_TRACKED, str(error)
         return self._tracked
 
-    def own(self, path: bytes) -> bytes | None:
-        """A path of the workspace as this repository names it; None if it is not in there."""
-        if path == self.directory or not is_within(path, self.directory):
-            return None
+    def own(self, path: bytes) -> bytes:
+        """A path below this directory as the repository names it."""
         return self.prefix + (path[len(self.directory) + 1 :] if self.directory else path)
 
     def of_workspace(self, name: bytes) -> bytes | None:
@@ -200,11 +198,12 @@ class KeptPaths:
         return changed if len(changed) <= _MOST_CHANGED else None
 
     def _of(self, path: bytes) -> list[tuple[Repository, bytes]]:
+        """The repositories that a path is in, each with its own name for it."""
         found = []
-        for repository in self.repositories.values():
-            own = repository.own(path)
-            if own is not None:
-                found.append((repository, own))
+        for directory in (*_above(path), b""):
+            repository = self.repositories.get(directory)
+            if repository is not None:
+                found.append((repository, repository.own(path)))
         return found
 
     def _above_workspace(self) -> Repository | None:
