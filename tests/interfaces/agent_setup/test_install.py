@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup import installation
-from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.hook_entries import PLUGIN_PROGRAM, entries_of
 from holdfast.interfaces.agent_setup.own_files import codex_policies, plugin_files, skills
 from holdfast.interfaces.cli.verbs import VERBS
 from holdfast.interfaces.hooks.agents import AGENTS
@@ -360,9 +360,9 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
     for manifest in (".claude-plugin/plugin.json", ".codex-plugin/plugin.json"):
         assert _read(target / manifest)["name"] == "holdfast"
         assert _read(target / manifest)["version"] == _version()
-    assert _read(target / "hooks/hooks.json")["hooks"] == entries_of("claude-code", "holdfast")
+    assert _read(target / "hooks/hooks.json")["hooks"] == entries_of("claude-code", PLUGIN_PROGRAM)
     codex = _read(target / ".codex-plugin/plugin.json")
-    assert _read(target / codex["hooks"])["hooks"] == entries_of("codex", "holdfast")
+    assert _read(target / codex["hooks"])["hooks"] == entries_of("codex", PLUGIN_PROGRAM)
     server = _read(target / codex["mcpServers"])["mcpServers"]["holdfast"]
     assert server == {"command": "holdfast", "args": ["mcp"]}
     assert {path.name for path in (target / codex["skills"]).iterdir()} == set(skills())
@@ -374,6 +374,40 @@ def test_the_plugin_has_hooks_skills_and_the_server_and_is_written_where_it_is_w
     (other / "mine").write_text("x")
     assert cli("install", "codex", "--plugin", str(other)).status == 5
     assert cli("install", "goose", "--plugin", str(tmp_path / "x")).status == 2
+
+
+@pytest.mark.requirement("HK-4", "HK-6")
+@pytest.mark.parametrize("comes", [True, False])
+def test_the_hook_of_a_plugin_waits_for_a_program_that_is_being_upgraded(
+    comes: bool, tmp_path: Path
+) -> None:
+    """Somebody waits, and meanwhile the program is put in place, or is not."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    waited = tmp_path / "waited"
+    (programs / "sleep").write_text(
+        f"#!/bin/sh\necho >> {waited}\n"
+        + (
+            f"[ $(wc -l < {waited}) -lt 3 ] || mv {programs}/new {programs}/holdfast\n"
+            if comes
+            else ""
+        )
+    )
+    (programs / "new").write_text('#!/bin/sh\necho "$@"\n')
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    command = entries_of("claude-code", PLUGIN_PROGRAM)["SessionStart"][0]["hooks"][0]["command"]
+    done = subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        env={"PATH": f"{programs}:/usr/bin:/bin"},
+        check=False,
+    )
+    if comes:
+        assert (done.returncode, done.stdout) == (0, b"hook claude-code\n")
+    else:
+        assert b"holdfast" in done.stderr
+    assert len(waited.read_text().splitlines()) == (3 if comes else 10)
 
 
 @pytest.mark.requirement("HK-4")

@@ -223,6 +223,24 @@ def test_an_older_daemon_is_replaced_by_one_of_the_clients_version(runtime: Path
         assert ask("ping", start=True, start_s=120)["pid"] != os.getpid()
 
 
+def test_a_daemon_whose_program_was_installed_anew_makes_room_though_the_version_is_the_same(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "__init__.py"
+    program.write_text("old\n")
+    monkeypatch.setattr("holdfast.__file__", str(program))
+    with daemon_here() as daemon:
+        assert ask("ping")["pid"] == os.getpid()
+        fresh = tmp_path / "fresh"
+        fresh.write_text("new\n")
+        fresh.replace(program)
+        with pytest.raises(NoDaemon, match="its program was replaced"):
+            ask("ping")
+        with pytest.raises(NoDaemon, match="none is running"):
+            ask("ping")
+        assert daemon._ended.wait(30)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "newer"),
     [

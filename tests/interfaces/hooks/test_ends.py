@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.hook_process import call_hook
+from tests.interfaces.cli.command_line import CommandLine, command
+from tests.interfaces.hooks.hook_process import call_hook, recorded
+from tests.support.daemons import daemon_here
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:
@@ -75,3 +78,57 @@ def test_the_same_id_with_the_same_command_is_another_call_when_the_first_is_ove
     (project / "notes.txt").write_text("what the agent wrote\n")
     _send(project, event)
     assert cli.json("diff", "HEAD")["changes"] == []
+
+
+_AGENT = """
+import json, subprocess, sys
+for use in ("t1", "t2"):
+    event = json.dumps({**json.loads(sys.argv[1]), "tool_use_id": use})
+    subprocess.run(sys.argv[2:], input=event.encode(), check=True, stdout=subprocess.DEVNULL)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.requirement("SE-1")
+@pytest.mark.usefixtures("patience", "runtime")
+def test_a_session_ends_with_an_agent_that_was_killed(project: Path, cli: CommandLine) -> None:
+    event = json.dumps(_tool(project, "Edit", "t1", file_path="notes.txt"))
+    cli.save()
+    with daemon_here() as daemon:
+        agent = subprocess.Popen(
+            [sys.executable, "-c", _AGENT, event, *command("hook", "claude-code")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=project,
+        )
+        with agent:
+            assert agent.stdout is not None
+            assert agent.stdout.readline() == b"ready\n"
+            daemon.end_gone_sessions()
+            assert _status(cli) == "active"
+            agent.kill()
+        daemon.end_gone_sessions()
+        assert _status(cli) == "ended"
+
+
+def _status(cli: CommandLine) -> str:
+    return str(cli.json("status", "--session", "s1")["session_status"])
+
+
+@pytest.mark.requirement("HK-6", "RB-10")
+def test_a_conversation_of_cline_that_is_resumed_is_the_same_session_and_is_told_of_a_restore(
+    project: Path, cli: CommandLine
+) -> None:
+    def events(task: str) -> list[Any]:
+        found = recorded("cline", project, "rm -rf src")
+        return [{**e, "taskId": task, "sessionContext": {"rootSessionId": "root"}} for e in found]
+
+    for event in events("1")[:4]:
+        call_hook("cline", event, project)
+    (project / "src" / "app.py").unlink()
+    made = cli.json("log", "--session", "root")
+    cli.json("restore", made[0]["id"], "--session", "root", "--yes")
+    answers = [call_hook("cline", event, project).out for event in events("2")[:4]]
+    assert sum("restored to an earlier state" in answer for answer in answers) == 1
+    assert "2" not in cli.json("status")["sessions"]

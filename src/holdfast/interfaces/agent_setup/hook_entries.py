@@ -23,6 +23,14 @@ _OF_SERVERS = "mcp__.*"
 pattern among them each would be one."""
 
 
+PLUGIN_PROGRAM = (
+    "for i in 1 2 3 4 5 6 7 8 9 10; do command -v holdfast >/dev/null && break; sleep 0.2; done; "
+    "holdfast"
+)
+"""The program in a plug-in, which has to find it by name: an upgrade takes it away for a moment. If
+it stays away, the shell says so, and the agent shows that."""
+
+
 def is_ours(command: Any, agent: str) -> bool:
     """Whether a command is one that `install` wrote, of this version or another, and nothing else:
     what somebody has added to it is theirs."""

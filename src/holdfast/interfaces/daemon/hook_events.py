@@ -266,6 +266,7 @@ class _Event:
         session = find_session(workspace.opened, self._event)
         if session is not None and kind in BEGINS:
             workspace.session = session.id
+            self._daemon.agents.seen(workspace.workspace, session.id, self._event.process)
         elif kind is EventKind.SESSION_END and session and session.id == workspace.session:
             workspace.session = None  # else another agent is still at work here
 

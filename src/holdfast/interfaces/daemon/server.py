@@ -25,11 +25,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import holdfast
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
+from holdfast.interfaces.daemon.agent_processes import AgentProcesses, end_sessions
 from holdfast.interfaces.daemon.client import peer_user
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
@@ -88,6 +90,8 @@ class Daemon:
         self._lock = threading.Lock()
         self._nobody = threading.Condition(self._lock)
         self._waiting: set[socket.socket] = set()
+        self._program = _program_on_disk()
+        self.agents = AgentProcesses()
 
     def uptime_s(self) -> float:
         return round(time.monotonic() - self._started, 3)
@@ -128,6 +132,7 @@ class Daemon:
     def _look_after_things(self) -> None:
         self._accept()
         self._give_memory_back()
+        self.end_gone_sessions()
         if self._is_idle() or not self._listener.is_reachable():
             self._ended.set()
 
@@ -182,6 +187,19 @@ class Daemon:
                 opened.engine.cleanup(NoProgress())
         except HoldfastError as error:
             log(f"{workspace}: not cleaned up: {error}")
+
+    def end_gone_sessions(self) -> None:
+        """Those whose agent ended without a word, as one that was killed does."""
+        for workspace in self.workspaces.all():
+            gone = self.agents.gone(workspace.workspace)
+            with self.workspaces.if_free(workspace) as free:
+                if not free or not gone:
+                    continue
+                try:
+                    end_sessions(workspace, gone)
+                    self.agents.forget(workspace.workspace, gone)
+                except HoldfastError as error:  # the next look is soon enough
+                    log(f"{workspace.workspace}: a session was not ended: {error}")
 
     def _is_idle(self) -> bool:
         if not self.idle_s or self.connections:
@@ -269,6 +287,8 @@ class Daemon:
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         head = {"protocol": frames.PROTOCOL, "version": self._version}
+        if _program_on_disk() != self._program:
+            return head | self._retired("its program was replaced since it was started")
         if message.get("protocol") != frames.PROTOCOL or message.get("version") != self._version:
             return head | self._other_version(message)
         if message.get("surroundings") != self._surroundings:
@@ -294,12 +314,13 @@ class Daemon:
         """A client that is newer gets room for a daemon of its own version; an older one does the
         work itself, so that two versions side by side do not take turns in ending each other."""
         theirs = str(message.get("version"))
-        refused = {"refused": f"it is of version {self._version}, and asked by {theirs}"}
-        if not is_newer(theirs, self._version):
-            return refused
+        reason = f"it is of version {self._version}, and asked by {theirs}"
+        return self._retired(reason) if is_newer(theirs, self._version) else {"refused": reason}
+
+    def _retired(self, reason: str) -> dict[str, Any]:
         self._listener.close()  # before the answer: who asks starts the next one at once
         self.end()
-        return refused | {"retired": True}
+        return {"refused": reason, "retired": True}
 
     def _watch_triggers(self) -> None:
         while not self._ended.is_set():
@@ -342,6 +363,16 @@ class Daemon:
 
         log(f"{workspace.workspace}: no automatic checkpoint: {error}")
         note_missed(workspace.workspace, workspace.session or "", error)
+
+
+def _program_on_disk() -> tuple[int, int, int] | None:
+    """Which code a new process would run: an installer writes files anew, also those of the same
+    version."""
+    try:
+        status = os.stat(holdfast.__file__)
+    except (OSError, TypeError):
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def is_newer(one: str, other: str) -> bool:

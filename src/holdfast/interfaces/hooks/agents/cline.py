@@ -1,4 +1,8 @@
-"""Cline: one script an event; what belongs to the event is nested under its name."""
+"""Cline: one script an event; what belongs to the event is nested under its name.
+
+A conversation that is resumed gets a new `taskId`, and so does each agent that another one starts;
+the session that they belong to is told beside it.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,9 @@ def flatten(payload: dict[str, Any]) -> dict[str, Any]:
                 flat["toolName"] = inner["name"]
             if "id" in inner:
                 flat["tool_use_id"] = inner["id"]
+    context = payload.get("sessionContext")
+    if isinstance(context, dict) and isinstance(context.get("rootSessionId"), str):
+        flat["session_id"] = context["rootSessionId"]
     for part in flat["output"] if isinstance(flat.get("output"), list) else ():
         if isinstance(part, dict) and part.get("success") is False:  # one of several commands
             flat |= {"success": False, "result": part.get("error") or "failed"}
