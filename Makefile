@@ -13,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PUBLIC_TOOLS := $(VENV)/public-tools
+AGENTS := $(VENV)/agents
 CHECKED := $(wildcard src tests bench)
 
 # A user's own Python settings must not decide what the tests see.
@@ -34,7 +35,7 @@ demo: $(READY) bytecode ## watch an agent wreck a project and Holdfast bring it 
 
 .PHONY: test
 test: lint public-tools bytecode ## lint, types, import layers, then the whole test suite
-	$(BIN)/python -m pytest tests -m "not torture" -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest tests -m "not torture and not agents" -n $(WORKERS) $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## formatting, lint, strict types, import layers
@@ -62,6 +63,14 @@ torture: $(READY) bytecode ## long random campaigns: TORTURE_S=seconds, TORTURE_
 	$(BIN)/python -m pytest tests \
 		-m torture -n $(WORKERS) --dist worksteal --hypothesis-seed="$$seed" \
 		-o faulthandler_timeout=$$(( $(TORTURE_S) + 300 )) $(ARGS)
+
+# Nothing is skipped: where the agents cannot be had, this fails and says so.
+.PHONY: agents
+agents: $(READY) bytecode ## real agents against a stub model, each from its package (needs npm and its registry)
+	@command -v npm >/dev/null 2>&1 || { echo 'error: npm not found. The agents come from its registry: install Node.js 20 or newer.' >&2; exit 1; }
+	@mkdir -p $(AGENTS) && cp requirements/agents/package.json $(AGENTS)/
+	npm install --prefix $(AGENTS) --no-audit --no-fund --no-package-lock
+	HOLDFAST_AGENTS=$(CURDIR)/$(AGENTS) $(BIN)/python -m pytest tests/agents -m agents -n 0 $(ARGS)
 
 .PHONY: reliability
 reliability: $(READY) ## write docs/reliability.md from what the last campaigns found

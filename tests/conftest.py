@@ -58,6 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "torture: a long random campaign, run by `make torture` and not by `make test`"
     )
     config.addinivalue_line(
+        "markers", "agents: real agents against a stub model, run by `make agents` alone"
+    )
+    config.addinivalue_line(
         "markers", "torture_share(weight): how much of TORTURE_S a campaign gets; others get 1"
     )
 

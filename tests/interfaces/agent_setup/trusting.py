@@ -12,10 +12,7 @@ def trust(agent: str, project: Path, home: Path) -> None:
     """For agents that ask; the hooks are installed already."""
     if agent == "codex":
         trust_codex_project(project, home)
-        config = home / ".codex" / "config.toml"
-        with config.open("a") as file:
-            for key, digest in codex_hooks(project / ".codex" / "hooks.json"):
-                file.write(f'[hooks.state."{key}"]\ntrusted_hash = "{digest}"\n')
+        trust_codex_hooks(project, home)
     elif agent == "copilot":
         _write(home / ".copilot" / "config.json", {"trustedFolders": [str(project.parent)]})
     elif agent == "gemini":
@@ -26,6 +23,12 @@ def trust_codex_project(project: Path, home: Path) -> None:
     config = home / ".codex" / "config.toml"
     config.parent.mkdir(exist_ok=True)
     config.write_text(f'[projects."{project}"]\ntrust_level = "trusted"\n')
+
+
+def trust_codex_hooks(project: Path, home: Path) -> None:
+    with (home / ".codex" / "config.toml").open("a") as file:
+        for key, digest in codex_hooks(project / ".codex" / "hooks.json"):
+            file.write(f'[hooks.state."{key}"]\ntrusted_hash = "{digest}"\n')
 
 
 def _write(path: Path, value: object) -> None:
