@@ -191,6 +191,38 @@ def test_an_edit_is_saved_in_the_project_of_the_file_wherever_the_agent_was_star
     assert draft.read_text() == "not committed\n"
 
 
+@pytest.mark.requirement("AU-1")
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf shop/src", "cd shop && git clean -fdx", "git -C shop reset --hard", "rm shop/code.py"],
+)
+def test_a_command_is_saved_in_the_project_that_it_goes_to(home: Path, command: str) -> None:
+    code = home / "code"
+    shop = repository(code / "shop")
+    repository(code / "blog")
+    fill(shop / "src/draft.py", "not committed\n")
+    opened_on(code, command)
+    assert "src/draft.py" in saved_in(shop)
+    assert workspace_of(shop) == str(shop)
+
+
+@pytest.mark.requirement("GT-5")
+def test_an_edit_in_a_worktree_below_is_saved_there_wherever_the_agent_stands(
+    home: Path,
+) -> None:
+    project = repository(home / "shop")
+    opened_on(project)
+    git(project, "worktree", "add", "-q", ".claude/worktrees/b")
+    draft = fill(project / ".claude/worktrees/b/src/draft.py", "not committed\n")
+    event = {
+        **tool_call(project, "t1"),
+        "tool_name": "Write",
+        "tool_input": {"file_path": str(draft), "content": "2\n"},
+    }
+    call_hook("claude-code", event, project, environment={"CLAUDE_PROJECT_DIR": str(project)})
+    assert "src/draft.py" in saved_in(project / ".claude/worktrees/b")
+
+
 def test_a_command_in_such_a_directory_asks_for_init(home: Path) -> None:
     code = home / "code"
     repository(code / "shop")

@@ -14,16 +14,42 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
 
     An agent may stand in a directory below; what it was opened on is what has to be protected. It
     is so, too, while the agent stands in a directory that is nobody's project, such as /tmp. One
-    that was started above its projects is protected in the project of the file it writes to.
+    that was started above its projects is protected in the project that its tool names, and what is
+    written in a worktree below is saved as a part of that worktree.
     `standing_in` is the directory of the hook's process, which relative paths begin at.
     """
     from holdfast.workspace_choice import is_project
 
     standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
     chosen = _opened_on(event, standing, standing_in)
-    if not event.paths or is_project(chosen):
-        return chosen
-    return _project_of_paths(event.paths, standing or chosen) or chosen
+    if is_project(chosen):
+        return _worktree_of_paths(event.paths, standing or chosen, chosen) or chosen
+    found = _project_of_paths(_named(event, chosen), standing or chosen)
+    # One around it leaves the directory out, or it would have been chosen.
+    return chosen if found is None or found in chosen.parents else found
+
+
+def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
+    """The paths that a tool is about to change, or that its command goes to."""
+    if not event.command:
+        return event.paths
+    from holdfast.domain.risk import assess
+    from holdfast.engine.shell.parsing import parse
+
+    workspace = str(chosen)
+    risk = assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
+    return risk.inside or risk.mentioned
+
+
+def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) -> Path | None:
+    """The one worktree or repository, inside the workspace and not saved by it, that all of them
+    are in."""
+    from holdfast.workspace_choice import own_project
+
+    places = {_nearest_directory(standing, path) for path in paths}
+    inside = {place for place in places if place is not None and workspace in place.parents}
+    found = {own_project(workspace, place) for place in inside} if inside == places else set()
+    return found.pop() if len(found) == 1 else None
 
 
 def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Path:
@@ -60,7 +86,8 @@ def _project_of_paths(paths: tuple[str, ...], standing: Path) -> Path | None:
 
 
 def _nearest_directory(standing: Path, path: str) -> Path | None:
-    for above in (standing / path).parents if "\0" not in path else ():
+    place = standing / path
+    for above in (place, *place.parents) if "\0" not in path else ():
         if (found := _directory(str(above), os.curdir)) is not None:
             return found
     return None
