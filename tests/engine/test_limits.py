@@ -111,6 +111,24 @@ def test_a_restore_that_needs_no_room_works_in_a_full_store(workspace: Path) -> 
         assert (workspace / "file").read_bytes() == b"2"
 
 
+@pytest.mark.requirement("ST-3", "RB-2")
+def test_on_a_full_disk_a_restore_works_that_needs_no_room_and_another_is_refused(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        first = session.checkpoint("first")
+        fill(workspace / "file", b"2")
+        session.checkpoint("second")
+        access = session.opened.engine.vault.access
+        monkeypatch.setattr(type(access), "free_bytes", lambda _: DISK_RESERVE_BYTES + 500_000)
+        session.restore(first)
+        assert (workspace / "file").read_bytes() == b"1"
+        fill(workspace / "file", noise(2_000_000))
+        with pytest.raises(NoSpace, match=r"the disk of the store is .* full"):
+            session.restore(first)
+        assert (workspace / "file").read_bytes() == noise(2_000_000)
+
+
 @pytest.mark.requirement("ST-3")
 def test_nearing_the_budget_is_said_with_every_save(workspace: Path) -> None:
     with SessionCheckpointer(workspace, "s") as session:

@@ -227,7 +227,10 @@ def save_tree(
     """
     if beyond_budget:
         limit = SpaceLimit(vault, budget=False)
-        return save_scan(vault, scanner, limit, wanted=wanted, file_filter=file_filter)
+        try:
+            return save_scan(vault, scanner, limit, wanted=wanted, file_filter=file_filter)
+        except BudgetReached:
+            raise limit.explanation() from None
     limit = SpaceLimit(vault)
     if limit.bytes > UNMEASURED_BYTES:
         with contextlib.suppress(BudgetReached):

@@ -77,14 +77,18 @@ def save_within_budget(
             largest = min(largest, max(sizes, default=0)) // 4
     else:
         # What is left is small, and protection does not end with the budget.
-        saved = save_scan(
-            vault,
-            scanner,
-            SpaceLimit(vault, budget=False),
-            wanted=wanted,
-            file_filter=file_filter,
-            largest_bytes=largest,
-        )
+        limit = SpaceLimit(vault, budget=False)
+        try:
+            saved = save_scan(
+                vault,
+                scanner,
+                limit,
+                wanted=wanted,
+                file_filter=file_filter,
+                largest_bytes=largest,
+            )
+        except BudgetReached:
+            raise limit.explanation() from None
     return replace(saved, warnings=(*saved.warnings, *said))
 
 

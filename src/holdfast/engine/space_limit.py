@@ -32,8 +32,8 @@ class SpaceLimit:
         self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
         self.is_disk = self._disk_left < self.budget_left
         left = max(self.budget_left, _reserve(self._budget_bytes)) if budget else self._disk_left
-        self.bytes = min(left, self._disk_left)
-        if self.bytes <= 0:
+        self.bytes = max(min(left, self._disk_left), 0)
+        if budget and not self.bytes:
             raise self.explanation()
 
     def explanation(self) -> NoSpace:
