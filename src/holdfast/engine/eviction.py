@@ -4,7 +4,8 @@
        the same three steps in other stores, the one that was not used for longest first
     2. automatic checkpoints of sessions that were not active for a day, the oldest day first and,
        of one day, those first that hold the most bytes nobody else needs
-    3. what only ended sessions hold, their initial checkpoint and HEAD included, the oldest first
+    3. what only ended sessions hold, the oldest first: their initial checkpoint and HEAD, the ends
+       of abandoned rounds, and what an undo would need
 
 Guarantees: manual, named, annotated and approved checkpoints never go, nor anything of a session
 that was active in the last 24 hours, nor the newest checkpoint of the workspace. Each state that
@@ -23,7 +24,15 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.retention import Decision
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.sizes import count_words
-from holdfast.engine.prune import annotated, decisions, drop, mark, open_edits, reachable
+from holdfast.engine.prune import (
+    annotated,
+    decisions,
+    drop,
+    mark,
+    open_edits,
+    protection_reasons,
+    reachable,
+)
 from holdfast.engine.recent_work import last_activity_ns, recent_sessions
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
@@ -145,7 +154,7 @@ def _that_may_go(
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
     """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
     recent, ended = recent_sessions(vault), _ended(vault)
-    by_people, ends = _only_by_a_person(vault), _ends_of_sessions(vault)
+    by_people, held = _only_by_a_person(vault), protection_reasons(vault)
     newest = max(checkpoints, key=lambda one: one.sequence, default=None)
     automatic: list[Checkpoint] = []
     last: list[Checkpoint] = []
@@ -155,7 +164,7 @@ def _that_may_go(
             continue
         if one.kind is Kind.MANUAL or one.name is not None or one.id in by_people:
             chosen += [one] if chosen_too and one.session_id in ended else []
-        elif one.kind is not Kind.INITIAL and one.id not in ends:
+        elif one.kind is not Kind.INITIAL and one.id not in held:
             automatic.append(one)
         elif one.session_id in ended:
             last.append(one)
@@ -187,16 +196,6 @@ def _only_by_a_person(vault: Vault) -> set[CheckpointId]:
         approved = (session.approved, *(one.checkpoint for one in approvals))
         kept |= {one for one in approved if one is not None}
     return kept
-
-
-def _ends_of_sessions(vault: Vault) -> set[CheckpointId]:
-    """The first checkpoint and HEAD of each: what is left of a session when all else is gone."""
-    found: set[CheckpointId] = set()
-    for session in vault.catalog.sessions():
-        first = vault.catalog.first_checkpoint(session.id)
-        found |= {first.id} if first is not None else set()
-        found |= {session.head} if session.head is not None else set()
-    return found
 
 
 class _Fresh(set[Digest]):
