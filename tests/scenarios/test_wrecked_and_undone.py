@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.command_line import CommandLine, command
 from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.tree_hash import Node, describe
 
@@ -207,7 +209,7 @@ def test_a_scripted_undo_after_a_restore_undoes_that_restore_also_when_it_change
 def test_undoing_a_restore_keeps_what_an_agent_saved_since_as_a_line_of_its_own(
     cli: CommandLine, project: Path
 ) -> None:
-    first = cli.save("one", "--name", "one")
+    cli.save("one", "--name", "one")
     (project / "README.md").write_text("two\n")
     cli.save("two")
     cli.json("restore", "one", "--yes")
@@ -223,4 +225,52 @@ def test_undoing_a_restore_keeps_what_an_agent_saved_since_as_a_line_of_its_own(
     assert newer["id"] in [one["id"] for one in cli.json("log")]
     cli.json("restore", newer["id"], "--yes")
     assert (project / "newer.txt").read_text() == "newer\n"
-    assert first
+
+
+@pytest.mark.requirement("RB-15")
+def test_before_a_restore_it_is_said_which_agent_is_in_the_middle_of_a_tool_call(
+    cli: CommandLine, project: Path, tmp_path: Path
+) -> None:
+    """The agent is a process of its own, in the middle of a call that has written one file."""
+    cli.save("good", "--name", "good")
+    event = {
+        "session_id": "busy",
+        "cwd": str(project),
+        "transcript_path": "/nowhere",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make all"},
+        "tool_use_id": "1",
+    }
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import subprocess, sys\n"
+        f"subprocess.run({command('hook', 'claude-code')!r}, check=True,\n"
+        f"    cwd={str(project)!r}, input={json.dumps(event)!r}.encode())\n"
+        f"open({str(project / 'half.txt')!r}, 'w').write('half')\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    (project / "README.md").write_text("changed before it\n")
+    with subprocess.Popen(
+        [sys.executable, str(agent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        while b"ready" not in running.stdout.readline():
+            assert running.poll() is None
+        planned = cli.json("restore", "good", "--dry-run")["warnings"]
+        (said,) = [one for one in planned if "tool call" in one]
+        assert "claude-code (session busy)" in said
+        assert "Bash" in said
+        assert "half.txt" in said
+        assert "README.md" not in said
+        answer = cli("restore", "good", "--yes")
+        assert answer.status == 0
+        assert "claude-code (session busy) is in the middle of a tool call" in answer.err
+        assert not (project / "half.txt").exists()
+        cli.json("undo", "--yes")
+        assert (project / "half.txt").read_text() == "half"
+        running.kill()
+    assert not [
+        one for one in cli.json("restore", "good", "--dry-run")["warnings"] if "call" in one
+    ]

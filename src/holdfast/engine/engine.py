@@ -236,6 +236,18 @@ class Engine:
             head = standing_on(self.vault, request.session_id)
             return preview(self.vault, scan, request, head)
 
+    def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
+        """What is to be said about agents in the middle of a tool call before a restore begins."""
+        from holdfast.engine.restore.planning import loader_for
+        from holdfast.engine.restore.working_agents import working_tools, working_warnings
+
+        if not working_tools(self.vault):
+            return ()
+        affected = list(self.plan(request).affected_files)
+        scan = self.look()
+        load = loader_for(self.vault, scan)
+        return tuple(working_warnings(self.vault, load, scan, affected)) if affected else ()
+
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
         """What was asked for, if it is still meant; or what is found when it is our turn."""
         from holdfast.engine.restore.restore import restore

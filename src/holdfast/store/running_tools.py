@@ -27,6 +27,14 @@ _LARGEST = 1_000
 _LONGEST_NAME = 60
 
 
+def session_digest(*parts: str) -> str:
+    """Of an agent and its session, and with a third part of one use of a tool."""
+    import hashlib
+
+    joined = "\0".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(joined).hexdigest()[:32]
+
+
 class RunningTool(NamedTuple):
     """One use of a tool. `owner` is the agent's process, `session` a digest of its session;
     `waited` tells that somebody has waited for it in vain."""

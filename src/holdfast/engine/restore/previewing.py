@@ -14,8 +14,9 @@ from holdfast.engine.components.restoring import (
     with_component_steps,
 )
 from holdfast.engine.restore.chosen_hunks import preview_hunks
-from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.restore.working_agents import working_warnings
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 
@@ -24,12 +25,23 @@ def preview(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
     if request.hunks is not None:
-        return with_drift(vault, request, preview_hunks(vault, scan, request, head))
+        plan = with_drift(vault, request, preview_hunks(vault, scan, request, head))
+        return with_working_agents(vault, scan, plan)
     plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)
     steps = plan_components(vault, request.target, request.components)
-    return with_drift(vault, request, with_component_steps(plan, steps))
+    plan = with_drift(vault, request, with_component_steps(plan, steps))
+    return with_working_agents(vault, scan, plan)
+
+
+def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:
+    """The plan with a warning about each agent that is in the middle of a tool call."""
+    if not plan.steps:
+        return plan
+    load = loader_for(vault, scan)
+    working = working_warnings(vault, load, scan, list(plan.affected_files))
+    return replace(plan, warnings=(*plan.warnings, *working))
 
 
 def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:

@@ -43,12 +43,20 @@ def restore_and_report(
     besides = dict(also or {})
     if invocation.options.dry_run:
         return _preview(invocation, opened, request, hunks, what, besides)
-    shown = None if invocation.options.yes else _confirm(invocation, opened, request, what)
+    working: tuple[str, ...] = ()
+    shown = None
+    if invocation.options.yes:
+        working = opened.engine.working_agents(request)
+        for warning in () if invocation.json else working:
+            invocation.terminal.warn(warning)
+    else:
+        shown = _confirm(invocation, opened, request, what)
     with invocation.busy("restoring", opened):
         outcome = opened.engine.restore(request)
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
         told = json_output.restored(outcome, invocation.elapsed_ms)
+        told["warnings"] = [*working, *told["warnings"]]
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
         _show(invocation, request, outcome, shown, what)

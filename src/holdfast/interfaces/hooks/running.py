@@ -6,14 +6,13 @@ give no ids to tool calls have one running at a time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.store.processes import agent_above
-from holdfast.store.running_tools import RunningTools
+from holdfast.store.running_tools import RunningTools, session_digest
 from holdfast.store.tool_log import ToolLog
 
 _EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
@@ -61,13 +60,8 @@ def _tools(opened: OpenWorkspace) -> RunningTools:
 
 
 def _key(event: AgentEvent) -> str:
-    return _digest(event.agent, event.session, event.tool_use_id or "")
+    return session_digest(event.agent, event.session, event.tool_use_id or "")
 
 
 def _session(event: AgentEvent) -> str:
-    return _digest(event.agent, event.session)
-
-
-def _digest(*parts: str) -> str:
-    joined = "\0".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(joined).hexdigest()[:32]
+    return session_digest(event.agent, event.session)
