@@ -60,7 +60,7 @@ def test_status_says_what_happened_last_and_what_to_do_next(cli: CommandLine) ->
     assert len([line for line in lines if not line.startswith("left out")]) == 8
     short = identifier[:10]
     assert f'last      the unsaved changes since checkpoint {short} "the good state"' in lines[5]
-    assert lines[5].endswith("take it back: holdfast undo")
+    assert lines[5].endswith("take it back: holdfast undo --yes")
     assert lines[-1].startswith("next      holdfast checkpoint")
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "README.md").read_text() == "hello\n"

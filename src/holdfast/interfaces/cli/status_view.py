@@ -194,7 +194,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _show_head(terminal, status, now)
     if status.last is not None:
         when = f", {ago(status.last.at, now)}" if status.last.at is not None else ""
-        back = terminal.paint("  take it back: holdfast undo", DIM)
+        back = terminal.paint(f"  take it back: holdfast undo{terminal.sure}", DIM)
         _fact(terminal, "last", f"{visible(status.last.what)}{when}{back}")
     _show_agents(terminal, status, now)
     show_problems(terminal, status.problems)
@@ -223,7 +223,7 @@ def next_words(status: Status) -> str:
         return f'holdfast checkpoint "why"{status.chosen} saves, holdfast undo takes back'
     if not status.agents:
         return "protect an agent: holdfast install claude-code (or another one)"
-    return "go back to any moment: holdfast restore"
+    return "see every moment that you can go back to: holdfast log"
 
 
 def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
