@@ -36,6 +36,7 @@ def test_the_shim_saves_before_a_tool_and_never_fails(tmp_path: Path) -> None:
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
     (project / "src" / "app.py").write_text("price = 1\n")
+    (project / "package.json").write_text("{}\n")
     cli = CommandLine(project)
     cli.json("install", "opencode")
     shim = project / ".opencode" / "plugins" / "holdfast.js"

@@ -17,6 +17,7 @@ from holdfast.interfaces.agent_setup.protection import Protection, protections, 
 from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.agent_setup.trusting import trust, trust_codex_project
 from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.interfaces.hooks.hook_process import call_hook, recorded
 
 pytestmark = pytest.mark.requirement("HK-6")
@@ -238,3 +239,20 @@ def test_a_plug_in_is_a_protection_too(project: Path, own_home: Path) -> None:
     listed.write_text('{"plugins": {"holdfast@holdfast": []}}')
     found = _only(project)
     assert (found.agent, found.scope, found.protected) == ("claude-code", "plug-in", True)
+
+
+def test_the_next_command_on_a_terminal_tells_once_a_day_of_hooks_that_do_not_run(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.save()
+    cli.json("install", "codex")
+
+    def shown() -> str:
+        with Screen(project, "log") as screen:
+            return " ".join(screen.plain(screen.finish()))
+
+    first = shown()
+    assert "codex is not protected" in first
+    assert "start codex here once" in first
+    assert "codex is not protected" not in shown()
+    assert "codex is not protected" not in cli("log").err

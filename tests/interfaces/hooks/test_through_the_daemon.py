@@ -126,6 +126,7 @@ def test_a_session_leaves_the_same_checkpoints_with_and_without_a_daemon(
 def test_the_daemon_can_be_turned_off(
     where: str, project: Path, cli: CommandLine, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("HOLDFAST_DAEMON")  # it has the last word
     if where == "store":
         configure(project, daemon="off")
     elif where == "environment":

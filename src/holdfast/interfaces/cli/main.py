@@ -129,7 +129,12 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
 
     if options.quiet and not options.json:
         terminal.hush(answers=verb not in ANSWERING)
-    status: int = module.run(Invocation(verb, options, literal, terminal))
+    invocation = Invocation(verb, options, literal, terminal)
+    status: int = module.run(invocation)
+    if terminal.for_people:
+        from holdfast.interfaces.cli.unprotected_agents import tell_of_unprotected
+
+        tell_of_unprotected(verb, invocation)
     return status
 
 

@@ -1,0 +1,41 @@
+"""A word on the command line if the hooks of an agent do not run: once a day and reason."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.cli.invocation import Invocation
+
+_QUIET = frozenset("completion demo doctor hook install mcp serve status uninstall".split())
+_AGAIN_S = 24 * 3600
+_NAME = "unprotected.told"
+
+
+def tell_of_unprotected(verb: str, invocation: Invocation) -> None:
+    """After a command, on a terminal; nothing that goes wrong here is the command's."""
+    if verb in _QUIET or not invocation.terminal.for_people or invocation.json:
+        return
+    with contextlib.suppress(Exception):
+        from holdfast.bootstrap import holdfast_home
+        from holdfast.interfaces.agent_setup.protection import protections, unprotected
+        from holdfast.workspace_choice import workspace_around
+
+        workspace = workspace_around(invocation.directory)
+        found = unprotected(protections(workspace)) if workspace is not None else []
+        if not found:
+            return
+        said = "\0".join(f"{workspace} {one.agent} {one.finding}" for one in found)
+        digest = hashlib.sha256(os.fsencode(said)).hexdigest()
+        place = holdfast_home(os.environ) / _NAME
+        age_s = invocation.now.timestamp() - place.stat().st_mtime if place.exists() else _AGAIN_S
+        if place.exists() and place.read_text() == digest and age_s < _AGAIN_S:
+            return
+        place.write_text(digest)  # where this cannot be kept, `status` tells
+        for one in found:
+            invocation.terminal.warn(f"{one.agent} is not protected: {one.finding}")
+            if one.cure is not None:
+                invocation.terminal.note(f"  {one.cure}")
