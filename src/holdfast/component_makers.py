@@ -93,7 +93,7 @@ def components_of(
     def worktrees() -> Component:
         from holdfast.components.worktrees.component import WorktreesComponent
 
-        return WorktreesComponent(environment, with_files=settings.worktree_files == "on")
+        return WorktreesComponent(environment, files=settings.worktree_files)
 
     def external() -> Component:
         from holdfast.components.external.component import ExternalComponent

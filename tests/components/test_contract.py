@@ -56,7 +56,7 @@ class TestGitOnOneBranch(TestGit):
 @pytest.mark.requirement("DB-3", "GT-5")
 class TestWorktrees(ComponentContract):
     def make_component(self) -> Component:
-        return WorktreesComponent(os.environ, with_files=True)
+        return WorktreesComponent(os.environ, files="always")
 
     def make_state(self, place: Path) -> None:
         with_worktrees(place)
@@ -74,7 +74,7 @@ class TestWorktrees(ComponentContract):
 @pytest.mark.requirement("DB-3", "GT-5")
 class TestWorktreesWithoutTheirFiles(TestWorktrees):
     def make_component(self) -> Component:
-        return WorktreesComponent(os.environ, with_files=False)
+        return WorktreesComponent(os.environ, files="never")
 
     def make_state(self, place: Path) -> None:
         with_history(place)

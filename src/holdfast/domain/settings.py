@@ -94,6 +94,12 @@ def _choice(*allowed: str) -> Callable[[Any], str]:
     return check
 
 
+def _worktree_files(value: Any) -> str:
+    """Former stores say on and off."""
+    former = {"on": "always", "off": "never"}
+    return _choice("manual", "always", "never")(former.get(str(value), value))
+
+
 def _component_names(value: Any) -> tuple[str, ...]:
     from holdfast.domain.component_states import valid_component_name  # late: few set this
 
@@ -357,7 +363,10 @@ class Settings:
         FromProject.NEVER,
     )
     worktree_files: str = _setting(
-        "off", _choice("on", "off"), "whether the files of other worktrees are saved too"
+        "manual",
+        _worktree_files,
+        "when the files of other worktrees are saved too: with manual and risky checkpoints "
+        "(manual), always or never",
     )
     retention: tuple[Any, ...] = _setting(
         (),

@@ -101,7 +101,13 @@ def save(
         head = session.head if session is not None else None
         identifier = CheckpointId(vault.ids.new_id())
         at_head = _parent(vault, session_id, head)
-        components = capture_components(vault, identifier, at_head, skipped=saved.scan.skipped)
+        components = capture_components(
+            vault,
+            identifier,
+            at_head,
+            skipped=saved.scan.skipped,
+            thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
+        )
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
             wanted = None if reuse else kind
             same = _same_of_late(vault, at_head, saved, components, wanted)

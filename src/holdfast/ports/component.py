@@ -69,7 +69,8 @@ class CaptureRequest:
     takes longer than `timeout_s` is given up; what it still does then is refused. `progress` may be
     told how far the work is, now and then; the bytes that pass are counted anyway. `repositories`
     are captured directories below the workspace that are git repositories of their own, none when
-    nobody asks for these, and None when nobody has looked."""
+    nobody asks for these, and None when nobody has looked. Not `thorough`: one of many automatic
+    checkpoints, which may do without what is costly and seldom needed."""
 
     workspace: Path
     owner: str
@@ -80,6 +81,7 @@ class CaptureRequest:
     intended: Intended | None = None
     progress: Progress = field(default_factory=NoProgress)
     repositories: tuple[bytes, ...] | None = None
+    thorough: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class Component(Protocol):
 
     @property
     def restored_by_default(self) -> bool:
-        """Whether a restore of a whole checkpoint includes it when nobody says anything."""
+        """Whether a restore of a whole checkpoint includes it when nobody says anything; in the
+        mode that its attribute `default_mode` names, if it has one, else `exact`."""
         ...
 
     @property

@@ -58,16 +58,73 @@ def test_a_worktree_that_is_gone_comes_back_with_its_files_and_undo_takes_it_bac
 @pytest.mark.requirement("GT-5")
 def test_without_their_files_place_and_head_come_back(tmp_path: Path) -> None:
     place = with_history(tmp_path / "project")
+    configure(place, worktree_files="never")
     there = tmp_path / "there"
     git(place, "worktree", "add", "-q", str(there), "side")
     with SessionCheckpointer(place, "s") as session:
         saved = session.checkpoint("a worktree")
         git(place, "worktree", "remove", str(there))
-        assert session.restore_checkpoint(saved).components == ()
-        assert not there.exists(), "only when it is asked for"
+        session.restore_checkpoint(saved, components={"worktrees": "files"})
+        assert not there.exists(), "not when it is not wanted"
+        warnings = session.plan_restore(saved).warnings
+        assert f"worktrees: that checkpoint has no uncommitted files of {there}" in warnings
         session.restore_checkpoint(saved, components=WITH)
     assert git(there, "branch", "--show-current").strip() == "side"
     assert git(there, "status", "--porcelain") == ""
+
+
+@pytest.mark.requirement("GT-5")
+def test_by_default_one_that_is_gone_comes_back_with_its_files_and_one_that_is_there_stays(
+    place: Path,
+) -> None:
+    side, loose = place.parent / "side-work", place.parent / "loose-work"
+    write(side / "only-here.txt", "in no commit\n")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before the agent")
+        before = worktree_files(side)
+        git(place, "worktree", "remove", "--force", str(side))
+        write(loose / "code.txt", "somebody works here\n")
+        working = worktree_files(loose)
+        (step,) = session.plan_restore(saved).components
+        assert [line for line in step.actions if str(side) in line]
+        assert not [line for line in step.actions if str(loose) in line]
+        session.restore_checkpoint(saved)
+        assert worktree_files(side) == before
+        assert worktree_files(loose) == working
+        session.undo()
+        assert not side.exists()
+        assert worktree_files(loose) == working
+
+
+@pytest.mark.requirement("GT-5")
+def test_a_worktree_that_cannot_come_back_is_told_and_holds_nothing_up(place: Path) -> None:
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before the agent")
+        git(place, "worktree", "remove", "--force", str(side))
+        write(side / "mine.txt", "something else is here\n")
+        write(place / "code.txt", "wrecked\n")
+        done = session.restore_checkpoint(saved)
+        assert any("something else is at" in text for text in done.warnings)
+    assert (place / "code.txt").read_text() != "wrecked\n"
+    assert (side / "mine.txt").exists()
+
+
+@pytest.mark.requirement("GT-5")
+def test_automatic_checkpoints_know_of_worktrees_without_their_files(place: Path) -> None:
+    from holdfast.domain.checkpoints import Kind
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.intent import make_intent
+    from holdfast.engine.components.manifests import state_of
+
+    with SessionCheckpointer(place, "s") as session:
+        engine = session.opened.engine
+        for kind, with_files in ((Kind.MANUAL, True), (Kind.TOOL, False), (Kind.RISKY, True)):
+            write(place / "code.txt", f"{kind}\n")
+            made = engine.save(SessionId("s"), make_intent("why"), kind=kind).checkpoint
+            state = state_of(engine.vault.objects, made, "worktrees")
+            assert state is not None
+            assert {row["files"] for row in state.facts["worktrees"]} == {with_files}, kind
 
 
 @pytest.mark.requirement("GT-5")
@@ -175,6 +232,7 @@ def test_a_branch_that_moved_is_not_moved_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("work", ["fresh.txt", "ignored.tmp", "nested"])
 def test_an_undo_leaves_a_worktree_that_somebody_has_worked_in(tmp_path: Path, work: str) -> None:
     place = with_history(tmp_path / "project")
+    configure(place, worktree_files="never")
     write(place / ".git/info/exclude", "*.tmp\n")
     there = tmp_path / "there"
     git(place, "worktree", "add", "-q", str(there), "side")

@@ -25,23 +25,29 @@ if TYPE_CHECKING:
     from holdfast.components.worktrees.restoring import Restoring
 
 NAME = "worktrees"
+GONE_ONLY = "gone"
 _ORDER = 20
 _SHOWN = 5
 
 
 class WorktreesComponent:
     """Linked worktrees besides the one that the workspace is in. Place and HEAD of each are always
-    saved, `with_files` what they hold besides their commits too."""
+    saved; what they hold besides their commits as `files` says: `always`, `never`, or with
+    checkpoints that somebody asks for and those before something risky (`manual`).
+
+    Unless somebody asks for more, a restore makes those again that are gone, and leaves the others
+    alone."""
 
     name = NAME
     order = _ORDER
     outside = False
-    restored_by_default = False
-    modes = (EXACT,)
+    restored_by_default = True
+    default_mode = GONE_ONLY
+    modes = (EXACT, GONE_ONLY)
 
-    def __init__(self, environment: Mapping[str, str], *, with_files: bool) -> None:
+    def __init__(self, environment: Mapping[str, str], *, files: str) -> None:
         self._environment = environment
-        self._with_files = with_files
+        self._files = files
 
     def applies(self, workspace: Path) -> bool:
         repository = find_repository(workspace)
@@ -51,8 +57,10 @@ class WorktreesComponent:
         from holdfast.components.worktrees.capturing import Capturing
 
         repository = _required(request.workspace)
-        capturing = Capturing(repository, request, self._environment, with_files=self._with_files)
-        return capturing.run(sink)
+        with_files = self._files == "always" or (self._files == "manual" and request.thorough)
+        if request.intended is not None and request.intended.mode == GONE_ONLY:
+            with_files = False  # those that are there are left alone
+        return Capturing(repository, request, self._environment, with_files=with_files).run(sink)
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         rows: list[dict[str, Any]] = list(state.facts["worktrees"])
@@ -63,7 +71,9 @@ class WorktreesComponent:
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         steps = self._restoring(request).steps()
-        return ComponentPreview(tuple(steps.actions()), tuple(steps.warnings), tuple(steps.blocked))
+        bare = _not_captured(request.target) if steps.make or steps.link else []
+        warnings = (*steps.warnings, *bare)
+        return ComponentPreview(tuple(steps.actions()), warnings, tuple(steps.blocked))
 
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
@@ -100,6 +110,14 @@ class WorktreesComponent:
         from holdfast.components.worktrees.restoring import Restoring
 
         return Restoring(_required(request.workspace), request, self._environment)
+
+
+def _not_captured(state: ComponentState) -> list[str]:
+    """What a checkpoint has of no worktree that it knows."""
+    rows: list[dict[str, Any]] = list(state.facts["worktrees"])
+    bare = ", ".join(str(row["path"]) for row in rows if not row["files"])
+    shown = "".join(c if c.isprintable() else "?" for c in bare)[:300]
+    return [f"that checkpoint has no uncommitted files of {shown}"] if bare else []
 
 
 def _described(row: Mapping[str, Any]) -> str:

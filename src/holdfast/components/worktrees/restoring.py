@@ -35,6 +35,7 @@ from holdfast.components.worktrees.states import GONE, Worktree, WorktreesState,
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
+_GONE_ONLY = "gone"
 _INDEX_MODE = 0o644
 
 
@@ -72,6 +73,7 @@ class Restoring:
         self._request = request
         self._environment = environment
         self._git = Git(repository, environment, request.timeout_s)
+        self._gone_only = request.mode == _GONE_ONLY
         self._target = decode(request.target)
         self._present = WorktreesState() if request.present is None else decode(request.present)
 
@@ -82,7 +84,12 @@ class Restoring:
             there = linked.get(one.path) or self._moved(one, linked)
             if there is not None:
                 one = replace(one, path=there.path)
+            if self._gone_only and there is not None and there.is_there:
+                continue
             self._plan_one(steps, one, there)
+        if self._gone_only:  # nobody asked for them, so they hold up nothing
+            steps.warnings += steps.blocked
+            steps.blocked = []
         for path in self._target.absent:
             there = linked.get(path)
             if there is None or not there.is_there:

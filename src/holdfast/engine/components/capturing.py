@@ -47,6 +47,7 @@ def capture(
     only: Container[str] | None = None,
     beyond_budget: bool,
     skipped: Sequence[Skipped] | None = None,
+    thorough: bool = True,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
@@ -64,6 +65,7 @@ def capture(
         return NOTHING
     run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
     run.repositories = None if skipped is None else _repositories(vault, skipped)
+    run.thorough = thorough
     try:
         states = kept + [run.capture(component) for component in chosen]
         for text in missing:
@@ -157,6 +159,7 @@ class _Run:
         self._beyond_budget = beyond_budget
         self._writer: ObjectWriter | None = None
         self.repositories: tuple[bytes, ...] | None = None
+        self.thorough = True
 
     def capture(self, component: Component) -> ComponentState:
         with telling(self._vault, component.name, "saving") as progress:
@@ -180,6 +183,7 @@ class _Run:
             intended=self._intended.get(name),
             progress=progress,
             repositories=self.repositories,
+            thorough=self.thorough,
         )
         self._commit()
         sink = StoreSink(

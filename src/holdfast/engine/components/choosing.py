@@ -10,6 +10,7 @@ from holdfast.domain.component_states import EXACT
 from holdfast.domain.errors import UsageError
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.vault import Vault
+from holdfast.ports.component import Component
 
 LEAVE = "files"
 """A mode that every component has: leave it alone, restore files only."""
@@ -29,6 +30,12 @@ def _parts(
 ) -> tuple[Mapping[str, str], Sequence[str], Sequence[str]]:
     choice = choice or ComponentChoice()
     return choice.modes, choice.include, choice.exclude
+
+
+def default_mode(component: Component) -> str:
+    """How a component comes back with a whole checkpoint when nobody says anything."""
+    mode = getattr(component, "default_mode", EXACT)
+    return str(mode) if mode in component.modes else EXACT
 
 
 def choose_components(
@@ -53,7 +60,11 @@ def choose_components(
     if not paths and target.components is not None:
         usual = {name for name, c in components.items() if c.restored_by_default}
         states = read_states(vault.objects, target) if usual else ()
-        chosen = {s.name: EXACT for s in states if s.name in usual and s.failure is None}
+        chosen = {
+            state.name: default_mode(components[state.name])
+            for state in states
+            if state.name in usual and state.failure is None
+        }
     chosen |= dict.fromkeys(include, EXACT)
     for name, mode in modes.items():
         allowed = (LEAVE, *components[name].modes)

@@ -40,10 +40,11 @@ def capture_components(
     only: Container[str] | None = None,
     beyond_budget: bool = False,
     skipped: Sequence[Skipped] | None = None,
+    thorough: bool = True,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
     `intended` what a restore is about to do, and `skipped` what the scan left out. With `only`, the
-    others are said to be as they were before."""
+    others are said to be as they were before. Automatic checkpoints are not `thorough`."""
     if not vault.components.any_for(vault.workspace):
         return NOTHING
     from holdfast.engine.components.capturing import capture
@@ -56,4 +57,5 @@ def capture_components(
         only=only,
         beyond_budget=beyond_budget,
         skipped=skipped,
+        thorough=thorough,
     )
