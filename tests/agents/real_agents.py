@@ -67,6 +67,12 @@ def _run(
     )
 
 
+def tidy_up(desk: Desk) -> None:
+    """Cline leaves a process of its own behind."""
+    if (desk.home / ".cline").exists():
+        _run(desk, "cline", ["hub", "stop"], {})
+
+
 def _write(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2))

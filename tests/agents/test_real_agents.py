@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.real_agents import AGENTS, Desk, run
+from tests.agents.real_agents import AGENTS, Desk, run, tidy_up
 from tests.agents.stub_model import Step, StubModel, serving
 from tests.interfaces.agent_setup.trusting import trust_codex_hooks
 from tests.interfaces.cli.command_line import CommandLine
@@ -53,7 +53,9 @@ def desk(tmp_path: Path, model: StubModel, monkeypatch: pytest.MonkeyPatch) -> I
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     with runtime_directory():
-        yield Desk(project, home, model.url, PROGRAMS)
+        desk = Desk(project, home, model.url, PROGRAMS)
+        yield desk
+        tidy_up(desk)
 
 
 @pytest.fixture
