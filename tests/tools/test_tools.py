@@ -237,8 +237,8 @@ def test_bytes_that_nobody_saved_stand_in_the_way_and_the_way_out_is_told(
 ) -> None:
     session.checkpoint("good")
     (workspace / "notes.txt").unlink()
-    fill(workspace / ".gitignore", b"notes.txt\n")
-    fill(workspace / "notes.txt" / "inner", b"precious")
+    fill(workspace / "made", b"new")
+    fill(workspace / "notes.txt" / "node_modules" / "inner", b"precious")
     text, data = done(tools, "checkpoint_restore", results.Restored, ref="initial")
     assert data.confirm_token is None
     assert data.blocked
@@ -251,7 +251,7 @@ def test_bytes_that_nobody_saved_stand_in_the_way_and_the_way_out_is_told(
     )
     assert data.done
     assert "Skipped:" in text
-    assert (workspace / "notes.txt" / "inner").read_bytes() == b"precious"
+    assert (workspace / "notes.txt" / "node_modules" / "inner").read_bytes() == b"precious"
 
 
 @pytest.mark.requirement("SE-5")

@@ -11,7 +11,7 @@ from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save reports back as well, and needs no plan
     from holdfast.domain.git_drift import GitDrift
-    from holdfast.domain.restore_plans import ComponentOutcome, Kept, Step
+    from holdfast.domain.restore_plans import ComponentOutcome, Kept, Missing, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,9 @@ class PathProblem:
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
     """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`. `git`
-    is where HEAD stays elsewhere than it was at the checkpoint.
+    is where HEAD stays elsewhere than it was at the checkpoint. `kept` is what the checkpoint does
+    not have and stays all the same; `missing` is what it had left out and is gone now. `verified`
+    speaks of the `compared` files, and of no others.
 
     Not `recorded`: there was nothing to do and nothing was written. `record` and `safety` are then
     the HEAD there was and the target, which is what the workspace holds.
@@ -73,6 +75,8 @@ class RestoreOutcome:
     recorded: bool = True
     components: tuple[ComponentOutcome, ...] = ()
     git: GitDrift | None = None
+    missing: tuple[Missing, ...] = ()
+    compared: int = 0
 
     @property
     def files_changed(self) -> int:

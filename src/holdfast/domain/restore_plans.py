@@ -11,7 +11,7 @@ Not guaranteed: that the disk still looks like `current` — the executor checks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -24,6 +24,9 @@ from holdfast.domain.paths import is_within, parent, to_text
 
 SkippedPaths: TypeAlias = Mapping[bytes, str]
 """Paths left out of a tree and why; a directory stands for all below it."""
+
+LeftOutByRules: TypeAlias = Callable[[bytes, bool], str | None]
+"""Why rules leave out a path, which is a directory or not; None when they capture it."""
 
 
 class StepType(StrEnum):
@@ -66,10 +69,23 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A path that the target does not have and that is left in place all the same."""
+    """A path that the target does not have and that is left in place all the same; `whole` when a
+    directory stays with everything in it."""
 
     path: bytes
     reason: str
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A path that was there when the checkpoint was made, that the checkpoint left out, and that is
+    gone now: the restore cannot bring it back. `by_default`: a built-in rule left it out, so that
+    it is most likely a cache."""
+
+    path: bytes
+    reason: str
+    by_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +128,7 @@ class RestorePlan:
     warnings: tuple[str, ...] = ()
     components: tuple[ComponentStep, ...] = ()
     git: GitDrift | None = None
+    missing: tuple[Missing, ...] = ()
 
     @property
     def affected_files(self) -> tuple[bytes, ...]:
@@ -144,6 +161,7 @@ def plan_restore(
     target_skipped: SkippedPaths | None = None,
     under_way: Collection[bytes] = (),
     other_workspaces: SkippedPaths | None = None,
+    left_out_by_rules: LeftOutByRules | None = None,
 ) -> RestorePlan:
     """The steps from `current` to `target`, for all paths or for those under `paths`.
 
@@ -151,7 +169,8 @@ def plan_restore(
     target has there is left alone, and is no reason not to restore everything else.
 
     `under_way` are databases that somebody is changing: the journal of that beside another state
-    would destroy it.
+    would destroy it. What the target lacks and `left_out_by_rules` names is not part of its state,
+    and stays.
     """
     in_the_way = _Lookup(current_skipped or {})
     left_out_then = _Lookup(target_skipped or {})
@@ -164,9 +183,14 @@ def plan_restore(
         if (other := others.at_or_above(change.path)) is not None:
             untouched[other] = Kept(other, others.reason(other))
             continue
-        if change.new is None and (reason := left_out_then.covering(change.path)):
-            kept.append(Kept(change.path, f"not part of that checkpoint: {reason}"))
-            continue
+        if change.new is None:
+            reason = left_out_then.covering(change.path)
+            if reason is None and left_out_by_rules is not None:
+                reason = left_out_by_rules(change.path, isinstance(change.old, DirectoryEntry))
+            if reason is not None:
+                why = f"not part of that checkpoint: {reason}"
+                kept.append(Kept(change.path, why, whole=True))
+                continue
         if change.new is not None and (reason := in_the_way.covering(change.path)):
             blocked.append(Blocked(change.path, f"the present one is not saved: {reason}"))
             continue
@@ -231,6 +255,18 @@ def _keep_occupied_directories(
             blocked.append(Blocked(change.path, f"the directory there {reason}"))
             holding.add(parent(change.path))
     return result
+
+
+def topmost(kept: Iterable[Kept]) -> Iterable[Kept]:
+    """Without what lies in a directory that is no part of the checkpoint at all."""
+    kept = list(kept)
+    whole = {each.path for each in kept if each.whole}
+    for each in kept:
+        above = parent(each.path)
+        while above and above not in whole:
+            above = parent(above)
+        if not above:
+            yield each
 
 
 def _outside(changes: list[Change], blocked: set[bytes]) -> list[Change]:

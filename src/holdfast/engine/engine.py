@@ -18,7 +18,7 @@ from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.running import settled
 from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
-from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
 from holdfast.ports.catalog import NewOperation
@@ -232,7 +232,7 @@ class Engine:
         from holdfast.engine.workspace_head import standing_on
 
         with self.exclusive(looking=True):
-            scan = self._look(wanted_trees(self.vault, request))
+            scan = self._look(wanted_trees(self.vault, request), request.rules_of)
             head = standing_on(self.vault, request.session_id)
             return preview(self.vault, scan, request, head)
 
@@ -465,7 +465,7 @@ class Engine:
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
-    def _look(self, wanted: tuple[Digest, ...]) -> Scan:
+    def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.discarding_writer import DiscardingWriter
 
         with self.vault.open_root() as root_fd:
@@ -476,6 +476,7 @@ class Engine:
                 generation=self.vault.scan_generation(root_fd),
                 started_ns=self.vault.clock.now_ns(),
                 wanted=wanted,
+                rules_of=rules_of,
                 keep_trees=True,
                 progress=self.vault.progress,
             )

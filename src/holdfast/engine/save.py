@@ -40,7 +40,7 @@ from holdfast.engine.open_sessions import require_open_session, resumed_words
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.policy import CapturePolicy
-from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
@@ -224,6 +224,7 @@ def save_tree(
     wanted: tuple[Digest, ...] = (),
     file_filter: Callable[[Path], bool] | None = None,
     beyond_budget: bool = False,
+    rules_of: RulesOf | None = None,
 ) -> SavedTree:
     """Scan and make content durable; the caller names it and then lets the scanner remember.
 
@@ -234,7 +235,9 @@ def save_tree(
     if beyond_budget:
         limit = SpaceLimit(vault, budget=False)
         try:
-            return save_scan(vault, scanner, limit, wanted=wanted, file_filter=file_filter)
+            return save_scan(
+                vault, scanner, limit, wanted=wanted, file_filter=file_filter, rules_of=rules_of
+            )
         except BudgetReached:
             raise limit.explanation() from None
     limit = SpaceLimit(vault)
@@ -272,6 +275,7 @@ def save_scan(
     file_filter: Callable[[Path], bool] | None,
     most_bytes: int | None = None,
     largest_bytes: int | None = None,
+    rules_of: RulesOf | None = None,
 ) -> SavedTree:
     """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
     when it has more than `most_bytes`, or than the limit allows."""
@@ -287,6 +291,7 @@ def save_scan(
                 generation=vault.scan_generation(root_fd),
                 started_ns=vault.clock.now_ns(),
                 wanted=wanted,
+                rules_of=rules_of,
                 progress=vault.progress,
                 # What a filter decides, nobody else can know.
                 find_aid=None if policy.has_filter else lambda: vault.find_aid(writer),

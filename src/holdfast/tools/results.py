@@ -226,7 +226,9 @@ class GitDriftInfo:
 class Restored:
     """A restore that was previewed or, when `done`, carried out. A preview of something that can be
     done has a `confirm_token`, and `plan_id` is the same for the same plan; what was done has the
-    checkpoint of the state before it, and whether it was found to be what it should be."""
+    checkpoint of the state before it, and whether it was found to be what it should be. `kept` is
+    what stays though the checkpoint does not have it; `missing` was left out of the checkpoint, and
+    is gone."""
 
     done: bool
     target: str
@@ -247,6 +249,7 @@ class Restored:
     abandoned_round: str | None = None
     new_round: str | None = None
     git: GitDriftInfo | None = None
+    missing: list[PathNote] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ from holdfast.tools.wording import (
 
 _RESTORE = "checkpoint_restore"
 _RESET = "checkpoint_reset"
+_KEPT = "Not part of it, and kept:"
+_MISSING = "Left out of the checkpoint and missing now, so not restored:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +209,15 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         safety_checkpoint=None,
         components=planned_components(plan.components),
         git=_drifted(plan.git),
+        missing=notes((m.path, m.reason) for m in plan.missing[:MOST_LISTED]),
     )
 
 
 def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
     besides = told_components(data.components)
     if not plan.steps and not plan.blocked and not besides:
-        kept = noted("These paths are not in it and stay:", data.kept)
-        return [f"The workspace already is what {label(request.target)} holds.", *kept]
+        rest = [*noted(_KEPT, data.kept), *noted(_MISSING, data.missing)]
+        return [f"The workspace already is what {label(request.target)} holds.", *rest]
     rows = [f"{step.step} {step.path}" for step in data.steps]
     reason = one_line(request.target.intent.reasoning.split("\n", 1)[0][:200])
     end = ":" if rows else "."
@@ -224,7 +227,8 @@ def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
         *besides,
         *(f"Warning: {warning}" for warning in data.warnings),
         *noted("In the way:", data.blocked),
-        *noted("Not part of it, and left as they are:", data.kept),
+        *noted(_KEPT, data.kept),
+        *noted(_MISSING, data.missing),
     ]
 
 
@@ -248,10 +252,14 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         components=done_components(outcome.components),
         verified=outcome.verified,
         git=_drifted(outcome.git),
+        missing=notes((m.path, m.reason) for m in outcome.missing[:MOST_LISTED]),
     )
     if not outcome.recorded:
-        return Answer(f"The workspace already was {label(request.target)}; nothing changed.", data)
-    checked = "verified" if outcome.verified else "NOT verified"
+        said_so = f"The workspace already was {label(request.target)}; nothing changed."
+        return Answer("\n".join([said_so, *noted(_MISSING, data.missing)]), data)
+    checked = "NOT verified"
+    if outcome.verified:
+        checked = f"verified {count(outcome.compared, 'file')}" if outcome.compared else "verified"
     lines = [
         f"Restored {label(request.target)}: {_summary(data)}, {checked}.",
         *bullets([f"{step.step} {step.path}" for step in data.steps]),
@@ -259,7 +267,8 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         *(f"Warning: {warning}" for warning in data.warnings),
         *noted("Skipped:", data.blocked),
         *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
-        *noted("Not part of it, and left as they are:", data.kept),
+        *noted(_KEPT, data.kept),
+        *noted(_MISSING, data.missing),
         f"The state before is saved as {outcome.safety}. {way_back}",
         "Files you have read may have changed: read them again before you edit them.",
     ]

@@ -19,8 +19,10 @@ KEYS = [
     "skipped",
     "conflicts",
     "verified",
+    "compared",
     "elapsed_ms",
     "kept",
+    "missing",
     "warnings",
     "components",
     "git",
@@ -60,7 +62,8 @@ def test_the_json_of_a_restore_has_the_promised_shape(cli: CommandLine, saved: s
     ]
     assert (done["created"], done["restored"], done["deleted"]) == (1, 1, 1)
     assert (done["skipped"], done["conflicts"], done["kept"]) == ([], [], [])
-    assert (done["verified"], done["dry_run"]) == (True, False)
+    assert (done["verified"], done["compared"], done["missing"]) == (True, 3, [])
+    assert done["dry_run"] is False
     records = {one["id"]: one["kind"] for one in cli.json("log", "--records")}
     assert records[done["safety_checkpoint"]] == "safety"
 
@@ -278,9 +281,29 @@ def test_the_plain_answer_says_how_to_get_back(cli: CommandLine, saved: str) -> 
     *steps, done, back = answer.out.splitlines()
     assert steps == ["  delete   new.txt", "  create   README.md", "  restore  src/app.py"]
     assert done.startswith(f"✓ Restored to good ({saved[:10]}): 3 files (1 created, 1 rewritten,")
-    assert ", verified, " in done
+    assert ", verified 3 files, " in done
     assert back.endswith("back: holdfast undo --yes")
     assert cli("undo", "--yes").out.splitlines()[-1].endswith("back: holdfast redo --yes")
+
+
+@pytest.mark.requirement("RB-14")
+def test_left_out_files_that_are_gone_are_listed_in_one_line(cli: CommandLine) -> None:
+    cli("config", "set", "max_file_size", "1000")
+    (cli.workspace / ".gitignore").write_text(".env\n*.log\n")
+    (cli.workspace / ".env").write_text("SECRET=1\n")
+    (cli.workspace / "model.bin").write_bytes(b"x" * 2000)
+    cli.save("it works", "--name", "good")
+    for name in (".env", "model.bin", "README.md"):
+        (cli.workspace / name).unlink()
+    answer = cli("restore", "good", "--yes")
+    assert "  missing, and not in the checkpoint: .env, model.bin" in answer.out.splitlines()
+    assert ", verified 1 file, " in answer.out
+    again = cli("restore", "good", "--yes")
+    assert "  missing, and not in the checkpoint: .env, model.bin" in again.out.splitlines()
+    assert {gone["path"]: gone["reason"] for gone in cli.json("restore", "good")["missing"]} == {
+        ".env": "ignored (.gitignore:1: .env)",
+        "model.bin": "larger than max_file_size (2000 bytes)",
+    }
 
 
 @pytest.mark.requirement("RB-2")

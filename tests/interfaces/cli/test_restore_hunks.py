@@ -34,7 +34,7 @@ def test_the_numbers_are_those_that_diff_shows(edited: CommandLine) -> None:
     assert "hunk 2: @@" in edited("diff", "--side-by-side", "--", "file").out
     answer = edited("restore", "HEAD", "file", "--hunk", "2")
     assert answer.status == 0
-    assert "1 file rewritten in 1 hunk, verified" in answer.out
+    assert "1 file rewritten in 1 hunk, verified 1 file" in answer.out
     assert _content(edited) == NEW.replace("LINE 20", "line 20")
     assert edited("undo").status == 0
     assert _content(edited) == NEW

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from holdfast.domain.entries import FileEntry, SymlinkEntry
+from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import Step
@@ -59,6 +59,12 @@ class Progressed:
     @property
     def to_be_read_back(self) -> list[Step]:
         return [step for step in self.steps if step.path not in self.in_place]
+
+    @property
+    def compared_files(self) -> int:
+        """Files and links that were compared with the checkpoint: there, or gone."""
+        steps = [step for step in self.steps if not isinstance(step.after, DirectoryEntry)]
+        return len({s.path for s in steps if not isinstance(s.before, DirectoryEntry) or s.after})
 
     def warnings(self) -> Iterator[str]:
         for path in self.in_use:

@@ -120,7 +120,7 @@ def store_and_plan_hunks(
 def _plan(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
-    plan = make_plan(vault, scan, request.goal, paths=request.paths, head=head)
+    plan = make_plan(vault, scan, request, head)
     linked = [s for s in plan.steps if isinstance(s.before, FileEntry) and s.before.link]
     if not linked:
         return plan

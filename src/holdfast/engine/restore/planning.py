@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
@@ -13,42 +15,78 @@ from holdfast.domain.database_steps import with_whole_databases
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import from_text, is_within, parent, require_safe_path, to_text
-from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, plan_restore
-from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL
+from holdfast.domain.paths import (
+    basename,
+    from_text,
+    is_within,
+    parent,
+    require_safe_path,
+    to_text,
+)
+from holdfast.domain.restore_plans import (
+    Blocked,
+    Kept,
+    LeftOutByRules,
+    Missing,
+    RestorePlan,
+    plan_restore,
+    topmost,
+)
+from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL, database_of
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.scan.target_rules import TargetRules
 from holdfast.engine.vault import Vault
+
+if TYPE_CHECKING:
+    from holdfast.engine.restore.records import RestoreRequest
+
+_NEVER_CAPTURED = (SkipReason.TOO_LARGE, SkipReason.SPECIAL)
+_LEFT_OUT = (
+    SkipReason.IGNORED,
+    SkipReason.FILTERED,
+    SkipReason.TOO_LARGE,
+    SkipReason.SPECIAL,
+    SkipReason.UNREADABLE,
+    SkipReason.TOO_DEEP,
+    SkipReason.GIT_DATA,
+)
+_DEFAULT_RULE = "default"
 
 
 def make_plan(
-    vault: Vault,
-    scan: Scan,
-    target: Checkpoint,
-    *,
-    paths: tuple[bytes, ...] = (),
-    head: Checkpoint | None = None,
+    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None = None
 ) -> RestorePlan:
+    """From the present state, as `scan` found it with the rules of both sides, to the request's
+    goal."""
     load = loader_for(vault, scan)
+    target, paths = request.goal, request.paths
     left_out_then = read_report(vault, target)
-    plan = plan_restore(
-        load,
-        scan.tree,
-        target.tree,
-        paths=paths,
-        current_skipped=_in_the_way(scan.skipped),
-        target_skipped=_in_the_way(left_out_then),
-        under_way={
-            skip.path.removesuffix(JOURNAL)
-            for skip in scan.skipped
-            if skip.reason is SkipReason.TRANSACTION
-        },
-        other_workspaces={
-            skip.path: skip.describe() for skip in scan.skipped if skip.reason.is_another_workspace
-        },
-    )
+    with _target_rules(vault, scan, request) as left_out:
+        plan = plan_restore(
+            load,
+            scan.tree,
+            target.tree,
+            paths=paths,
+            current_skipped=_in_the_way(scan.skipped),
+            target_skipped=_in_the_way(left_out_then),
+            under_way={
+                skip.path.removesuffix(JOURNAL)
+                for skip in scan.skipped
+                if skip.reason is SkipReason.TRANSACTION
+            },
+            other_workspaces={
+                skip.path: skip.describe()
+                for skip in scan.skipped
+                if skip.reason.is_another_workspace
+            },
+            left_out_by_rules=left_out if request.keeps_left_out else None,
+        )
+        uncaptured = tuple(_uncaptured(scan, plan, left_out_then, left_out, request))
     plan = with_whole_databases(
         plan,
         {skip.path for skip in scan.skipped if skip.reason is SkipReason.SHARED_MEMORY},
@@ -62,20 +100,79 @@ def make_plan(
     return replace(
         plan,
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
-        kept=(*plan.kept, *_unread(scan, plan, paths)),
+        kept=(*topmost(plan.kept), *_unread(scan, plan, paths), *uncaptured),
         warnings=(
             *_warnings(load, scan, head, plan),
             *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
         ),
+        missing=() if request.hunks is not None else tuple(_missing(vault, left_out_then, paths)),
     )
+
+
+@contextmanager
+def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator[LeftOutByRules]:
+    """Why the rules that the target brings leave out a path; made up only if asked."""
+    load = loader_for(vault, scan)
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        policy = capture_policy(vault, request.file_filter)
+        tree = request.target.tree
+        rules = TargetRules(vault.fs, handles, policy, vault.objects, vault.load_tree, tree)
+
+        def left_out(path: bytes, is_dir: bool) -> str | None:
+            base = database_of(path)
+            if base is not None and isinstance(entry_at(load, scan.tree, base), FileEntry):
+                path = base  # rules cannot take a database apart
+            verdict = rules.judge(path, is_dir=is_dir)
+            if verdict.reason is None and not verdict.detail:
+                return None
+            return f"{SkipReason.IGNORED.value} ({verdict.detail})"
+
+        yield left_out
+
+
+def _uncaptured(
+    scan: Scan,
+    plan: RestorePlan,
+    left_out_then: Iterable[Skipped],
+    left_out: LeftOutByRules,
+    request: RestoreRequest,
+) -> Iterable[Kept]:
+    """Present paths that the target's rules would capture and that no save can have, unless they
+    were there already when the checkpoint was made."""
+    then = {skip.path for skip in left_out_then} | {blocked.path for blocked in plan.blocked}
+    for skip in scan.skipped:
+        if skip.reason not in _NEVER_CAPTURED or skip.path in then:
+            continue
+        if not _is_asked(skip.path, request.paths) or left_out(skip.path, False) is not None:
+            continue
+        yield Kept(skip.path, f"not saved, so not removed: {skip.describe()}")
+
+
+def _missing(
+    vault: Vault, left_out_then: Iterable[Skipped], paths: tuple[bytes, ...]
+) -> Iterable[Missing]:
+    """What was there when the checkpoint was made, is not in it, and is gone by now."""
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        for skip in left_out_then:
+            if skip.reason not in _LEFT_OUT or not skip.path or not _is_asked(skip.path, paths):
+                continue
+            try:
+                dir_fd = handles.open(parent(skip.path))
+                vault.fs.stat(basename(skip.path), dir_fd=dir_fd, follow_symlinks=False)
+            except OSError as error:
+                if error.errno in NO_DIRECTORY:
+                    by_default = skip.detail.startswith(_DEFAULT_RULE)
+                    yield Missing(skip.path, skip.describe(), by_default)
+
+
+def _is_asked(path: bytes, paths: tuple[bytes, ...]) -> bool:
+    return not paths or any(is_within(path, chosen) for chosen in paths)
 
 
 def _lost(left_out: Iterable[Skipped], paths: tuple[bytes, ...]) -> Iterable[Blocked]:
     """What the checkpoint had, and damage of the store took: nothing can bring it about."""
     for skip in left_out:
-        if skip.reason is SkipReason.LOST and (
-            not paths or any(is_within(skip.path, path) for path in paths)
-        ):
+        if skip.reason is SkipReason.LOST and _is_asked(skip.path, paths):
             yield Blocked(skip.path, skip.describe())
 
 
@@ -85,7 +182,7 @@ def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable
     for skip in scan.skipped:
         if not skip.reason.is_failure or skip.reason.content_is_captured or skip.path in blocked:
             continue
-        if not paths or any(is_within(skip.path, path) for path in paths):
+        if _is_asked(skip.path, paths):
             yield Kept(skip.path, skip.describe())
 
 

@@ -27,7 +27,7 @@ def preview(
     if request.hunks is not None:
         plan = with_drift(vault, request, preview_hunks(vault, scan, request, head))
         return with_working_agents(vault, scan, plan)
-    plan = make_plan(vault, scan, request.target, paths=request.paths, head=head)
+    plan = make_plan(vault, scan, request, head)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)
     steps = plan_components(vault, request.target, request.components)

@@ -19,7 +19,7 @@ from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, save_tree
-from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 
@@ -42,6 +42,8 @@ class RestoreRequest:
     of the target's own, as soon as it was made. `components` are those that come back with the
     files, each with the way in which. `note` is why; of an undo, what it undoes.
     With `only_changes`, a restore that finds nothing to change leaves no record.
+    `rolls_back` is set for taking back an unfinished restore: the trees that it may have brought
+    into the workspace.
     """
 
     session_id: SessionId
@@ -57,6 +59,18 @@ class RestoreRequest:
     components: tuple[tuple[str, str], ...] = ()
     seen: Seen | None = None
     only_changes: bool = False
+    rolls_back: tuple[Digest, ...] | None = None
+
+    @property
+    def rules_of(self) -> RulesOf | None:
+        """Whose ignore rules decide, besides the present ones, what is looked at."""
+        return None if self.hunks is not None else RulesOf(self.target.tree, self.paths)
+
+    @property
+    def keeps_left_out(self) -> bool:
+        """Whether files that the target's rules leave out stay. An undo, a redo and a roll back
+        return to a state that was looked at with the rules of both sides, and return exactly."""
+        return self.reverses is None and self.rolls_back is None
 
     @property
     def goal(self) -> Checkpoint:
@@ -98,7 +112,8 @@ def wanted_trees(vault: Vault, request: RestoreRequest) -> tuple[Digest, ...]:
     session = vault.catalog.session(request.session_id)
     head = session.head if session is not None else None
     at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
-    return (request.target.tree,) if at_head is None else (request.target.tree, at_head.tree)
+    trees = (request.target.tree, *(request.rolls_back or ()))
+    return trees if at_head is None else (*trees, at_head.tree)
 
 
 def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> SavedTree:
@@ -109,6 +124,7 @@ def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> Sav
         wanted=wanted_trees(vault, request),
         file_filter=request.file_filter,
         beyond_budget=True,
+        rules_of=request.rules_of,
     )
 
 

@@ -20,7 +20,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import HoldfastError, StoreDamaged, StoreReadOnly
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
@@ -137,9 +137,10 @@ def _restore_again(
         hunks=None if journal.backwards else journal.hunks,
         tree=None if journal.backwards else journal.tree,
         components=_components(journal),
+        rolls_back=_written_trees(vault, journal) if journal.backwards else None,
     )
     saved = save_present(vault, scanner, request)
-    plan = make_plan(vault, saved.scan, request.goal, paths=journal.paths)
+    plan = make_plan(vault, saved.scan, request)
     # Databases apart, which are looked at again when they are written.
     databases = {plan.steps[number].path for number in groups_of(plan.steps)}
     safety = _with_later_work(vault, safety, request.goal, saved.scan, but=databases)
@@ -160,6 +161,13 @@ def _restore_again(
         head_before=journal.head_before,
         present=present,
     )
+
+
+def _written_trees(vault: Vault, journal: Journal) -> tuple[Digest, ...]:
+    """What the restore that is rolled back may have brought into the workspace. That checkpoint
+    may be gone since, when a power cut brought an old journal back."""
+    target = vault.catalog.checkpoint(journal.session_id, journal.target)
+    return () if target is None else (journal.tree or target.tree,)
 
 
 def _components(journal: Journal) -> tuple[tuple[str, str], ...]:

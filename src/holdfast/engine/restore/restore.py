@@ -171,6 +171,7 @@ def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> 
         kept=plan.kept,
         warnings=plan.warnings,
         recorded=False,
+        missing=plan.missing,
     )
 
 
@@ -272,6 +273,8 @@ def _outcome(
         warnings=(*plan.warnings, *executor.done.warnings()),
         verified=not wrong,
         components=(*restoring.outcomes, *told(plan.components)),
+        missing=plan.missing,
+        compared=executor.done.compared_files,
     )
 
 

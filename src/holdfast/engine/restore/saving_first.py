@@ -35,18 +35,18 @@ def save_and_plan(
         from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
 
         return saved, *store_and_plan_hunks(vault, saved.scan, request, head)
-    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    plan = make_plan(vault, saved.scan, request, head)
     for _ in range(_WAITS):
         if not plan.under_way:
             break
         with no_transaction(vault, plan.under_way) as quiet:
             if quiet:
                 saved = save_present(vault, scanner, request)
-                plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+                plan = make_plan(vault, saved.scan, request, head)
     if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
         return saved, request, plan
     saved = save_present(vault, scanner, request)
     modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
     saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
-    plan = make_plan(vault, saved.scan, request.target, paths=request.paths, head=head)
+    plan = make_plan(vault, saved.scan, request, head)
     return saved, request, plan

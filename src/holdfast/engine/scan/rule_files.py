@@ -22,7 +22,7 @@ from holdfast.ports.filesystem import Filesystem
 
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LARGEST_BYTES = 4 << 20
+LARGEST_BYTES = 4 << 20
 """Far above any ignore file written by people; what is larger is not taken for one."""
 
 
@@ -78,11 +78,11 @@ class RuleFiles:
         for name in IGNORE_FILES:
             if name in names and (text := self.read(fd, name)) is not None:
                 contents[name] = text
-        if git and (text := self._read_git_exclude(fd)) is not None:
+        if git and (text := self.read_git_exclude(fd)) is not None:
             contents[b"info/exclude"] = text
         return contents
 
-    def _read_git_exclude(self, fd: int) -> bytes | None:
+    def read_git_exclude(self, fd: int) -> bytes | None:
         opened: list[int] = []
         try:
             for name in (GIT_DIRECTORY, b"info"):
@@ -107,7 +107,7 @@ class RuleFiles:
             return None
         try:
             status = self._fs.fstat(file_fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_BYTES:
                 return None
             return read_whole(self._fs, file_fd, status.st_size)
         finally:

@@ -10,6 +10,7 @@ the scan stored is durable; a scan whose save failed leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
@@ -74,6 +75,15 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesOf:
+    """The tree whose ignore rules a scan applies besides the present ones, for everything or
+    for some paths."""
+
+    tree: Digest
+    within: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScanRequest:
     """What one scan is to do; see `Scanner.scan`."""
 
@@ -85,6 +95,7 @@ class ScanRequest:
     progress: ProgressRelay | None = None
     find_aid: Callable[[], ReadingAid | None] | None = None
     largest_bytes: int | None = None
+    rules_of: RulesOf | None = None
 
 
 class PendingNotes:
@@ -141,13 +152,23 @@ class Scanner:
         progress: ProgressRelay | None = None,
         find_aid: Callable[[], ReadingAid | None] | None = None,
         largest_bytes: int | None = None,
+        rules_of: RulesOf | None = None,
     ) -> Scan:
-        """`wanted` are trees whose paths must be captured even if rules leave them out;
+        """`wanted` are trees whose paths must be captured even if rules leave them out, and what
+        the rules of `rules_of` capture is captured, too;
         `keep_trees` is for scans whose writer stores nothing; `find_aid` may have help for a
         workspace of which nothing is known. With `largest_bytes`, new content of larger files is
         left out, and what had no room in the last scan is looked at again."""
         request = ScanRequest(
-            policy, writer, started_ns, wanted, keep_trees, progress, find_aid, largest_bytes
+            policy,
+            writer,
+            started_ns,
+            wanted,
+            keep_trees,
+            progress,
+            find_aid,
+            largest_bytes,
+            rules_of,
         )
         self._use_generation(generation)
         if self.watch is not None:
@@ -169,8 +190,31 @@ class Scanner:
             if aided is not None:
                 return self.built(aided, request, begun)
         walker = self._walker(request, self._capture(request, meter), self._remembered, meter)
-        wanted = WantedTree(self._load_tree, request.wanted) if request.wanted else None
-        return self.built(walker.walk(root_fd, previous, wanted), request, begun)
+        with self._wanted(root_fd, request) as wanted:
+            walked = walker.walk(root_fd, previous, wanted)
+        return self.built(walked, request, begun)
+
+    @contextmanager
+    def _wanted(self, root_fd: int, request: ScanRequest) -> Iterator[WantedTree | None]:
+        if not request.wanted:
+            yield None
+        elif request.rules_of is None:
+            yield WantedTree(self._load_tree, request.wanted)
+        else:
+            from holdfast.engine.restore.handles import DirectoryHandles  # late: for restores
+            from holdfast.engine.scan.target_rules import TargetRules
+
+            with DirectoryHandles(self.fs, root_fd) as handles:
+                rules = TargetRules(
+                    self.fs,
+                    handles,
+                    request.policy,
+                    self._objects,
+                    self._load_tree,
+                    request.rules_of.tree,
+                    within=request.rules_of.within,
+                )
+                yield WantedTree(self._load_tree, request.wanted, rules=rules)
 
     def _capture(self, request: ScanRequest, meter: ScanMeter | None) -> FileCapture:
         if request.largest_bytes is None:

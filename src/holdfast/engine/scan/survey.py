@@ -117,6 +117,9 @@ class Survey:
             # A checkpoint has this directory: a marker that appeared does not make it a cache.
             verdict = Verdict(parent.mode)
             self._cannot_settle = True
+        elif verdict.reason is not None and self._wanted is not None and self._wanted.is_entered:
+            verdict = Verdict(Mode.ONLY_LISTED)
+            self._cannot_settle = True
         if verdict.reason is not None:
             return Skipped(self._path, verdict.reason, verdict.detail)
         rules = rule_files.entering(self._fd, self._path, names, parent, verdict.mode)
@@ -232,7 +235,9 @@ class Survey:
         is_dir = stat.S_ISDIR(status.st_mode)
         verdict = self._walker.policy.judge(rules.stack, path, is_dir, rules.mode)
         if verdict.reason is not None and (
-            self._is_wanted(name) or self._is_companion(name, status)
+            self._is_wanted(name)
+            or self._is_companion(name, status)
+            or self._leads_to_captured(name, is_dir=is_dir)
         ):
             verdict = ENTER_ONLY
         if verdict.reason is not None:
@@ -270,7 +275,7 @@ class Survey:
         if isinstance(child, Skipped):
             self._skipped.append(child)
             self._cannot_settle = True
-        elif ignored_by and child.is_bare() and not self._is_wanted(name):
+        elif ignored_by and child.is_bare() and not self._is_captured_directory(name):
             self._skip(name, SkipReason.IGNORED, ignored_by)
             for other in child.skipped:
                 if other.reason is not SkipReason.IGNORED:  # an exception that could not be made
@@ -287,6 +292,18 @@ class Survey:
             return False
         self._cannot_settle = True
         return True
+
+    def _leads_to_captured(self, name: bytes, *, is_dir: bool) -> bool:
+        """Whether the rules of the checkpoint to be restored capture it, or something in it."""
+        if self._wanted is None or not self._wanted.leads_to_captured(name, is_dir=is_dir):
+            return False
+        self._cannot_settle = True
+        return True
+
+    def _is_captured_directory(self, name: bytes) -> bool:
+        if self._is_wanted(name):
+            return True
+        return self._wanted is not None and self._wanted.is_captured(name, is_dir=True)
 
     def _take_file(self, name: bytes, path: bytes, status: os.stat_result) -> None:
         policy, meter = self._walker.policy, self._walker.meter

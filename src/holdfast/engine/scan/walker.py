@@ -165,7 +165,12 @@ class Walker:
             return True
         if wanted is None:
             return False
-        return any(basename(skip.path) in wanted.names for skip in previous.skipped)
+        names = [basename(skip.path) for skip in previous.skipped]
+        if any(name in wanted.names for name in names):
+            return True
+        return not wanted.has_rules(previous.rules) and any(
+            wanted.leads_to_captured(name, is_dir=each) for name in names for each in (True, False)
+        )
 
     def _same_names(self, fd: int, previous: DirectoryState) -> bool:
         """Whether a directory's own times prove that it holds the names it held."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.git_drift import GitDrift
     from holdfast.domain.messages import Annotation
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome, SaveOutcome
-    from holdfast.domain.restore_plans import Blocked, Kept, RestorePlan, Step
+    from holdfast.domain.restore_plans import Blocked, Kept, Missing, RestorePlan, Step
 
 
 def dumps(value: Any, *, indent: bool = False) -> str:
@@ -99,8 +99,10 @@ def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
         "skipped": _problems(outcome.skipped),
         "conflicts": _problems(outcome.conflicts),
         "verified": outcome.verified,
+        "compared": outcome.compared,
         "elapsed_ms": elapsed_ms,
         "kept": _problems(outcome.kept),
+        "missing": _problems(outcome.missing),
         "warnings": list(outcome.warnings),
         "components": [
             {"name": c.name, "mode": c.mode, "status": c.status}
@@ -124,8 +126,10 @@ def planned(
         "skipped": blocked if best_effort else [],
         "conflicts": [] if best_effort else blocked,
         "verified": None,
+        "compared": None,
         "elapsed_ms": elapsed_ms,
         "kept": _problems(plan.kept),
+        "missing": _problems(plan.missing),
         "warnings": list(plan.warnings),
         "components": [
             {"name": c.name, "mode": c.mode, "actions": list(c.actions), "blocked": list(c.blocked)}
@@ -164,7 +168,7 @@ def _steps(steps: Iterable[Step]) -> dict[str, Any]:
     }
 
 
-def _problems(problems: Iterable[PathProblem | Kept | Blocked]) -> list[dict[str, str]]:
+def _problems(problems: Iterable[PathProblem | Kept | Blocked | Missing]) -> list[dict[str, str]]:
     return [{"path": to_text(p.path), "reason": p.reason} for p in problems]
 
 

@@ -14,6 +14,7 @@ from holdfast.domain.restore_plans import (
     ComponentOutcome,
     ComponentStep,
     Kept,
+    Missing,
     RestorePlan,
     Step,
     StepType,
@@ -34,6 +35,7 @@ from holdfast.interfaces.cli.terminal import (
 from holdfast.interfaces.cli.wording import count, duration, size
 
 _MOST_LINES = 20
+_MOST_NAMED = 5
 # What was done, and the command that takes it back.
 _WORDS = {
     OperationKind.RESTORE: ("Restored to", "undo"),
@@ -99,7 +101,8 @@ def show_plan(
     else:
         terminal.line(f"{begin} would change nothing in the workspace.")
     show_components_plan(terminal, plan.components)
-    show_problems(terminal, "stays", plan.kept)
+    show_kept(terminal, plan.kept)
+    show_missing(terminal, plan.missing)
     show_problems(terminal, "in the way", plan.blocked)
     if abandoned is not None:
         terminal.line(
@@ -155,7 +158,9 @@ def show_outcome(
     if with_steps:
         show_steps(terminal, outcome.steps, whole=False)
     mark = terminal.paint("✓", GREEN) if outcome.verified else terminal.paint("✗", RED)
-    checked = "verified" if outcome.verified else "NOT verified"
+    checked = "NOT verified"
+    if outcome.verified:
+        checked = f"verified {count(outcome.compared, 'file')}" if outcome.compared else "verified"
     where = terminal.paint(target_words(request.target), CYAN)
     done, back = _WORDS[request.kind]
     if what is not None:
@@ -164,7 +169,8 @@ def show_outcome(
     if request.hunks is not None:
         changed += f" in {count(len(request.hunks.names), 'hunk')}"
     terminal.line(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")
-    show_problems(terminal, "stays", outcome.kept)
+    show_kept(terminal, outcome.kept)
+    show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
     saved = short(outcome.safety) if terminal.for_people else outcome.safety
@@ -189,8 +195,31 @@ def show_nothing_to_do(
         begin = "reset" if request.kind is OperationKind.RESET else "do"
         mark = terminal.paint("✓", GREEN)
         terminal.line(f"{mark} Nothing to {begin}: {what} already as in {where}")
-    show_problems(terminal, "stays", outcome.kept)
+    show_kept(terminal, outcome.kept)
+    show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
+
+
+def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
+    """Nothing to act on: the restore did what it should."""
+    limit = _MOST_NAMED if terminal.for_people else len(kept)
+    for each in kept[:limit]:
+        terminal.line(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
+    if len(kept) > limit:
+        more = f"  … and {len(kept) - limit:,} more kept (--json lists all)"
+        terminal.line(terminal.paint(more, DIM))
+
+
+def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
+    """One line: what the checkpoint left out and is gone. Caches are left to --json."""
+    noted = [gone for gone in missing if not gone.by_default]
+    if not noted:
+        return
+    names = ", ".join(terminal.path(gone.path) for gone in noted[:_MOST_NAMED])
+    more = f" and {len(noted) - _MOST_NAMED:,} more (--json lists all)"
+    more = more if len(noted) > _MOST_NAMED else ""
+    label = terminal.paint("missing, and not in the checkpoint:", YELLOW)
+    terminal.line(f"  {label} {names}{more}")
 
 
 def show_problems(

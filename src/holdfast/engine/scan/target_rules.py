@@ -1,0 +1,197 @@
+"""The ignore rules as they will be after a restore, directory by directory.
+
+    ignore files of the checkpoint → in place of the present ones
+    a present ignore file that the checkpoint lacks → counts only if the restore leaves it in place
+    settings, defaults, `.git/info/exclude`         → as they are now, since no restore changes them
+
+A restore looks at the workspace with these rules besides the present ones. Files that only these
+rules capture are saved and removed with the rest, so that a second restore finds nothing to do.
+Files that these rules leave out are not part of the checkpoint's state, and stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.entries import DirectoryEntry, FileEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, join, parent
+from holdfast.domain.trees import Tree
+from holdfast.engine.content import read_content
+from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.scan.policy import (
+    IGNORE_FILES,
+    CapturePolicy,
+    DirectoryRules,
+    Verdict,
+    layers_of,
+    rules_fingerprint,
+)
+from holdfast.engine.scan.rule_files import LARGEST_BYTES, RuleFiles
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectStore
+
+_BELOW_IGNORED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
+
+
+class TargetRules:
+    """One per restore; `within` limits it to some paths. The handles stay the caller's."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        handles: DirectoryHandles,
+        policy: CapturePolicy,
+        objects: ObjectStore,
+        load: Callable[[Digest], Tree],
+        tree: Digest,
+        *,
+        within: tuple[bytes, ...] = (),
+    ) -> None:
+        self._fs = fs
+        self._handles = handles
+        self._policy = policy
+        self._objects = objects
+        self._load = load
+        self._tree = tree
+        self._within = within
+        self._rule_files = RuleFiles(fs, policy)
+        self._directories: dict[bytes, DirectoryRules | None] = {}
+        self._trees: dict[bytes, Tree | None] = {}
+
+    def captures(self, path: bytes, *, is_dir: bool) -> bool:
+        """Whether a save under these rules would have this very path."""
+        verdict = self.judge(path, is_dir=is_dir)
+        return verdict.reason is None and not verdict.detail and self._concerns(path)
+
+    def leads_to_captured(self, path: bytes, *, is_dir: bool) -> bool:
+        """Whether such a save would have it, or could have something in it."""
+        return self._concerns(path) and self.judge(path, is_dir=is_dir).reason is None
+
+    def enters(self, path: bytes) -> bool:
+        """Whether anything in this directory can be captured."""
+        return self._concerns(path) and self.in_directory(path) is not None
+
+    def judge(self, path: bytes, *, is_dir: bool) -> Verdict:
+        rules = self.in_directory(parent(path))
+        if rules is None or basename(path) == GIT_DIRECTORY or path in self._policy.own_data:
+            return _BELOW_IGNORED
+        verdict = self._policy.judge(rules.stack, path, is_dir, rules.mode)
+        if is_dir and verdict.reason is None and self.in_directory(path) is None:
+            return _BELOW_IGNORED  # a cache
+        return verdict
+
+    def in_directory(self, path: bytes) -> DirectoryRules | None:
+        """None for a directory that these rules leave out."""
+        if path not in self._directories:
+            self._directories[path] = self._entering(path)
+        return self._directories[path]
+
+    def _concerns(self, path: bytes) -> bool:
+        return not self._within or any(
+            is_within(path, chosen) or is_within(chosen, path) for chosen in self._within
+        )
+
+    def _entering(self, path: bytes) -> DirectoryRules | None:
+        above = self._rule_files.above_root()
+        if path:
+            outside = self.in_directory(parent(path))
+            if outside is None:
+                return None
+            verdict = self._policy.judge(outside.stack, path, True, outside.mode)
+            if verdict.reason is not None:
+                return None
+            above = DirectoryRules(outside.fingerprint, verdict.mode, stack=outside.stack)
+        tree, names = self._tree_at(path), self._present_names(path)
+        if self._policy.kept is not None:
+            self._policy.kept.enter(path, names, lambda ctime_ns: False)
+        cache = self._judge_cache(above, path, tree, names)
+        if cache.reason is not None:
+            return None
+        stack = self._stack(above.stack, path, tree, names, cache)
+        fingerprint = rules_fingerprint(self._policy.salt, stack, cache.mode)
+        return DirectoryRules(fingerprint, cache.mode, stack=stack)
+
+    def _judge_cache(
+        self, above: DirectoryRules, path: bytes, tree: Tree | None, names: list[bytes]
+    ) -> Verdict:
+        """A marker counts where the checkpoint has it, and in directories that it does not have."""
+        if tree is not None:
+            then = sorted(tree.by_name)
+            return self._policy.judge_cache(above, path, then, lambda name: self._saved(tree, name))
+        return self._policy.judge_cache(above, path, names, lambda name: self._present(path, name))
+
+    def _stack(
+        self,
+        stack: RuleStack,
+        path: bytes,
+        tree: Tree | None,
+        names: list[bytes],
+        entered: Verdict,
+    ) -> RuleStack:
+        contents: dict[bytes, bytes] = {}
+        left: dict[bytes, bytes] = {}
+        for name in IGNORE_FILES:
+            if tree is not None and name in tree.by_name:
+                if (text := self._saved_or_present(tree, path, name)) is not None:
+                    contents[name] = text
+            elif name in names and (text := self._present(path, name)) is not None:
+                left[name] = text
+        exclude = self._exclude(path) if GIT_DIRECTORY in names else None
+        if exclude is not None:
+            contents[b"info/exclude"] = exclude
+        while True:
+            found = stack
+            for layer in layers_of(path, contents | left):
+                found = found.with_layer(layer)
+            judged = {
+                name: self._policy.judge(found, join(path, name), False, entered.mode)
+                for name in left
+            }
+            going = [name for name, verdict in judged.items() if verdict.reason is None]
+            if not going:
+                return found
+            for name in going:
+                del left[name]
+
+    def _tree_at(self, path: bytes) -> Tree | None:
+        if path not in self._trees:
+            self._trees[path] = self._load_at(path)
+        return self._trees[path]
+
+    def _load_at(self, path: bytes) -> Tree | None:
+        if not path:
+            return self._load(self._tree)
+        above = self._tree_at(parent(path))
+        entry = above.by_name.get(basename(path)) if above is not None else None
+        return self._load(entry.digest) if isinstance(entry, DirectoryEntry) else None
+
+    def _saved_or_present(self, tree: Tree, path: bytes, name: bytes) -> bytes | None:
+        try:
+            return self._saved(tree, name)
+        except StoreDamaged:
+            return self._present(path, name)  # it cannot be restored, so that one stays
+
+    def _saved(self, tree: Tree, name: bytes) -> bytes | None:
+        entry = tree.by_name.get(name)
+        if not isinstance(entry, FileEntry) or entry.size > LARGEST_BYTES:
+            return None
+        return b"".join(read_content(self._objects, entry))
+
+    def _present_names(self, path: bytes) -> list[bytes]:
+        try:
+            return sorted(self._fs.list_names(self._handles.open(path)))
+        except OSError:
+            return []
+
+    def _present(self, path: bytes, name: bytes) -> bytes | None:
+        try:
+            return self._rule_files.read(self._handles.open(path), name)
+        except OSError:
+            return None
+
+    def _exclude(self, path: bytes) -> bytes | None:
+        return self._rule_files.read_git_exclude(self._handles.open(path))
