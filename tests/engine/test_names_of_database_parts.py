@@ -136,3 +136,46 @@ def test_a_part_of_a_database_that_becomes_a_directory_and_back_is_restored(
             assert differences(describe(workspace), expected) == []
         opened.undo()
         assert differences(describe(workspace), directory) == []
+
+
+@pytest.mark.requirement("RB-2", "RB-4")
+@pytest.mark.parametrize("place", ["inside", "outside"])
+@pytest.mark.parametrize("part", ["-wal", "-journal"])
+def test_a_part_of_a_database_with_a_second_name_is_not_emptied(
+    workspace: Path, tmp_path: Path, part: str, place: str
+) -> None:
+    """SQLite empties the log and the journal of a database that it writes."""
+    found = next(files for files in database_files() if part.encode() in files)
+    other = (workspace if place == "inside" else tmp_path) / "second-name"
+    with composed(workspace) as opened:
+        make_database(workspace / "app.db", "delete")
+        saved = opened.save()
+        for suffix in ("", part):
+            (workspace / f"app.db{suffix}").write_bytes(found[suffix.encode()])
+        os.link(workspace / f"app.db{part}", other)
+        before = describe(workspace)
+        opened.restore(saved.id)
+        if place == "outside":
+            assert other.read_bytes() == found[part.encode()]
+        opened.undo()
+        assert differences(describe(workspace), before) == []
+    assert other.read_bytes() == found[part.encode()]
+
+
+@pytest.mark.requirement("RB-5")
+@pytest.mark.parametrize("journal", ["of a crash", "kept by its program"])
+def test_a_database_with_bytes_after_its_last_page_comes_back_with_its_journal(
+    workspace: Path, journal: str
+) -> None:
+    found = next(files for files in database_files() if b"-journal" in files)
+    (workspace / "app.db").write_bytes(found[b""] + b"more")
+    hot = found[b"-journal"]
+    blank = bytes(28) + hot[28:]
+    (workspace / "app.db-journal").write_bytes(hot if journal == "of a crash" else blank)
+    with composed(workspace) as opened:
+        before = describe(workspace)
+        saved = opened.save()
+        for name in ("app.db", "app.db-journal"):
+            (workspace / name).unlink()
+        opened.restore(saved.id)
+        assert differences(describe(workspace), before) == []

@@ -24,7 +24,14 @@ import apsw
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.digests import digest_of
-from holdfast.domain.sqlite_files import HEADER, JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
+from holdfast.domain.sqlite_files import (
+    COMPANIONS,
+    HEADER,
+    JOURNAL,
+    LOG,
+    SHARED_MEMORY,
+    is_shared_memory,
+)
 from holdfast.store.database_exact import make_exact
 from holdfast.store.database_files import (
     OPEN_FLAGS,
@@ -65,6 +72,8 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     with _folded(job.slots, area) as name, _handle(name, area) as folded:
         with _source(name, folded, area) as source:
             size = int(source.pragma("page_count")) * int(source.pragma("page_size"))
+            if os.fstat(folded).st_size != size:
+                raise _Unsuitable("the wanted state has bytes after its last page")
             aside = False
             if not _put_new(job, folded, dir_fd, area):
                 aside = _write_into_live(job, dir_fd, area, source, folded, size)
@@ -78,11 +87,16 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
 
 
 def _require_own_beside(name: bytes, dir_fd: int) -> None:
-    """What bears the name of a part of the database goes with it: it must not be another thing."""
+    """What bears the name of a part of the database goes with it: it must not be another thing,
+    and SQLite, which empties the parts, must not reach another file through them."""
     try:
         require_plain_beside(name, dir_fd)
     except OSError as error:
         raise _Unsuitable(str(error)) from None
+    for suffix in COMPANIONS:
+        with contextlib.suppress(FileNotFoundError):
+            if os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False).st_nlink > 1:
+                raise _Unsuitable(f"{suffix.decode()} beside it is a file with several names")
     memory = open_if_there(name + SHARED_MEMORY, dir_fd)
     if memory is None:
         return
