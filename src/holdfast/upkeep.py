@@ -111,6 +111,7 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
+    from holdfast.engine.repair import journal_problem
     from holdfast.store.surroundings import BEFORE_OPENING, Surroundings, examine
     from holdfast.workspace_choice import project_top
 
@@ -130,6 +131,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
                 ),
                 size_bytes=vault.access.size_bytes(),
                 budget_bytes=vault.settings.budget,
+                restore_trouble=journal_problem(vault),
             )
     except NotFound:
         pass

@@ -292,6 +292,9 @@ def test_restoring_some_paths_does_not_settle_an_attempt_that_was_cut_off(worksp
         (["src"], Refused, "is a directory"),
         (["pipe"], Refused, "no regular file"),
         (["link/secret"], Refused, "cannot be kept"),
+        (["file-link"], Refused, "outside the workspace"),
+        (["round"], Refused, "in a circle"),
+        (["git-link"], UsageError, "not a path inside"),
     ],
 )
 def test_what_cannot_be_put_back_is_refused_before_anything_is_begun(
@@ -301,11 +304,57 @@ def test_what_cannot_be_put_back_is_refused_before_anything_is_begun(
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret").write_text("outside")
     (workspace / "link").symlink_to(tmp_path / "elsewhere")
+    (workspace / "file-link").symlink_to(tmp_path / "elsewhere" / "secret")
+    (workspace / "round").symlink_to("round")
+    (workspace / "git-link").symlink_to(".git/config")
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("why")
         with pytest.raises(error, match=words):
             session.start_edit(paths)
         assert session.activities() == []
+
+
+@pytest.mark.requirement("RB-4")
+@pytest.mark.parametrize("link", ["CLAUDE.md", "linked/a.py"])
+def test_an_edit_through_a_link_puts_back_what_the_link_leads_to(
+    workspace: Path, link: str
+) -> None:
+    (workspace / "CLAUDE.md").symlink_to("src/a.py")
+    (workspace / "linked").symlink_to("src")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        (workspace / "src/a.py").write_text("not in any checkpoint")
+        before = describe(workspace)
+        with pytest.raises(Broken):
+            edit(session, {link: "overwritten"}, Broken())
+        assert describe(workspace) == before
+        with session.editing([link]):
+            (workspace / link).write_text("meant")
+    assert (workspace / "src/a.py").read_text() == "meant"
+
+
+@pytest.mark.requirement("RB-4")
+def test_a_link_that_the_edit_replaces_by_a_file_is_put_back(workspace: Path) -> None:
+    (workspace / "CLAUDE.md").symlink_to("src/a.py")
+    (workspace / "nowhere").symlink_to("made.txt")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("why")
+        before = describe(workspace)
+
+        def replace_the_link() -> None:
+            (workspace / "CLAUDE.md").unlink()
+            (workspace / "CLAUDE.md").write_text("a file now")
+
+        written: dict[str, str | bytes | None] = {"nowhere": "made through the link"}
+        with pytest.raises(Broken):
+            edit(
+                session,
+                written,
+                Broken(),
+                paths=["CLAUDE.md", "nowhere"],
+                then=replace_the_link,
+            )
+        assert describe(workspace) == before
 
 
 @pytest.mark.requirement("RB-4")

@@ -6,7 +6,6 @@ after every save the tree found from what is remembered is compared with one fou
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import tempfile
@@ -256,7 +255,7 @@ def _remove(path: bytes) -> None:
             os.chmod(directory, 0o700)
         shutil.rmtree(path)
     else:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if os.path.lexists(path):  # not so below a link that leads to itself
             os.unlink(path)
 
 

@@ -13,6 +13,7 @@ protected from cleanup, until somebody decides about it.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable
 from dataclasses import replace
@@ -175,7 +176,8 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
         found.append(from_text(str(given)))
     if not found:
         raise UsageError("an edit needs at least one path", hint="name the files to be edited")
-    safe = tuple(dict.fromkeys(require_paths(found)))
+    safe = require_paths(found)
+    safe = tuple(dict.fromkeys(each for path in safe for each in _through_links(vault, path)))
     own_data = (MARKER_DIRECTORY, vault.access.path_inside_workspace())
     for place in safe:
         if any(own is not None and is_within(place, own) for own in own_data):
@@ -183,6 +185,27 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
                 f"{to_text(place)} is Holdfast's own data", hint="name files of the workspace"
             )
     return safe
+
+
+def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
+    """The path, and the file that writing to it would reach: the link and what it leads to may both
+    be changed."""
+    root = os.path.realpath(fsencode(vault.workspace))
+    above = os.path.realpath(os.path.join(root, parent(path)))
+    reached = os.path.realpath(os.path.join(above, basename(path)))
+    if os.path.islink(reached):
+        raise Refused(
+            f"{to_text(path)} cannot be kept before the edit: its links lead round in a circle",
+            hint="name the file itself",
+        )
+    found = (os.path.join(above, basename(path)), reached)
+    if not all(is_within(place, root) for place in found):
+        raise Refused(
+            f"{to_text(path)} is a link to {to_text(reached)}, outside the workspace: it cannot be "
+            "kept before the edit",
+            hint="keep a copy of that file, or work in the workspace that holds it",
+        )
+    return require_paths(os.path.relpath(place, root) for place in dict.fromkeys(found))
 
 
 def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
@@ -219,11 +242,11 @@ def _entry(
         area = handles.open(parent(path))
         status = vault.fs.stat(name, dir_fd=area, follow_symlinks=False)
     except OSError as error:
-        if error.errno in NO_DIRECTORY and not _leads_through_a_link(vault, path):
+        if error.errno in NO_DIRECTORY and not _leads_through_a_file(vault, path):
             return None
         raise Refused(
             f"{to_text(path)} cannot be kept before the edit: {error.strerror}",
-            hint="name the file itself, not a way through a link",
+            hint="name the file itself",
         ) from error
     if stat.S_ISLNK(status.st_mode):
         target = vault.fs.readlink(name, dir_fd=area)
@@ -252,7 +275,7 @@ def _entry(
     )
 
 
-def _leads_through_a_link(vault: Vault, path: bytes) -> bool:
+def _leads_through_a_file(vault: Vault, path: bytes) -> bool:
     above = parent(path)
     root = fsencode(vault.workspace)
     while above:

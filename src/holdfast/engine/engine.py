@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.engine.restore.unfinished import needs_recovery
 from holdfast.engine.running import settled
-from holdfast.engine.save import NOWHERE, add_session, capture_policy, save
+from holdfast.engine.save import NOWHERE, add_session, save
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import workspace_trouble
@@ -67,15 +68,19 @@ class Engine:
         self._scanner = Scanner(vault.fs, vault.objects, cache)
 
     @contextmanager
-    def exclusive(self, *, looking: bool = False) -> Iterator[None]:
-        """The store's lock, with what a crash left put right first."""
+    def exclusive(self, *, looking: bool = False, finished: bool = False) -> Iterator[str | None]:
+        """The store's lock, with what a crash left put right first. Gives why that could not be
+        done; an error instead when the caller needs it `finished`."""
         with self.vault.access.exclusive(looking=looking):
             try:
+                trouble = None
                 if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import put_right
 
-                    put_right(self.vault, self._scanner, self._file_filter)
-                yield
+                    trouble = put_right(
+                        self.vault, self._scanner, self._file_filter, required=finished
+                    )
+                yield trouble
             except OSError as error:
                 raise workspace_trouble(self.vault.workspace, error) from error
 
@@ -102,9 +107,12 @@ class Engine:
                 return False
         except OSError as error:
             raise workspace_trouble(self.vault.workspace, error) from error
-        with suppress(Busy, StoreReadOnly), self.vault.access.exclusive(wait=False):
-            self.recover()
-            return True
+        with (
+            suppress(Busy, StoreReadOnly),
+            self.vault.access.exclusive(wait=False),
+            self.exclusive() as trouble,
+        ):
+            return trouble is None
         return False
 
     def save(
@@ -116,7 +124,7 @@ class Engine:
         position: Position = NOWHERE,
         reuse: bool = False,
     ) -> SaveOutcome:
-        with settled(self.vault) as unsettled, self.exclusive():
+        with settled(self.vault) as unsettled, self.exclusive() as trouble:
             outcome = save(
                 self.vault,
                 self._scanner,
@@ -128,6 +136,8 @@ class Engine:
                 unsettled=unsettled,
                 file_filter=self._file_filter,
             )
+            if trouble is not None:
+                outcome = self._despite(trouble, outcome)
         if self.cleans_up:
             self._clean_up_if_due()
         return self._mirrored(outcome)
@@ -139,7 +149,16 @@ class Engine:
                 from holdfast.engine.prune import cleanup
                 from holdfast.ports.progress import NoProgress
 
-                cleanup(self.vault, self.exclusive, NoProgress(), most_steps=1)
+                locked = partial(self.exclusive, finished=True)
+                cleanup(self.vault, locked, NoProgress(), most_steps=1)
+
+    def _despite(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
+        """A save that was made although a restore is unfinished."""
+        from holdfast.engine.restore.recovery import work_went_on
+
+        work_went_on(self.vault, outcome.checkpoint.tree)
+        said = f"an earlier restore could not be finished: {trouble}; run: holdfast repair"
+        return replace(outcome, warnings=(*outcome.warnings, said))
 
     def resolve(self, session_id: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint a reference means, in one session or, without one, in the workspace;
@@ -253,7 +272,7 @@ class Engine:
         from holdfast.engine.restore.restore import restore
         from holdfast.engine.restore.still_meant import still_meant
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             meant = request() if callable(request) else still_meant(self.vault, request)
             outcome = restore(self.vault, self._scanner, meant)
         return self._mirrored(outcome)
@@ -291,7 +310,7 @@ class Engine:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
         from holdfast.engine.deletion import delete
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             return delete(self.vault, session_id, checkpoint)
 
     def export(
@@ -326,7 +345,7 @@ class Engine:
         """Remove paths or checkpoints for good, and search the store for what is left of them."""
         from holdfast.engine.purge.purge import purge
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             outcome = purge(self.vault, request)
         return self._mirrored(outcome, "afresh")
 
@@ -334,7 +353,7 @@ class Engine:
         """Finish a removal that was interrupted, if there is one."""
         from holdfast.engine.purge.purge import finish_purge
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             outcome = finish_purge(self.vault)
         return outcome and self._mirrored(outcome, "afresh")
 
@@ -370,7 +389,8 @@ class Engine:
         """Drop what the rules let go, free its space step by step, and clear debris away."""
         from holdfast.engine.prune import cleanup
 
-        return self._mirrored(cleanup(self.vault, self.exclusive, progress), "everything")
+        locked = partial(self.exclusive, finished=True)
+        return self._mirrored(cleanup(self.vault, locked, progress), "everything")
 
     def search(
         self,
@@ -466,17 +486,6 @@ class Engine:
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
     def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
-        from holdfast.engine.discarding_writer import DiscardingWriter
+        from holdfast.engine.looking import look
 
-        with self.vault.open_root() as root_fd:
-            return self._scanner.scan(
-                root_fd,
-                capture_policy(self.vault, self._file_filter),
-                DiscardingWriter(),
-                generation=self.vault.scan_generation(root_fd),
-                started_ns=self.vault.clock.now_ns(),
-                wanted=wanted,
-                rules_of=rules_of,
-                keep_trees=True,
-                progress=self.vault.progress,
-            )
+        return look(self.vault, self._scanner, self._file_filter, wanted, rules_of)

@@ -66,7 +66,7 @@ def plan_cleanup(vault: Vault) -> CleanupPlan:
 
 def cleanup(
     vault: Vault,
-    exclusive: Callable[[], AbstractContextManager[None]],
+    exclusive: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     *,
     most_steps: int | None = None,

@@ -11,9 +11,9 @@ time. Nothing is deleted: packs, rows and journals that go are set aside first.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
@@ -21,7 +21,7 @@ from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped,
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, to_text
@@ -33,6 +33,9 @@ from holdfast.engine.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.planning import read_report
+from holdfast.engine.restore.records import rescue
+from holdfast.engine.restore.recovery import put_modes_back
+from holdfast.engine.restore.unlocking import put_back_noted
 from holdfast.engine.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
@@ -102,6 +105,7 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
         for damage in found.damaged:
             _mark(vault, damage)
     if found.journal is not None:
+        _save_what_staging_holds(vault)
         _set_staging_aside(vault, occasion)
         vault.access.set_journal_aside(occasion)
 
@@ -120,6 +124,8 @@ def journal_problem(vault: Vault) -> str | None:
                 return f"it names checkpoint {wanted}, which does not exist"
         if journal.tree is not None and not vault.objects.contains(journal.tree):
             return "it names a state that the store does not have"
+        if journal.trouble is not None:
+            return f"{journal.trouble}; the state before that restore is {short(journal.safety)}"
     except StoreDamaged as error:
         return error.message
     return None
@@ -321,6 +327,20 @@ def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
         )
 
 
+def _save_what_staging_holds(vault: Vault) -> None:
+    """As far as it can be done: into the safety checkpoint of the restore that is given up, and
+    with the modes that directories had. What cannot be saved is set aside with the rest."""
+    with contextlib.suppress(OSError, HoldfastError):
+        journal = decode_journal(vault.access.read_journal() or b"")
+        safety = vault.catalog.checkpoint(journal.session_id, journal.safety)
+        if safety is not None:
+            with contextlib.suppress(OSError, HoldfastError):
+                rescue(vault, journal, safety)
+        put_modes_back(vault, journal.modes)
+    with contextlib.suppress(OSError, HoldfastError):
+        put_back_noted(vault, lambda path: None)
+
+
 def _set_staging_aside(vault: Vault, occasion: str) -> None:
     """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
     copy of something. Those of a sealed store stay in the workspace, where they were readable
@@ -339,6 +359,11 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
         os.makedirs(place, 0o700, exist_ok=True)
     else:
         place = os.fsencode(vault.access.aside(occasion))
+    beside = os.path.join(own, b"set-aside-" + occasion.encode())
     for name in names:
-        source, target = os.path.join(own, name), os.path.join(place, name)
-        shutil.move(os.fsdecode(source), os.fsdecode(target))
+        source = os.path.join(own, name)
+        try:
+            os.rename(source, os.path.join(place, name))
+        except OSError:  # on another file system, where moving means reading
+            os.makedirs(beside, 0o700, exist_ok=True)
+            os.rename(source, os.path.join(beside, name))

@@ -73,6 +73,7 @@ class Surroundings:
     opening_error: HoldfastError | None = None
     size_bytes: int | None = None
     budget_bytes: int | None = None
+    restore_trouble: str | None = None
 
 
 Examination = Callable[[Surroundings], Iterator[Symptom]]
@@ -295,7 +296,11 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
     found: list[Symptom] = []
     if around.layout is not None:
         directory = around.layout.directory
-        if around.layout.journal.exists() or staging:
+        if around.restore_trouble is not None:
+            finding = f"a restore cannot be finished: {around.restore_trouble}"
+            cure = "saving goes on; set that restore aside: holdfast repair"
+            found.append(Symptom("leftovers", Gravity.PROBLEM, finding, cure))
+        elif around.layout.journal.exists() or staging:
             finding = "a restore was interrupted, or is running"
             cure = "any command finishes it: holdfast status"
             found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))

@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import parent
+from holdfast.domain.paths import basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
 from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.carried_out import Displaced
 from holdfast.engine.restore.database_groups import ASIDE, BACK
-from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
 from holdfast.engine.restore.slot_moves import return_others
 from holdfast.engine.restore.verifier import digest_of_file
@@ -47,7 +48,8 @@ def find_unsaved(vault: Vault, displaced: Iterable[Displaced]) -> Unsaved:
         elif stat.S_ISREG(status.st_mode):
             if _is_no_content(vault, item.path, item.area, item.slot):
                 continue
-            digest = digest_of_file(vault.fs, item.area, item.slot)
+            with _readable(vault, item.area, item.slot, status):
+                digest = digest_of_file(vault.fs, item.area, item.slot)
             if not isinstance(item.expected, FileEntry) or digest != item.expected.digest:
                 found.append(item)
     return _each_at_its_own_path((*links, *_capture(vault, found)))
@@ -70,10 +72,21 @@ def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> U
                 if not any(_has_link(vault, tree, path, link) for tree in known):
                     links.append((path, link))
             elif not _is_no_content(vault, path, area, slot):
-                digest = digest_of_file(vault.fs, area, slot)
+                with _readable(vault, area, slot, status):
+                    digest = digest_of_file(vault.fs, area, slot)
                 if not any(_has(vault, tree, path, digest, whole=whole) for tree in known):
                     found.append(Displaced(path, area, slot, None, whole))
         return _each_at_its_own_path((*links, *_capture(vault, found)))
+
+
+def open_staging(vault: Vault, handles: DirectoryHandles, directory: bytes) -> int:
+    """Staging is ours: a mode that keeps us out is changed."""
+    try:
+        return handles.open(directory)
+    except PermissionError:
+        above = handles.open(parent(directory))
+        vault.fs.set_mode(basename(directory), OWNER_ALL, dir_fd=above)
+        return handles.open(directory)
 
 
 def _occupied_slots(
@@ -82,7 +95,7 @@ def _occupied_slots(
     """The path, the staging directory, the slot, and whether it holds a whole database."""
     for directory in journal.staging:
         try:
-            area = handles.open(directory)
+            area = open_staging(vault, handles, directory)
         except OSError as error:
             if error.errno not in NO_DIRECTORY:
                 raise
@@ -95,6 +108,20 @@ def _occupied_slots(
             returned = return_others(vault.fs, handles, path, slot, area)
             if not returned or slot in vault.fs.list_names(area):
                 yield path, area, slot, whole
+
+
+@contextmanager
+def _readable(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> Iterator[None]:
+    """A file of staging that its own mode keeps us from reading is opened up for the block."""
+    mode = status.st_mode & MODE_MASK
+    if mode & stat.S_IRUSR:
+        yield
+        return
+    vault.fs.set_mode(slot, mode | stat.S_IRUSR, dir_fd=area)
+    try:
+        yield
+    finally:
+        vault.fs.set_mode(slot, mode, dir_fd=area)
 
 
 def _link_in(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> SymlinkEntry:
@@ -172,7 +199,8 @@ def _capture(vault: Vault, items: list[Displaced]) -> list[tuple[bytes, FileEntr
     try:
         for item in items:
             status = vault.fs.stat(item.slot, dir_fd=item.area, follow_symlinks=False)
-            read = capture.capture(item.area, item.slot, status.st_size, None)
+            with _readable(vault, item.area, item.slot, status):
+                read = capture.capture(item.area, item.slot, status.st_size, None)
             entry = FileEntry(
                 item.slot,
                 status.st_mode & MODE_MASK,

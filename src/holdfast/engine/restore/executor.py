@@ -350,12 +350,17 @@ class Executor:
     def _sync_file(self, path: bytes) -> None:
         sync_file(self._fs, self._handles.open(parent(path)), basename(path))
 
+    def free_handles(self) -> None:
+        """Close what can be opened again: the way back must not fail for want of handles."""
+        self._handles.forget_all()
+
     def undo_all(self) -> None:
         """Move everything back, newest first. Directories closed to their owner are opened up on
         the way, from the top, and get their old modes at the end."""
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
-            with passing_over(*NO_DIRECTORY):
+            # Each change that is taken back tells by itself whether it may be.
+            with passing_over(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
                 self._handles.open_for_change(path)
         while self.done.undo:
             self.done.undo.pop()()

@@ -18,6 +18,8 @@ NO_DIRECTORY = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """What opening says of a directory that is gone, or that has become a file or a link."""
 
 _MOST_OPEN = 200
+_FEW_OPEN = 8
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 @contextmanager
@@ -73,11 +75,20 @@ class DirectoryHandles:
             self._open[path] = known  # most recently used last
             return known
         above = self.open(parent(path))
-        fd = self._fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
-        if len(self._open) >= _MOST_OPEN:
-            self._fs.close(self._open.pop(next(iter(self._open))))
+        try:
+            fd = self._fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
+        except OSError as error:
+            if error.errno not in _TOO_MANY or len(self._open) <= _FEW_OPEN:
+                raise
+            self._close_oldest(_FEW_OPEN)
+            fd = self._fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
+        self._close_oldest(_MOST_OPEN - 1)
         self._open[path] = fd
         return fd
+
+    def _close_oldest(self, most: int) -> None:
+        while len(self._open) > most:
+            self._fs.close(self._open.pop(next(iter(self._open))))
 
     def open_for_change(self, path: bytes) -> int:
         """Like `open`; a directory that is closed to its owner is opened up, and its mode noted
@@ -92,7 +103,8 @@ class DirectoryHandles:
                 self._fs.set_mode(name, mode | OWNER_ALL, dir_fd=above)
             fd = self.open(path)
         if mode & OWNER_ALL != OWNER_ALL:
-            with self._noted(path, mode):
+            # One of somebody else may let us change it by its group: the change itself tells.
+            with passing_over(errno.EPERM), self._noted(path, mode):
                 self._fs.fchmod(fd, mode | OWNER_ALL)
         return fd
 

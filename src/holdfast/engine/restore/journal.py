@@ -32,7 +32,9 @@ _VERSION_WITH_COMPONENTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A restore that has begun and is not recorded yet."""
+    """A restore that has begun and is not recorded yet. `trouble` is why it could not be finished
+    the last time. `saved_since` is the first tree that was saved nevertheless; when a later one
+    differs, work has `moved_on`, and no recovery changes the workspace any more."""
 
     token: str
     kind: OperationKind
@@ -51,6 +53,9 @@ class Journal:
     hunks: HunkChoice | None = None
     tree: Digest | None = None
     components: tuple[tuple[str, str], ...] = ()
+    trouble: str | None = None
+    saved_since: Digest | None = None
+    moved_on: bool = False
 
     def turned_back(self) -> Journal:
         return replace(self, backwards=True)
@@ -62,6 +67,7 @@ class Journal:
 def encode_journal(journal: Journal) -> bytes:
     body = json.dumps(
         _fields_by_version(journal)
+        | _fields_of_trouble(journal)
         | {
             "token": journal.token,
             "kind": journal.kind.value,
@@ -98,6 +104,13 @@ def _fields_by_version(journal: Journal) -> dict[str, Any]:
     }
 
 
+def _fields_of_trouble(journal: Journal) -> dict[str, Any]:
+    if journal.trouble is None:
+        return {}
+    since = None if journal.saved_since is None else journal.saved_since.hex()
+    return {"trouble": journal.trouble, "saved_since": since, "moved_on": journal.moved_on}
+
+
 def decode_journal(data: bytes) -> Journal:
     """`StoreDamaged` for anything but a whole journal of a known version."""
     checksum, _, body = data.partition(b"\n")
@@ -122,6 +135,7 @@ def decode_journal(data: bytes) -> Journal:
 def _from_fields(fields: dict[str, Any]) -> Journal:
     """Every path is checked here, before any of them comes near the workspace."""
     with_hunks = fields["version"] == _VERSION_WITH_HUNKS
+    since = fields.get("saved_since")
     return Journal(
         token=fields["token"],
         kind=OperationKind(fields["kind"]),
@@ -140,6 +154,9 @@ def _from_fields(fields: dict[str, Any]) -> Journal:
         hunks=HunkChoice(frozenset(fields["hunks"]), fields["context"]) if with_hunks else None,
         tree=Digest(bytes.fromhex(fields["tree"])) if with_hunks else None,
         components=tuple((str(n), str(m)) for n, m in fields.get("components", ())),
+        trouble=fields.get("trouble"),
+        saved_since=None if since is None else Digest(bytes.fromhex(since)),
+        moved_on=bool(fields.get("moved_on", False)),
     )
 
 

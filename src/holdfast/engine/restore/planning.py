@@ -50,6 +50,7 @@ _LEFT_OUT = (
     SkipReason.IGNORED,
     SkipReason.FILTERED,
     SkipReason.TOO_LARGE,
+    SkipReason.OVER_BUDGET,
     SkipReason.SPECIAL,
     SkipReason.UNREADABLE,
     SkipReason.TOO_DEEP,

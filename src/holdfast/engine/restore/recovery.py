@@ -12,23 +12,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
-from holdfast.domain.entries import DirectoryEntry, FileEntry
-from holdfast.domain.errors import HoldfastError, StoreDamaged, StoreReadOnly
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
+from holdfast.domain.errors import HoldfastError, RestoreFailed, StoreDamaged, StoreReadOnly
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
 from holdfast.engine.components.restoring import plan_components, with_component_steps
 from holdfast.engine.listing import entry_at
-from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.looking import look
+from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.restore.records import (
@@ -37,7 +39,7 @@ from holdfast.engine.restore.records import (
     rescue,
     save_present,
 )
-from holdfast.engine.restore.restore import carry_out
+from holdfast.engine.restore.restore import carry_out, os_error_words
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unfinished import leftovers
 from holdfast.engine.restore.unlocking import put_back_noted
@@ -51,7 +53,9 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     """Called with the store's lock held. True when an unfinished restore was dealt with."""
     data = vault.access.read_journal()
     if data is None:
-        _remove_leftovers(vault)
+        # Nothing in them is needed: one that cannot be removed is in nobody's way.
+        with contextlib.suppress(PermissionError):
+            _remove_leftovers(vault)
         put_back_noted(vault, lambda path: None)
         return False
     journal = decode_journal(data)
@@ -63,15 +67,65 @@ def recover(vault: Vault, scanner: Scanner, file_filter: FileFilter | None = Non
     return True
 
 
-def put_right(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> None:
-    """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written."""
+def put_right(
+    vault: Vault, scanner: Scanner, file_filter: FileFilter | None, *, required: bool
+) -> str | None:
+    """`recover` for whoever holds the lock and perhaps only looks, where nothing can be written.
+
+    Why it could not be done, unless it is `required`: whoever saves or looks goes on, whatever is
+    left of a restore. What restores or drops something needs it done, and is refused."""
     try:
         with vault.access.exclusive():
-            recover(vault, scanner, file_filter)
+            trouble = _moved_on(vault, scanner, file_filter)
+            if trouble is None:
+                recover(vault, scanner, file_filter)
+                return None
     except StoreReadOnly as error:
         raise StoreReadOnly(
             f"a restore was interrupted and cannot be put right: {error.message}", hint=error.hint
         ) from error
+    except (OSError, HoldfastError) as error:
+        trouble = error.message if isinstance(error, HoldfastError) else os_error_words(error)
+        _note(vault, lambda journal: replace(journal, trouble=trouble))
+        if required and isinstance(error, HoldfastError):
+            raise
+    if required:
+        raise RestoreFailed(
+            f"an earlier restore could not be finished: {trouble}",
+            hint="set it aside, with everything that it holds: holdfast repair",
+        )
+    return trouble
+
+
+def work_went_on(vault: Vault, saved: Digest) -> None:
+    """A tree was saved although a restore is unfinished."""
+    _note(vault, lambda journal: replace(journal, saved_since=journal.saved_since or saved))
+
+
+def _moved_on(vault: Vault, scanner: Scanner, file_filter: FileFilter | None) -> str | None:
+    """The trouble of a restore since which work has gone on: what was saved meanwhile is not what
+    is there now. No recovery may touch that; what is left is up to `holdfast repair`."""
+    data = vault.access.read_journal()
+    journal = None if data is None else decode_journal(data)
+    if journal is None or journal.saved_since is None:
+        return None
+    if not journal.moved_on:
+        if look(vault, scanner, file_filter).tree == journal.saved_since:
+            return None
+        _note(vault, lambda noted: replace(noted, moved_on=True))
+    return journal.trouble
+
+
+def _note(vault: Vault, change: Callable[[Journal], Journal]) -> None:
+    """In the journal, as well as a failing disk allows."""
+    with contextlib.suppress(OSError, HoldfastError):
+        data = vault.access.read_journal()
+        if data is None:
+            return
+        before = decode_journal(data)
+        after = change(before)
+        if after != before:
+            vault.access.write_journal(encode_journal(after))
 
 
 def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | None]:
@@ -111,7 +165,7 @@ def _clear_staging(vault: Vault, journal: Journal) -> tuple[Journal, Checkpoint]
     safety = _checkpoint(vault, journal.session_id, journal.safety)
     _sync_what_was_done(vault, journal)
     safety = rescue(vault, journal, safety)
-    _put_modes_back(vault, journal.modes)
+    put_modes_back(vault, journal.modes)
     journal = _with_safety(vault, journal, safety)
     _remove_leftovers(vault, journal.staging)
     return journal, safety
@@ -129,7 +183,7 @@ def _restore_again(
         session_id=journal.session_id,
         target=goal,
         paths=journal.paths,
-        best_effort=journal.best_effort or journal.backwards,
+        best_effort=journal.best_effort,
         kind=OperationKind.RESTORE if journal.backwards else journal.kind,
         reverses=journal.reverses,
         note=journal.note,
@@ -143,7 +197,8 @@ def _restore_again(
     plan = make_plan(vault, saved.scan, request)
     # Databases apart, which are looked at again when they are written.
     databases = {plan.steps[number].path for number in groups_of(plan.steps)}
-    safety = _with_later_work(vault, safety, request.goal, saved.scan, but=databases)
+    reached = (request.goal.tree, *(request.rolls_back or ()))
+    safety = _with_later_work(vault, safety, reached, saved.scan, but=databases)
     present = None
     if journal.components:
         # Somebody may have used git, say, since the crash: what is there now is kept as well.
@@ -178,18 +233,26 @@ def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
 
 
 def _with_later_work(
-    vault: Vault, safety: Checkpoint, goal: Checkpoint, scan: Scan, *, but: Collection[bytes]
+    vault: Vault,
+    safety: Checkpoint,
+    reached: tuple[Digest, ...],
+    scan: Scan,
+    *,
+    but: Collection[bytes],
 ) -> Checkpoint:
     """The crash and the recovery may lie far apart: what is neither as it was before the restore
-    nor as the restore makes it, somebody has written since, and undo must bring it back."""
-    restored = tree_changes(vault.load_tree, safety.tree, goal.tree)
-    made = {change.path: change.new for change in restored}
+    nor as the restore makes it, somebody has written since, and undo must bring it back. `reached`
+    includes what a restore that is rolled back may have made."""
+    made: list[dict[bytes, Entry | None]] = [
+        {change.path: change.new for change in tree_changes(vault.load_tree, safety.tree, tree)}
+        for tree in reached
+    ]
     written: dict[bytes, Replacement] = {}
     for change in tree_changes(vault.load_tree, safety.tree, scan.tree):
         found = change.new
         if found is None or isinstance(found, DirectoryEntry) or change.path in but:
             continue
-        if not found.same_state(made.get(change.path)):
+        if not any(found.same_state(each.get(change.path)) for each in made):
             written[change.path] = found
     if not written:
         return safety
@@ -201,15 +264,17 @@ def _sync_what_was_done(vault: Vault, journal: Journal) -> None:
     not done again: make it durable before the restore is recorded as done."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in {b"", *(parent(staging) for staging in journal.staging)}:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            # A closed one shares the file system of an open one, or nothing was done in it.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 vault.fs.sync_all(handles.open(path))
 
 
-def _put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:
+def put_modes_back(vault: Vault, modes: dict[bytes, int]) -> None:
     """Directories that the crash left opened up; what the restore wants of them comes after."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in sorted(modes, key=lambda p: -p.count(b"/")):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                handles.open_for_change(path)
                 handles.set_modes({path: modes[path]})
 
 
@@ -235,14 +300,11 @@ def _remove_leftovers(vault: Vault, directories: tuple[bytes, ...] = ()) -> None
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in sorted({*directories, *leftovers(vault, handles)}):
             try:
-                above = handles.open(parent(path))
-                fd = vault.fs.open(basename(path), DIRECTORY_FLAGS, dir_fd=above)
+                fd = open_staging(vault, handles, path)
             except OSError as error:
                 if error.errno not in NO_DIRECTORY:
                     raise
                 continue  # gone, or something of somebody else stands there
-            try:
-                remove_contents(vault.fs, fd)
-            finally:
-                vault.fs.close(fd)
-            vault.fs.rmdir(basename(path), dir_fd=above)
+            remove_contents(vault.fs, fd)
+            handles.forget(path)
+            vault.fs.rmdir(basename(path), dir_fd=handles.open(parent(path)))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
-from holdfast.domain.ids import CheckpointId
+from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
@@ -335,19 +335,42 @@ def _take_back(
     staging: Staging,
     restoring: ComponentRestore,
 ) -> None:
-    """Undo what was done. If even that fails, the journal says which way recovery has to go."""
-    vault.access.write_journal(encode_journal(journal.turned_back()))
+    """Undo what was done. If even that fails, the journal says which way recovery has to go: a
+    restore that was reported as failed is never finished later."""
+    executor.free_handles()
+    turned = _turn_back(vault, journal)
     restoring.revert()
     try:
         executor.undo_all()
+        rescue(vault, journal, safety)
     except OSError as error:
+        if not turned:
+            _turn_back(vault, journal)
         raise RestoreFailed(
-            f"the restore failed, and so did putting everything back ({error.strerror}): the tree "
-            "is between the two; nothing is lost, and the next command goes on with it",
-            hint="let nobody else write to the workspace, and run: holdfast status",
+            f"the restore failed, and so did rolling it back: {os_error_words(error)}. Nothing is "
+            f"lost: the state before it is saved as {short(safety.id)}, and the next command rolls "
+            "it back",
+            hint="run: holdfast status; if that does not help: holdfast repair",
         ) from error
-    rescue(vault, journal, safety)
     staging.remove()
+
+
+def _turn_back(vault: Vault, journal: Journal) -> bool:
+    """Whether the journal says durably that the restore is to be rolled back."""
+    try:
+        vault.access.write_journal(encode_journal(journal.turned_back()))
+    except OSError:
+        return False
+    return True
+
+
+def os_error_words(error: OSError) -> str:
+    """With the path that stands in the way, if the system named it."""
+    why = error.strerror or str(error)
+    name = error.filename
+    if isinstance(name, bytes):
+        name = to_text(name)
+    return f"{name}: {why}" if isinstance(name, str) else why
 
 
 def _failure(error: BaseException) -> BaseException:

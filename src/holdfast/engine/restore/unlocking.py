@@ -49,6 +49,7 @@ class Unlocked:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self.modes: dict[bytes, int] = {}
+        self._original: dict[tuple[int, int], int] = {}
 
     def unlock(self, paths: Iterable[bytes]) -> bool:
         """Whether anything could be opened up."""
@@ -82,7 +83,9 @@ class Unlocked:
                 is_directory = stat.S_ISDIR(status.st_mode)
                 if not is_directory and not stat.S_ISREG(status.st_mode):
                     continue
-                mode = status.st_mode & MODE_MASK
+                # Another name of it may have been opened up before.
+                inode = status.st_dev, status.st_ino
+                mode = self._original.setdefault(inode, status.st_mode & MODE_MASK)
                 opened = mode | (_OPEN_DIRECTORY if is_directory else _OPEN_FILE)
                 if opened != mode:
                     found[path] = mode, opened
