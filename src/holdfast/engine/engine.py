@@ -272,9 +272,16 @@ class Engine:
         from holdfast.engine.restore.restore import restore
         from holdfast.engine.restore.still_meant import still_meant
 
-        with self.exclusive(finished=True):
-            meant = request() if callable(request) else still_meant(self.vault, request)
-            outcome = restore(self.vault, self._scanner, meant)
+        begun = False
+        try:
+            with self.exclusive(finished=True):
+                begun = True
+                meant = request() if callable(request) else still_meant(self.vault, request)
+                outcome = restore(self.vault, self._scanner, meant)
+        except KeyboardInterrupt as error:
+            if not begun:
+                error.add_note("the restore had not begun")
+            raise
         return self._mirrored(outcome)
 
     def changes(

@@ -58,6 +58,12 @@ from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import FULL
 
+NOTHING_CHANGED = "nothing was changed"
+ROLLED_BACK = "rolled back"
+ROLLED_BACK_LATER = "the next command rolls back what was done"
+DONE = "the restore was already done, and holdfast undo takes it back"
+"""What is true of a restore that somebody cancelled."""
+
 
 def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreOutcome:
     with vault.access.exclusive():
@@ -65,6 +71,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         head = session.head if session is not None else None
         at_head = vault.catalog.checkpoint(request.session_id, head) if head else None
         unlocked = Unlocked(vault)
+        outcome: RestoreOutcome | None = None
         try:
             saved, request, plan = save_and_plan(vault, scanner, request, at_head, unlocked)
             if plan.blocked and not request.best_effort:
@@ -97,8 +104,9 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             )
             follow_restore(vault, request.session_id)
             return _with_drift(vault, request, outcome)
-        except BaseException:
+        except BaseException as error:
             unlocked.put_back()
+            _note_truth(error, NOTHING_CHANGED if outcome is None else DONE)
             raise
 
 
@@ -110,6 +118,12 @@ def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) 
     if drift is None:
         return outcome
     return replace(outcome, git=drift, warnings=(*outcome.warnings, drift.words()))
+
+
+def _note_truth(error: BaseException, truth: str) -> None:
+    """A Ctrl-C carries with it what is true of the restore, for whoever reports it."""
+    if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
+        error.add_note(truth)
 
 
 def _capture(
@@ -232,18 +246,30 @@ def carry_out(
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
             result = resulting_tree(vault, request, head_before)
+            record, final_safety = record_restore(
+                vault, request, safety, tree, result, token, head_before
+            )
         except BaseException as error:
-            _take_back(vault, journal, safety, executor, staging, restoring)
+            if vault.catalog.operation_with_token(token) is not None:
+                _note_truth(error, DONE)
+                raise  # recorded: the next command tidies up
+            try:
+                _take_back(vault, journal, safety, executor, staging, restoring)
+            except KeyboardInterrupt as again:
+                _note_truth(again, ROLLED_BACK_LATER)
+                raise
             if not recovering:  # else what the journal was written for is still to be put right
                 vault.access.remove_journal()
+            _note_truth(error, ROLLED_BACK)
             raise _failure(error) from error
-        record, final_safety = record_restore(
-            vault, request, safety, tree, result, token, head_before
-        )
-        if unlocked is not None:
-            unlocked.put_back(but={step.path for step in plan.steps})
-        staging.remove()
-        vault.access.remove_journal()
+        try:
+            if unlocked is not None:
+                unlocked.put_back(but={step.path for step in plan.steps})
+            staging.remove()
+            vault.access.remove_journal()
+        except KeyboardInterrupt as error:
+            _note_truth(error, DONE)
+            raise
     return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
 
 

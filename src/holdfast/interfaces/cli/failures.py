@@ -68,8 +68,13 @@ def as_known(error: BaseException) -> HoldfastError:
     error = _signal_within(error) or error
     if isinstance(error, EndRequest):
         kind = HungUp if error.number == signal.SIGHUP else Terminated
-        return kind(f"ended by {signal.Signals(error.number).name}", hint=_AFTER_A_SIGNAL)
+        name = signal.Signals(error.number).name
+        if truth := _truth(error):
+            return kind(f"ended by {name}; {truth}")
+        return kind(f"ended by {name}", hint=_AFTER_A_SIGNAL)
     if isinstance(error, KeyboardInterrupt):
+        if truth := _truth(error):
+            return Interrupted(f"cancelled; {truth}")
         return Interrupted("interrupted", hint=_AFTER_A_SIGNAL)
     if isinstance(error, OutputFailed):
         return _lost_answer(error)
@@ -85,6 +90,12 @@ def as_known(error: BaseException) -> HoldfastError:
         hint="this is a bug in Holdfast; HOLDFAST_DEBUG=1 shows where it happened. "
         "Nothing that was saved is lost by it",
     )
+
+
+def _truth(error: KeyboardInterrupt) -> str | None:
+    """What the interrupted work said of itself, such as a restore."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes[0] if notes else None
 
 
 def _signal_within(error: BaseException) -> KeyboardInterrupt | None:

@@ -13,6 +13,7 @@ from holdfast.domain.restore_plans import FAILED, RestorePlan, is_routine
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
+from holdfast.interfaces.cli.cancelling import answering_ctrl_c
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (
@@ -51,7 +52,7 @@ def restore_and_report(
             invocation.terminal.warn(warning)
     else:
         shown = _confirm(invocation, opened, request, what)
-    with invocation.busy("restoring", opened):
+    with invocation.busy("restoring", opened), answering_ctrl_c(invocation):
         outcome = opened.engine.restore(request)
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
