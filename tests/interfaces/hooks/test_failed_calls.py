@@ -58,6 +58,35 @@ def test_a_failed_tool_call_is_taken_back_if_that_is_wanted(
 
 
 @pytest.mark.requirement("AU-5")
+def test_an_agent_is_told_when_the_checkpoint_before_its_failed_call_is_gone(
+    project: Path, cli: CommandLine
+) -> None:
+    """As after a person deleted it while calls ran side by side."""
+    cli.json("config", "set", "restore_on_failure", "on")
+    command = "rm -rf src; false"
+    before = recorded("claude-code", project, command)[3]
+    _send(project, {**before, "tool_use_id": "one"})
+    (project / "beside").write_text("by another call")
+    _send(project, {**before, "tool_use_id": "two"})
+    _, first, *_ = cli.json("log")
+    cli.json("delete", first["id"], "--yes")
+    subprocess.run(["bash", "-c", command], cwd=project, check=False)
+    answer = _send(
+        project,
+        {
+            **before,
+            "tool_use_id": "one",
+            "hook_event_name": "PostToolUseFailure",
+            "error": "exit status 1",
+            "is_interrupt": False,
+        },
+    )
+    told = answer["hookSpecificOutput"]["additionalContext"]
+    assert "could not take the workspace back" in told
+    assert not (project / "src").exists()
+
+
+@pytest.mark.requirement("AU-5")
 @pytest.mark.parametrize("agent", ["codex", "gemini", "cursor", "copilot", "cline", "goose"])
 def test_each_agent_says_in_its_own_way_that_a_tool_failed(
     agent: str, project: Path, cli: CommandLine

@@ -296,16 +296,29 @@ def _take_back(
     opened: OpenWorkspace, event: AgentEvent, session: Session, deliveries: Deliveries
 ) -> Reply:
     """Return the workspace to before a tool call that failed (AU-5)."""
-    target = deliveries.checkpoint_before(event) or _saved_before(opened, event, session)
-    if target is None:
-        return Reply()
     why = f"to before {event.tool} failed ({event.failure})"
+    target = deliveries.checkpoint_before(event)
+    if target is None or opened.engine.vault.catalog.checkpoint(session.id, target) is None:
+        target = _saved_before(opened, event, session) or target
+    if target is None:
+        # A call that saves nothing has nothing to be rolled back either.
+        return _not_restored(why) if event.tool_kind.changes_files else Reply()
     reply = _restored(opened, session, target, why)
     deliveries.note(event, target, before=False)
     return reply
 
 
+def _not_restored(why: str) -> Reply:
+    told = (
+        f"Holdfast could not take the workspace back {why}: that checkpoint is gone, and nothing "
+        "was changed. Look at the files, or choose another checkpoint: holdfast log"
+    )
+    return Reply(context=(told,))
+
+
 def _restored(opened: OpenWorkspace, session: Session, target: str, why: str) -> Reply:
+    if opened.engine.vault.catalog.checkpoint(session.id, target) is None:
+        return _not_restored(why)
     request = opened.engine.restore_request(session.id, target, only_changes=True)
     outcome = opened.engine.restore(request)
     if not outcome.steps:
