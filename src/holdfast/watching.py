@@ -199,7 +199,7 @@ class WatchedWorkspace:
         """From now on automatic checkpoints go to this session; what it lacks is kept at once."""
         with self._lock:
             self.session = session
-            self.opened.engine.recover()  # refused where nothing could be saved later
+            self.opened.engine.recover(required=False)  # refused where nothing could be saved later
             if self._last(session, Kind.INITIAL) is None:
                 made = self.save(session, make_intent("Watching begins"), kind=Kind.INITIAL)
                 return self.keep_merge(session) or made

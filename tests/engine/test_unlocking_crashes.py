@@ -13,6 +13,7 @@ import pytest
 from holdfast.domain.errors import StoreDamaged
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
+from holdfast.upkeep import repair_workspace
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris
@@ -167,6 +168,10 @@ def test_a_forged_note_is_refused(tmp_path: Path, note: bytes) -> None:
     with composed(workspace) as opened:
         opened.save()
         opened.store.write_note(note)
+        saved = opened.save()
         with pytest.raises(StoreDamaged):
             opened.engine.recover()
     assert outside.stat().st_mode & 0o777 == 0o400
+    assert repair_workspace(workspace, act=True).done
+    with composed(workspace) as opened:
+        opened.restore(saved.id)

@@ -32,7 +32,8 @@ class PurgeProof:
 
 @dataclass(frozen=True, slots=True)
 class PurgeOutcome:
-    """Content that is gone. What is `still_in_workspace`, the next checkpoint saves again."""
+    """Content that is gone. What is `still_in_workspace`, the next checkpoint saves again.
+    `unsearched` components of checkpoints may hold the same in a form of their own."""
 
     removed: tuple[CheckpointId, ...]
     changed: tuple[CheckpointId, ...]
@@ -42,4 +43,5 @@ class PurgeOutcome:
     proof: PurgeProof
     still_in_workspace: tuple[bytes, ...] = ()
     resumed: bool = False
+    unsearched: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

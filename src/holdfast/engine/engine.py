@@ -94,9 +94,10 @@ class Engine:
         with suppress(Busy, StoreReadOnly), self.vault.access.exclusive(wait=False):
             self._scanner.flush()
 
-    def recover(self) -> None:
-        """Finish or take back a restore that a crash interrupted, if there is one."""
-        with self.exclusive():
+    def recover(self, *, required: bool = True) -> None:
+        """Finish or take back a restore that a crash interrupted, if there is one. Not `required`:
+        saves go on without it."""
+        with self.exclusive(finished=required):
             return
 
     def recover_if_free(self) -> bool:

@@ -87,7 +87,7 @@ def cleanup(
 
 def _cleanup(
     vault: Vault,
-    exclusive: Callable[[], AbstractContextManager[None]],
+    exclusive: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     most_steps: int | None,
 ) -> CleanupOutcome:

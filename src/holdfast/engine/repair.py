@@ -35,7 +35,7 @@ from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.planning import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
-from holdfast.engine.restore.unlocking import put_back_noted
+from holdfast.engine.restore.unlocking import decode_note, put_back_noted
 from holdfast.engine.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
@@ -112,10 +112,13 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
 
 def journal_problem(vault: Vault) -> str | None:
     """Why an unfinished restore cannot be finished."""
-    data = vault.access.read_journal()
-    if data is None:
-        return None
     try:
+        note = vault.access.read_note()
+        if note is not None:
+            decode_note(note)
+        data = vault.access.read_journal()
+        if data is None:
+            return None
         journal = decode_journal(data)
         if vault.catalog.operation_with_token(journal.token) is not None:
             return None
@@ -339,6 +342,7 @@ def _save_what_staging_holds(vault: Vault) -> None:
         put_modes_back(vault, journal.modes)
     with contextlib.suppress(OSError, HoldfastError):
         put_back_noted(vault, lambda path: None)
+    vault.access.remove_note()
 
 
 def _set_staging_aside(vault: Vault, occasion: str) -> None:

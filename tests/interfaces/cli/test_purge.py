@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, run
+from tests.support.hostile_trees import git
 from tests.support.raw_search import places_of
 
 SECRET = "sk-live-0123456789abcdef"
@@ -35,6 +36,18 @@ def test_a_path_is_removed_and_the_answer_tells_the_proof(cli: CommandLine, stor
     assert places_of(store, [SECRET.encode()]) == []
     assert cli.json("check", "--data")["ok"]
     assert cli("purge", ".env", "--yes", "--json").status == 4
+
+
+@pytest.mark.requirement("ST-5", "BX-7")
+def test_what_other_components_may_still_hold_is_named(cli: CommandLine, project: Path) -> None:
+    git(project, "init", "-q")
+    (project / "secret.txt").write_text(SECRET)
+    git(project, "add", "-f", "secret.txt")
+    git(project, "commit", "-qm", "with the secret")
+    cli.save("with the secret")
+    assert cli.json("purge", "secret.txt", "--dry-run")["not_searched"] == ["git"]
+    answer = cli("purge", "secret.txt", "--yes")
+    assert "not searched: git commits" in answer.err
 
 
 @pytest.mark.requirement("ST-5", "RB-8")

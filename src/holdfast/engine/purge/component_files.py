@@ -91,6 +91,10 @@ class ComponentFiles:
             and any(not wanted.isdisjoint(self._objects(c)) for c in held.state.contents)
         }
 
+    def unsearched(self, manifest: Digest | None) -> set[str]:
+        """The components that keep something, and cannot say of which paths."""
+        return {held.state.name for held in self._of(manifest) if held.component is None}
+
     def without(self, manifest: Digest, paths: Collection[bytes]) -> dict[Digest, bytes]:
         """New objects for a manifest that has nothing at these paths, itself the last of them."""
         new: dict[Digest, bytes] = {}

@@ -56,7 +56,8 @@ class PurgeRequest:
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
     """`replaced` rows say something else from now on; `new_objects` must be durable before, and
-    `similar` names for some of them an earlier one that they resemble."""
+    `similar` names for some of them an earlier one that they resemble. `unsearched` are components
+    of checkpoints that stay, which may hold the same in a form of their own: git commits, dumps."""
 
     removed: tuple[Checkpoint, ...]
     replaced: tuple[Checkpoint, ...]
@@ -68,6 +69,7 @@ class PurgePlan:
     refusals: tuple[str, ...] = ()
     hint: str = ""
     similar: dict[Digest, Digest] = field(default_factory=dict)
+    unsearched: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
@@ -164,7 +166,9 @@ class _Planner:
             also = f"the component {', '.join(sorted(unnamed))} has the same content"
             refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
-        return self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
+        plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
+        unsearched = {name for c in rows for name in self.files.unsearched(c.components)}
+        return replace(plan, unsearched=tuple(sorted(unsearched)))
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
         return tuple(

@@ -63,6 +63,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         freed_bytes=freed_bytes,
         proof=search(vault, samples, plan.gone),
         still_in_workspace=still_in_workspace(vault, plan.paths),
+        unsearched=plan.unsearched,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import short
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 PARTIAL = 3
 _TITLE_LENGTH = 60
 _SET_ASIDE = "set-aside/"
+_HELD = {
+    "git": "git commits and stash entries that checkpoints keep (see git log --all -- PATH)",
+    "postgres": "PostgreSQL dumps in checkpoints (see holdfast show REF)",
+    "worktrees": "commits of linked worktrees that checkpoints keep",
+}
 
 
 def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
@@ -30,6 +36,7 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
                 "objects": len(plan.gone),
                 "freed_bytes": None,
                 "also_at": [to_text(path) for path in plan.stays_elsewhere],
+                "not_searched": list(plan.unsearched),
                 "refused": list(plan.refusals),
                 "still_in_workspace": [],
                 "proof": None,
@@ -41,6 +48,7 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
         )
         return 0
     describe_plan(invocation.terminal, plan)
+    _show_unsearched(invocation.terminal, plan.unsearched)
     for refusal in plan.refusals:
         invocation.terminal.warn(f"would be refused: {refusal}")
     if plan.refusals:
@@ -74,6 +82,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
                 "objects": outcome.objects,
                 "freed_bytes": outcome.freed_bytes,
                 "also_at": [to_text(path) for path in outcome.proof.elsewhere],
+                "not_searched": list(outcome.unsearched),
                 "refused": [],
                 "still_in_workspace": [to_text(path) for path in outcome.still_in_workspace],
                 "proof": _proof(outcome.proof),
@@ -95,6 +104,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     mark = terminal.paint("✗", RED) if outcome.proof.traces else terminal.paint("✓", GREEN)
     terminal.line(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
+    _show_unsearched(terminal, outcome.unsearched)
     for path in outcome.still_in_workspace:
         way = "is still in the workspace", "unless an ignore rule leaves it out"
         if path.startswith(b"/"):
@@ -106,6 +116,13 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     for warning in outcome.warnings:
         terminal.warn(warning)
     return status
+
+
+def _show_unsearched(terminal: Terminal, components: Sequence[str]) -> None:
+    """What a purge leaves in place because it is no file: a person has to look there."""
+    for name in components:
+        held = _HELD.get(name, f"what the component {visible(name)} keeps")
+        terminal.warn(f"not searched: {held}. They may still hold it")
 
 
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:

@@ -146,7 +146,9 @@ def watch(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 
     def begin(workspace: WatchedWorkspace) -> dict[str, Any]:
         workspace.session = session
-        workspace.opened.engine.recover()  # refused where nothing could be saved later
+        workspace.opened.engine.recover(
+            required=False
+        )  # refused where nothing could be saved later
         workspace.opened.engine.look()
         workspace.keep_merge(session)
         return described(workspace)
