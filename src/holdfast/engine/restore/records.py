@@ -70,7 +70,8 @@ class RestoreRequest:
     def keeps_left_out(self) -> bool:
         """Whether files that the target's rules leave out stay. An undo, a redo and a roll back
         return to a state that was looked at with the rules of both sides, and return exactly."""
-        return self.reverses is None and self.rolls_back is None
+        exact = self.kind is OperationKind.REDO or self.reverses is not None
+        return not exact and self.rolls_back is None
 
     @property
     def goal(self) -> Checkpoint:
