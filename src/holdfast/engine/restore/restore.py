@@ -262,15 +262,20 @@ def carry_out(
                 vault.access.remove_journal()
             _note_truth(error, ROLLED_BACK)
             raise _failure(error) from error
-        try:
-            if unlocked is not None:
-                unlocked.put_back(but={step.path for step in plan.steps})
-            staging.remove()
-            vault.access.remove_journal()
-        except KeyboardInterrupt as error:
-            _note_truth(error, DONE)
-            raise
+        _tidy(vault, staging, unlocked, plan)
     return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
+
+
+def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: RestorePlan) -> None:
+    """What is left to do once a restore is recorded."""
+    try:
+        if unlocked is not None:
+            unlocked.put_back(but={step.path for step in plan.steps})
+        staging.remove()
+        vault.access.remove_journal()
+    except KeyboardInterrupt as error:
+        _note_truth(error, DONE)
+        raise
 
 
 def _outcome(
