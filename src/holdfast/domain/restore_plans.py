@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
-from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within, parent, to_text
+
+if TYPE_CHECKING:  # a save must not pay for it
+    from holdfast.domain.git_drift import GitDrift
 
 SkippedPaths: TypeAlias = Mapping[bytes, str]
 """Paths left out of a tree and why; a directory stands for all below it."""

@@ -100,7 +100,7 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     ),
     _rule(rf"holdfast undo{_END}", _fixed(_call("checkpoint_undo"))),
     _rule(rf"holdfast redo{_END}", _fixed(_call("checkpoint_undo", redo=True))),
-    _rule(rf"holdfast cleanup{_END}", _fixed(_call("checkpoint_cleanup"))),
+    _rule(rf"holdfast cleanup{_END}(?! --)", _fixed(_call("checkpoint_cleanup"))),
     _rule(r"by holdfast purge", _fixed("by a purge")),
     _rule(
         r"what it means: holdfast config list",
