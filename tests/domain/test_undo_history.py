@@ -50,7 +50,7 @@ class Log:
         return True
 
     def redo(self) -> bool:
-        future = self.history.future
+        future = self.history.redoable
         if not future:
             return False
         undo = future[-1].undo
@@ -153,6 +153,20 @@ def test_a_change_after_an_undo_ends_what_can_be_redone_and_is_undone_itself() -
     assert log.redo()
     assert log.redo()
     assert log.content == "x"
+
+
+def test_what_a_redo_saves_first_does_not_end_what_else_can_be_redone() -> None:
+    log = worked("abc")
+    log.undo()
+    log.undo()
+    log.content = "x"  # or the same files, looked at with the rules of both sides
+    assert log.redo()
+    assert log.redo()
+    assert log.content == "c"
+    seen = []
+    while log.undo():
+        seen.append(log.content)
+    assert seen == ["b", "x", "a"]
 
 
 def test_a_restore_is_one_step_and_what_was_unsaved_before_it_another() -> None:

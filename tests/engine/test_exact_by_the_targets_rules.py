@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import RestoreConflict
+from holdfast.domain.errors import NothingToUndo, RestoreConflict
 from holdfast.domain.outcomes import RestoreOutcome
-from tests.support.composition import configure
+from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.ruled_trees import RuledTree, random_settings
 from tests.support.tree_hash import Node, describe, differences
@@ -207,3 +207,44 @@ def test_random_changes_of_rules_and_files_are_restored_once_and_for_all(
             session.undo()
             assert differences(comparable(workspace), before) == []
             tree.change_much(5)
+
+
+def walk(workspace: Path, *verbs: str) -> list[bytes]:
+    """What the file `code` holds after each undo and redo of the workspace."""
+    seen = []
+    with composed(workspace) as opened:
+        for verb in verbs:
+            step = opened.engine.last_step() if verb == "undo" else opened.engine.next_step()
+            assert opened.engine.restore(step.request).steps
+            seen.append((workspace / "code").read_bytes())
+    return seen
+
+
+@pytest.mark.requirement("RB-11")
+@pytest.mark.parametrize(
+    "rules",
+    [
+        (b"", b"", b""),
+        (b"", b"", b"x.log\n"),
+        (b"x.log\n", b"", b""),
+        (b"", b"x.log\n", b"x.log\n"),
+        (b"", b"x.log\n", b""),
+        (b"x.log\n", b"", b"x.log\n"),
+    ],
+)
+def test_undo_and_redo_take_one_step_at_a_time_where_rules_change(
+    workspace: Path, rules: tuple[bytes, ...]
+) -> None:
+    fill(workspace / "x.log", b"in the way of nobody")
+    with composed(workspace) as opened:
+        for number, ignored in enumerate(rules):
+            fill(workspace / ".gitignore", ignored)
+            fill(workspace / "code", b"%d" % number)
+            opened.save()
+        assert walk(workspace, "undo", "undo", "redo", "redo") == [b"1", b"0", b"1", b"2"]
+        assert walk(workspace, "undo", "undo", "redo", "redo") == [b"1", b"0", b"1", b"2"]
+        opened.restore("HEAD~1")
+        assert walk(workspace, "undo", "undo", "undo") == [b"2", b"1", b"0"]
+        with pytest.raises(NothingToUndo):
+            opened.engine.last_step()
+    assert (workspace / "x.log").read_bytes() == b"in the way of nobody"

@@ -170,6 +170,10 @@ def test_saves_go_on_while_a_restore_cannot_be_finished_and_repair_is_the_way_ou
             opened.restore(second.id)
         with pytest.raises(HoldfastError):
             opened.engine.delete(second.session_id, second)
+        for drop in (opened.engine.delete_session, lambda _: opened.engine.evict([second])):
+            with pytest.raises(HoldfastError):
+                drop(second.session_id)
+        assert second.id in {one.id for one in opened.engine.vault.catalog.roots()}
     (workspace / "new").unlink()
     with composed(workspace) as opened:
         opened.save()  # the cause is gone, but files have changed since: nothing is touched

@@ -1,8 +1,9 @@
 """What `undo` and `redo` of the workspace mean: one line of states over all sessions.
 
     walk the log, oldest first, with `past` (states that led here) and `future` (what was undone):
-      a save           another tree than the last state: a new state, and the future ends;
-                       the same tree: one more checkpoint of that state, nothing happened
+      a save           other content than the last state: a new state, and the future ends, unless
+                       it is the safety checkpoint of a redo, or of an undo and only has more;
+                       the same: one more checkpoint of that state, nothing happened
       a restore, reset a new state, also where no byte changed, and the future ends
       an undo          the states above its target move from `past` to `future`, as one group
       a redo           the newest group moves back
@@ -12,15 +13,18 @@
     turn: the newest such state in which somebody sent a message.
     redo: the newest group, as a whole.
 
-States are trees, so nothing here depends on which session or person made a change. A save that
-follows a restore of some paths is taken for the outcome of it: the log does not have that tree.
-Deleted checkpoints drop out; an undo whose target is not in the log counts as a restore.
+States are trees, so nothing here depends on which session or person made a change. The safety
+checkpoint of a restore is looked at with the rules of both sides: it may have more than the state
+that the workspace was in. A save that follows a restore of some paths is taken for the outcome of
+it: the log does not have that tree. Deleted checkpoints drop out; an undo whose target is not in
+the log counts as a restore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
+from enum import Enum
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest
@@ -76,14 +80,36 @@ class Step:
     changes_nothing: bool = False
 
 
-class UndoHistory:
-    """The walk over the log; oldest entry first."""
+class Difference(Enum):
+    """Between two trees; times are none."""
 
-    def __init__(self, moments: Iterable[Moment]) -> None:
+    NONE = "none"
+    MORE = "more"
+    OTHER = "other"
+
+
+def _other(old: Digest, new: Digest) -> Difference:
+    return Difference.OTHER
+
+
+class UndoHistory:
+    """The walk over the log; oldest entry first. `compare` is asked about saves after an undo."""
+
+    def __init__(
+        self, moments: Iterable[Moment], compare: Callable[[Digest, Digest], Difference] = _other
+    ) -> None:
         self.past: list[State] = []
         self.future: list[Undone] = []
+        self._compare = compare
+        self._future_before_safety: list[Undone] = []
+        self._safety_has_more = False
         for moment in moments:
             self._add(moment)
+
+    @property
+    def redoable(self) -> list[Undone]:
+        """What a redo would bring back, the next one last. What it saves first ends nothing."""
+        return self.future or self._future_before_safety
 
     def step(self, present: Digest, differs: Callable[[Digest, Digest], bool]) -> Step | None:
         """The last thing that happened; None when the workspace never held anything else."""
@@ -139,19 +165,28 @@ class UndoHistory:
 
     def _saved(self, moment: Moment) -> None:
         top = self.past[-1] if self.past else None
-        if top is not None and top.tree in (None, moment.made.tree):
-            top.tree = moment.made.tree
-            top.checkpoints.append(moment.made)
+        made = moment.made
+        if top is not None and top.tree in (None, made.tree):
+            top.tree = made.tree
+            top.checkpoints.append(made)
             return
-        self.past.append(State(moment.made.tree, moment.operation, [moment.made]))
-        self.future.clear()
+        found = Difference.OTHER
+        if top is not None and top.tree is not None and self.redoable:
+            found = self._compare(top.tree, made.tree)
+            if found is Difference.NONE:
+                top.checkpoints.append(made)
+                return
+        self.past.append(State(made.tree, moment.operation, [made]))
+        self._future_before_safety = self.redoable if made.kind is Kind.SAFETY else []
+        self._safety_has_more = found is Difference.MORE
+        self.future = []
 
     def _restored(self, moment: Moment) -> None:
         made = moment.made
         tree = made.tree if selection_of(made) is None else None
         also = {made.restores_from} if tree is not None and made.restores_from else set()
         self.past.append(State(tree, moment.operation, [made], moment.operation, also))
-        self.future.clear()
+        self.future, self._future_before_safety = [], []
 
     def _undone(self, moment: Moment) -> bool:
         made = moment.made
@@ -162,14 +197,21 @@ class UndoHistory:
                 above = tuple(self.past[place + 1 :])
                 del self.past[place + 1 :]
                 self.past[place].checkpoints.append(made)
-                self.future.append(Undone(moment.operation, above))
+                if self._safety_has_more:
+                    self.future = self.redoable
+                self.future = [*self.future, Undone(moment.operation, above)]
+                self._future_before_safety = []
                 return True
         return False
 
     def _redone(self, moment: Moment) -> bool:
-        if not self.future or self.future[-1].undo.sequence != moment.operation.reverses:
+        redoable = self.redoable
+        if not redoable or redoable[-1].undo.sequence != moment.operation.reverses:
             return False
-        group = self.future.pop()
-        self.past += group.states
+        if not self.future:  # it found something else than the undo had left, and returns there
+            self._restored(moment)
+            self.future = redoable[:-1]
+            return True
+        self.past += self.future.pop().states
         self.past[-1].checkpoints.append(moment.made)
         return True

@@ -213,7 +213,7 @@ class Engine:
         from holdfast.engine.undo import last_step
 
         with self.exclusive(looking=True):
-            step = last_step(self.vault, self._look(()), turn=turn)
+            step = last_step(self.vault, self._look, turn=turn)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
     def next_step(self) -> UndoStep:
@@ -390,7 +390,7 @@ class Engine:
         """Drop what a person agreed to; the bytes that gave back."""
         from holdfast.engine.eviction import evict
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             return evict(self.vault, checkpoints)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
@@ -453,7 +453,7 @@ class Engine:
         from holdfast.domain.errors import NotFound
         from holdfast.engine.session_deletion import delete_session
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             session = self.vault.catalog.session(session_id)
             if session is None:
                 raise NotFound(
@@ -493,7 +493,7 @@ class Engine:
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
-    def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
+    def _look(self, wanted: tuple[Digest, ...] = (), rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.looking import look
 
         return look(self.vault, self._scanner, self._file_filter, wanted, rules_of)

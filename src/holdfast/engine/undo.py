@@ -12,19 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NothingToUndo, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
-from holdfast.domain.undo_history import Moment, State, Step, UndoHistory
+from holdfast.domain.undo_history import Difference, Moment, State, Step, UndoHistory
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.touching import changed_components
 from holdfast.engine.recent_work import states_before_messages
-from holdfast.engine.restore.planning import loader_for
+from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
-from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.scan.scanner import RulesOf, Scan
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
 
@@ -63,14 +64,31 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     return _reversal(vault, redoable[-1], OperationKind.REDO)
 
 
-def last_step(vault: Vault, scan: Scan, *, turn: bool = False) -> UndoStep:
+class Look(Protocol):
+    """The workspace as it is now; trees and rules say what to look at besides."""
+
+    def __call__(
+        self, wanted: tuple[Digest, ...] = (), rules_of: RulesOf | None = None
+    ) -> Scan: ...
+
+
+def last_step(vault: Vault, look: Look, *, turn: bool = False) -> UndoStep:
     """What a person's undo takes back now: the last thing, or everything since the last message."""
-    history = UndoHistory(_moments(vault))
+    history = _history(vault)
+    scan = look()
     load = loader_for(vault, scan)
 
     def differs(old: Digest, new: Digest) -> bool:
         try:
-            return any(True for _ in tree_changes(load, old, new))
+            changes = list(tree_changes(load, old, new))
+            if not changes or any(one.old is not None and one.new is not None for one in changes):
+                return bool(changes)
+            # Perhaps rules alone make the difference: a safety checkpoint has what is ignored now.
+            state = next(one for one in history.past if one.tree == old)
+            target = state.newest_checkpoint
+            request = RestoreRequest(target.session_id, target)
+            plan = make_plan(vault, look((old,), request.rules_of), request)
+            return bool(plan.steps or plan.blocked)
         except StoreDamaged:
             return True  # and the plan says what is wrong
 
@@ -89,12 +107,12 @@ def last_step(vault: Vault, scan: Scan, *, turn: bool = False) -> UndoStep:
 
 def next_step(vault: Vault) -> UndoStep:
     """What a person's redo brings back: what the last undo took."""
-    history = UndoHistory(_moments(vault))
-    if not history.future:
+    history = _history(vault)
+    if not history.redoable:
         raise NothingToUndo(
             "Nothing to redo: nothing was undone, or the workspace has changed since", hint=_HINT
         )
-    undo = history.future[-1].undo
+    undo = history.redoable[-1].undo
     request = _reversal(vault, undo, OperationKind.REDO)
     now = history.past[-1].tree or request.target.tree
     return UndoStep(replace(request, seen=Seen(_newest_sequence(vault), now)), undone=undo)
@@ -150,6 +168,20 @@ def _causes(before: State) -> Iterator[Checkpoint]:
 def is_before_tool(checkpoint: Checkpoint) -> bool:
     kinds = (Kind.TOOL, Kind.RISKY)
     return checkpoint.kind in kinds and bool(checkpoint.intent.tool_calls)
+
+
+def _history(vault: Vault) -> UndoHistory:
+    def compare(old: Digest, new: Digest) -> Difference:
+        try:
+            changes = list(tree_changes(vault.load_tree, old, new))
+        except StoreDamaged:
+            return Difference.OTHER
+        if not changes:
+            return Difference.NONE
+        more = all(one.old is None for one in changes)
+        return Difference.MORE if more else Difference.OTHER
+
+    return UndoHistory(_moments(vault), compare)
 
 
 def _moments(vault: Vault) -> Iterator[Moment]:
