@@ -270,9 +270,28 @@ def test_a_person_may_let_chosen_checkpoints_of_ended_sessions_go(
     with composed(workspace, clock=clock) as smaller:
         going = smaller.engine.over_budget()
         assert [one.intent.reasoning for one in going] == ["manual 0", "manual 1"]
-        assert smaller.engine.evict(going) > 1_700_000
+        deleted, freed = smaller.engine.evict(going)
+        assert deleted == 2
+        assert freed > 1_700_000
         assert kept(smaller) == ["manual 2"]
         assert smaller.engine.over_budget() == []
+
+
+def test_what_a_person_agreed_to_stays_if_its_session_went_on_meanwhile(
+    opened: Composed, workspace: Path, clock: SteppedClock
+) -> None:
+    for number in range(3):
+        fill(workspace / "large", noise(900_000, number))
+        save(opened, f"manual {number}", Kind.MANUAL, session=f"{number}")
+        clock.now += 9 * DAY_NS
+    opened.engine.set_setting("budget", 1_200_000)
+    with composed(workspace, clock=clock) as smaller:
+        going = smaller.engine.over_budget()
+        fill(workspace / "source.py", b"while the question stood on the screen")
+        save(smaller, "goes on", session="0")
+        assert smaller.engine.evict(going)[0] == len(going) - 1
+        assert kept(smaller)[0] == "manual 0"
+        assert smaller.engine.evict(going)[0] == 0
 
 
 def test_nothing_of_a_recent_session_goes_however_full_the_budget_is(

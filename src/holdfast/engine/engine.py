@@ -207,13 +207,13 @@ class Engine:
 
         return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
 
-    def last_step(self, *, turn: bool = False) -> UndoStep:
+    def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
         """What an undo of the whole workspace takes back: the last thing that happened, or, with
-        `turn`, everything since the last message."""
+        `turn`, everything since the last message. `scan` is the workspace as it is now."""
         from holdfast.engine.undo import last_step
 
         with self.exclusive(looking=True):
-            step = last_step(self.vault, self._look, turn=turn)
+            step = last_step(self.vault, scan or self._look(()), self._look, turn=turn)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
     def next_step(self) -> UndoStep:
@@ -386,8 +386,8 @@ class Engine:
         with self.exclusive(looking=True):
             return over_budget(self.vault)
 
-    def evict(self, checkpoints: Sequence[Checkpoint]) -> int:
-        """Drop what a person agreed to; the bytes that gave back."""
+    def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
+        """Drop what a person agreed to: how many, and the bytes that gave back."""
         from holdfast.engine.eviction import evict
 
         with self.exclusive(finished=True):
@@ -493,7 +493,7 @@ class Engine:
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
-    def _look(self, wanted: tuple[Digest, ...] = (), rules_of: RulesOf | None = None) -> Scan:
+    def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.looking import look
 
         return look(self.vault, self._scanner, self._file_filter, wanted, rules_of)

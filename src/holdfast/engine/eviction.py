@@ -114,12 +114,16 @@ def over_budget(vault: Vault) -> list[Checkpoint]:
     return choose(vault, missing, chosen_too=True) if missing > 0 else []
 
 
-def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> int:
-    """Drop what a person agreed to, with the lock held; the bytes that gave back."""
+def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
+    """Drop what a person agreed to, with the lock held: how many, and the bytes that gave back.
+    What may not go any more, because its session is at work again for example, stays."""
     before = vault.access.size_bytes()
-    drop(vault, [Decision(one, keep=False, reason=REASON) for one in checkpoints])
+    agreed = {one.id for one in checkpoints}
+    groups = _that_may_go(vault, list(vault.catalog.roots()), chosen_too=True)
+    going = [one for group in groups for one in group if one.id in agreed]
+    drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
     _collect(vault, 0)
-    return before - vault.access.size_bytes()
+    return len(going), before - vault.access.size_bytes()
 
 
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:

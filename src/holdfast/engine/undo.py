@@ -10,9 +10,8 @@ follows it, that agent hears of it as of its own work, and every other session a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
@@ -64,18 +63,13 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     return _reversal(vault, redoable[-1], OperationKind.REDO)
 
 
-class Look(Protocol):
-    """The workspace as it is now; trees and rules say what to look at besides."""
-
-    def __call__(
-        self, wanted: tuple[Digest, ...] = (), rules_of: RulesOf | None = None
-    ) -> Scan: ...
+Look = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
+"""The workspace as it is now; trees and rules say what to look at besides."""
 
 
-def last_step(vault: Vault, look: Look, *, turn: bool = False) -> UndoStep:
+def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> UndoStep:
     """What a person's undo takes back now: the last thing, or everything since the last message."""
     history = _history(vault)
-    scan = look()
     load = loader_for(vault, scan)
 
     def differs(old: Digest, new: Digest) -> bool:

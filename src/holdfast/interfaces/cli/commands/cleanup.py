@@ -98,8 +98,8 @@ def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
         terminal.line(f"{identifier(terminal, one)} {title(one)}")
     gone = count(len(going), "checkpoint")
     if agrees(invocation, f"The store is over its budget. Delete {gone} of ended sessions too?"):
-        freed = opened.engine.evict(going)
-        terminal.line(f"Deleted {gone}; {size(freed)} freed")
+        deleted, freed = opened.engine.evict(going)
+        terminal.line(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
 
 
 def _clean_stores(invocation: Invocation) -> int:

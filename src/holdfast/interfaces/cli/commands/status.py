@@ -120,13 +120,12 @@ def _git(opened: OpenWorkspace, head: Checkpoint | None) -> str | None:
 
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
-    from holdfast.engine.undo import last_step
     from holdfast.engine.undo_words import undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
 
     try:
-        step = last_step(opened.engine.vault, scan)
+        step = opened.engine.last_step(scan)
         return LastThing(undone_words(opened.engine.vault, step), moment_of(step))
     except HoldfastError:
         return None
