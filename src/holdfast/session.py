@@ -276,15 +276,18 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         return self._engine.delete_session(self._id).checkpoints
 
     def replay(self, reference: str | None = None) -> Replay:
-        """A walk through the session that begins at a checkpoint (without one: at HEAD) and never
-        touches the workspace. Use it as a context."""
+        """A walk through the session, which never touches the workspace. It begins at a checkpoint
+        or, without one, at the last step. Use it as a context."""
         import tempfile
 
-        from holdfast.engine.replay.replay import Replay
+        from holdfast.engine.replay.replay import Replay, last_step
 
         start = self._engine.resolve(self._id, reference or "HEAD")
         place = Path(tempfile.gettempdir())
-        return Replay(self._engine.vault, self._id, start, temporary=place)
+        vault = self._engine.vault
+        if reference is None:
+            start = last_step(vault, start)
+        return Replay(vault, self._id, start, temporary=place)
 
     def close(self) -> None:
         """Let go of the store. A second time does nothing; anything else is refused from now on."""

@@ -228,7 +228,7 @@ def test_a_directory_that_appears_while_a_restore_is_taken_back_is_not_lost(
 
         fs.before = before
         fs.after = lambda call: after(call) if exchanges else None
-        with pytest.raises(RestoreFailed, match="so did putting everything back"):
+        with pytest.raises(RestoreFailed, match="so did rolling it back"):
             opened.restore(first.id)
         assert (workspace / "edited/mine").read_bytes() == b"by a person"
     with composed(workspace) as opened:
@@ -381,7 +381,7 @@ def test_what_cannot_be_taken_back_now_is_told_and_taken_back_by_the_next_comman
         (workspace / "x").unlink()
         fill(workspace / "gone/file", b"by the agent")
         _blocked_at_last(workspace, fs, lambda: fill(in_the_way, b"a file of a person"))
-        with pytest.raises(RestoreFailed, match="nothing is lost") as failure:
+        with pytest.raises(RestoreFailed, match="Nothing is lost") as failure:
             opened.restore(first.id)
         assert failure.value.hint is not None
         assert "holdfast status" in failure.value.hint

@@ -44,7 +44,7 @@ EXAMPLES = {
     "accept_timeout": "600 or 0 for no limit",
     "mirror": 'true or "holdfast-checkpoints" or "" for none',
     "mirror_refs": '"tags" or "holdfast-checkpoints"',
-    "worktree_files": '"manual", "always" or "never"',
+    "worktree_files": '"always" or "never"',
     "retention": '{tool = {age = "24 hours", most = 10}}',
 }
 

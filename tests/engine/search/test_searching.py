@@ -230,9 +230,9 @@ def test_what_was_written_about_a_restored_head_is_found(session: SessionCheckpo
     for query in ("zebra", "cross*", "is:annotated", "zebra is:annotated"):
         (hit,) = session.search(query)
         assert hit.checkpoint is not None
-        assert hit.checkpoint.id == session.head
+        assert hit.checkpoint.id == first
     assert len(session.search("")) == 2
-    assert len(session.search("zebra kind:manual")) == 0
+    assert len(session.search("zebra kind:restore")) == 0
 
 
 @pytest.mark.requirement("SE-5")

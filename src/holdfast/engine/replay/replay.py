@@ -47,6 +47,13 @@ class AgentState:
     tool_use_id: str | None
 
 
+def last_step(vault: Vault, head: Checkpoint) -> Checkpoint:
+    """Of the session that HEAD belongs to: after a restore, that is the restore."""
+    session = vault.catalog.session(head.session_id)
+    newest = session.head if session is not None else None
+    return (newest and vault.catalog.checkpoint(head.session_id, newest)) or head
+
+
 class Replay:
     """A position in the steps of a session. Use it as a context; after that it cannot be read.
 

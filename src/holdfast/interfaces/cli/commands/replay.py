@@ -9,7 +9,6 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.vault import Vault
 
@@ -48,7 +47,7 @@ def run(invocation: Invocation) -> int:
     import tempfile
     from pathlib import Path
 
-    from holdfast.engine.replay.replay import Replay
+    from holdfast.engine.replay.replay import Replay, last_step
     from holdfast.interfaces.cli.confirmation import has_keyboard
 
     words = invocation.at_most(1, "one checkpoint")
@@ -57,20 +56,13 @@ def run(invocation: Invocation) -> int:
         vault = opened.engine.vault
         start = invocation.resolve(opened, words[0] if words else "HEAD")
         if not words:
-            start = _last_step(vault, start)
+            start = last_step(vault, start)
         place = Path(tempfile.gettempdir())
         with Replay(vault, start.session_id, start, temporary=place) as replay:
             if has_keyboard(invocation):
                 _browse(invocation, vault, replay)
                 return 0
             return 0 if _list(invocation, vault, replay) else _PARTIAL
-
-
-def _last_step(vault: Vault, head: Checkpoint) -> Checkpoint:
-    """Of the session that HEAD belongs to: after a restore, that is the restore."""
-    session = vault.catalog.session(head.session_id)
-    newest = session.head if session is not None else None
-    return (newest and vault.catalog.checkpoint(head.session_id, newest)) or head
 
 
 def _browse(invocation: Invocation, vault: Vault, replay: Replay) -> None:
