@@ -1,22 +1,59 @@
-"""Where a repository was at a checkpoint, in a few words: `main@1a2b3c4d5e, 3 dirty`."""
+"""Where a repository was at a checkpoint, in a few words: `main@1a2b3c4, 3 dirty`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.component_states import ComponentState
 
 _SHORT = 7
 
 
-def git_place(facts: Mapping[str, Any]) -> str | None:
+def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> str | None:
     """From what the component recorded; None where there was no repository, or nothing usable."""
-    head = facts.get("head")
-    if not isinstance(head, Mapping):
+    head = None if state is None else state.facts.get("head")
+    if state is None or not isinstance(head, Mapping):
         return None
     ref, commit = head.get("ref"), head.get("commit")
-    branch = str(ref).removeprefix("refs/heads/") if ref else "detached"
+    branch = _visible(str(ref).removeprefix("refs/heads/")) if ref else "detached"
     words = f"{branch}@{str(commit)[:_SHORT]}" if commit else f"{branch}, no commit yet"
-    dirty = facts.get("dirty_count")
-    if isinstance(dirty, int) and dirty:
-        words += f", {dirty} dirty"
+    dirty = dirty_files(state, checkpoint)
+    if dirty is not None and dirty["count"]:
+        words += f", {dirty['count']:,} dirty"
     return words
+
+
+def dirty_files(state: ComponentState, checkpoint: Checkpoint | None) -> dict[str, Any] | None:
+    """How many tracked files were changed, deleted or staged, and the first of them; None where
+    that is not known. The records of a restore may say what was before it."""
+    dirty = state.notes.get("dirty")
+    if checkpoint is None or checkpoint.kind.is_record:
+        return None
+    if not isinstance(dirty, Mapping) or type(dirty.get("count")) is not int:
+        return None
+    files = dirty.get("files")
+    names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+    return {"count": dirty["count"], "files": names}
+
+
+def git_place_as_data(
+    state: ComponentState | None, checkpoint: Checkpoint
+) -> dict[str, Any] | None:
+    """The same for programs; `dirty` is null where it is not known."""
+    head = None if state is None else state.facts.get("head")
+    if state is None or not isinstance(head, Mapping):
+        return None
+    ref, dirty = head.get("ref"), dirty_files(state, checkpoint)
+    return {
+        "branch": str(ref).removeprefix("refs/heads/") if ref else None,
+        "commit": head.get("commit"),
+        "dirty": None if dirty is None else dirty["count"],
+        "dirty_files": [] if dirty is None else dirty["files"],
+    }
+
+
+def _visible(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)

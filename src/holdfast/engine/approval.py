@@ -150,7 +150,9 @@ def approve(
         saved = save_tree(vault, scanner, file_filter=file_filter)
         identifier = CheckpointId(vault.ids.new_id())
         head = _checkpoint(vault, session, session.head)
-        components = capture_components(vault, identifier, head, skipped=saved.scan.skipped)
+        components = capture_components(
+            vault, identifier, head, skipped=saved.scan.skipped, tree=saved.scan.tree
+        )
         present = _holding(vault, session, saved, components)
         count = _locked_in(vault, session, present)
         base = _base(vault, session)

@@ -107,6 +107,7 @@ def save(
             at_head,
             skipped=saved.scan.skipped,
             thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
+            tree=saved.scan.tree,
         )
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
             wanted = None if reuse else kind
@@ -354,7 +355,9 @@ def new_checkpoint(
     if identifier is None:
         identifier = CheckpointId(vault.ids.new_id())
     if components is None:
-        components = capture_components(vault, identifier, parent, skipped=scan.skipped)
+        components = capture_components(
+            vault, identifier, parent, skipped=scan.skipped, tree=scan.tree
+        )
     return NewCheckpoint(
         id=identifier,
         session_id=session_id,

@@ -61,6 +61,10 @@ class Intended:
     contents: ContentSource | None = None
 
 
+def unknown_changes() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
     """`previous` is the state of the checkpoint before; `checkpoint` the id of the one being made,
@@ -70,7 +74,8 @@ class CaptureRequest:
     told how far the work is, now and then; the bytes that pass are counted anyway. `repositories`
     are captured directories below the workspace that are git repositories of their own, none when
     nobody asks for these, and None when nobody has looked. Not `thorough`: one of many automatic
-    checkpoints, which may do without what is costly and seldom needed."""
+    checkpoints, which may do without what is costly and seldom needed. `changed` gives the paths
+    that may be others than at the checkpoint before; None when nobody knows."""
 
     workspace: Path
     owner: str
@@ -82,6 +87,7 @@ class CaptureRequest:
     progress: Progress = field(default_factory=NoProgress)
     repositories: tuple[bytes, ...] | None = None
     thorough: bool = True
+    changed: Callable[[], Sequence[bytes] | None] = unknown_changes
 
 
 @dataclass(frozen=True, slots=True)

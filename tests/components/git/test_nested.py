@@ -282,8 +282,8 @@ def test_a_workspace_that_is_no_repository_itself_has_those_in_it(tmp_path: Path
         assert [picture(place / "one"), picture(place / "two")] == after
     cli = CommandLine(place)
     shown = cli("show", "--session", "s", saved.checkpoint.id).out
-    assert "one: on main at" in shown
-    assert "two: on main at" in shown
+    assert "one: main@" in shown
+    assert "two: main@" in shown
 
 
 @pytest.mark.requirement("GT-6")

@@ -32,7 +32,7 @@ def test_the_command_line_asks_before_git_changes_and_tells_what_became_of_it(
     assert git(place, "log", "-1", "--format=%s") == "one\n"
     cli.json("undo", "--yes")
     assert git(place, "log", "-1", "--format=%s") == "two\n"
-    assert "on main at " in cli("show", "before").out
+    assert "main@" in cli("show", "before").out
     (shown,) = cli.json("show", "before")["components"]
     assert shown["facts"]["head"]["ref"] == "refs/heads/main"
     cli.json("restore", "before", "--with", "git", "--yes")
@@ -76,3 +76,24 @@ def test_deleted_references_are_listed_and_brought_back_by_name(cli: CommandLine
     assert git(place, "tag") == ""
     assert cli("restore", "before", "--git", "exact", "--refs", "all", "--yes").status == 0
     assert git(place, "tag") == "keepme\n"
+
+
+@pytest.mark.requirement("GT-1", "CL-8")
+def test_branch_commit_and_dirty_files_are_shown_with_a_checkpoint(cli: CommandLine) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    commit = git(place, "rev-parse", "HEAD").strip()
+    cli.json("checkpoint", "nothing changed")
+    (place / "README.md").write_text("changed\n")
+    made = cli.json("checkpoint", "one file changed")
+    told = {"branch": "main", "commit": commit, "dirty": 1, "dirty_files": ["README.md"]}
+    assert made["git"] == told
+    assert cli.json("show", "HEAD")["git"] == told
+    shown = cli.json("log")
+    assert [one["git"]["dirty"] for one in shown] == [1, 0]
+    assert f"main@{commit[:7]}, 1 dirty" in cli("show", "HEAD").out
+    before = cli("show", "HEAD~1").out
+    assert f"main@{commit[:7]}" in before
+    assert " dirty" not in before

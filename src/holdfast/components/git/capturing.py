@@ -27,6 +27,7 @@ from holdfast.components.git.all_references import (
     read_all,
 )
 from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.dirty import DIRTY, all_dirty
 from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import GITLINK, IndexChecksum, UnknownIndex, read_index
@@ -91,6 +92,7 @@ class _Taken:
     tagged: Tagged | None = None
     tags_are_known: bool = False
     shared_index: str | None = None
+    dirty: dict[str, Any] | None = None
     problems: list[str] = field(default_factory=list)
 
 
@@ -191,6 +193,15 @@ class Capturing:
         }
         if taken.shared_index is not None:
             taken.facts["shared_index"] = taken.shared_index
+        elif self._request.checkpoint is not None and not taken.problems:
+            taken.dirty = all_dirty(
+                self._repository,
+                os.fsencode(self._request.workspace),
+                index_fd,
+                head.commit,
+                (path for _, path in staged.rows),
+                taken.facts["submodules"],
+            )
         return taken
 
     def _stash(self, entries: list[StashEntry]) -> list[list[str]]:
@@ -258,6 +269,8 @@ class Capturing:
             submodules = [from_text(row[0]) for row in taken.facts["submodules"]]
             kept = from_text(notes["ref"]) if "ref" in notes else None
             notes["signature"] = stamp(found, submodules, kept)
+        if taken.dirty is not None:
+            notes[DIRTY] = taken.dirty
         return Captured(taken.facts, tuple(taken.problems), notes)
 
     def _add_contents(

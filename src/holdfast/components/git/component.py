@@ -74,7 +74,13 @@ class GitComponent:
             from holdfast.components.git.looking import is_as_before
 
             if is_as_before(repository, request.previous, now_ns=request.now_ns):
-                return None
+                changed = request.changed()
+                if changed is not None and not changed:
+                    return None
+                from holdfast.components.git.dirty import renewed
+
+                place = os.fsencode(request.workspace)
+                return renewed(repository, place, request.previous, changed, sink)
         from holdfast.components.git.capturing import Capturing
 
         return Capturing(repository, request, self._environment, request.timeout_s).run(sink)

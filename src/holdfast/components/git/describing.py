@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from holdfast.components.git.dirty import DIRTY
 from holdfast.domain.component_states import ComponentState
 
 _SHOWN = 5
@@ -12,7 +13,7 @@ _SHOWN = 5
 
 def describe(state: ComponentState) -> Iterator[str]:
     if "head" in state.facts:
-        yield from _own(state.facts)
+        yield from _own(state.facts, state.notes.get(DIRTY))
     elif not state.facts.get("nested"):
         yield "no repository"
     rows: Sequence[Mapping[str, Any]] = state.facts.get("nested", ())
@@ -25,8 +26,13 @@ def describe(state: ComponentState) -> Iterator[str]:
         yield f"{_clean(path) or 'nested repositories'}: left out, {_clean(why)}"
 
 
-def _own(facts: Mapping[str, Any]) -> Iterator[str]:
-    yield _head(facts["head"])
+def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
+    """`dirty` is as the capture noted it, if it did."""
+    count, files = (dirty["count"], dirty["files"]) if isinstance(dirty, Mapping) else (0, [])
+    yield _head(facts["head"]) + (f", {count:,} dirty" if count else "")
+    if count:
+        more = f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
+        yield f"dirty: {', '.join(_clean(name) for name in files[:_SHOWN])}{more}"
     if facts["operation"]:
         yield f"a {facts['operation']} is under way"
     if facts["staged_count"]:
@@ -47,11 +53,9 @@ def _own(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _head(head: dict[str, Any]) -> str:
-    commit = head["commit"]
-    if head["ref"] is None:
-        return f"detached at {commit[:10]}"
-    name = _clean(head["ref"].removeprefix("refs/heads/"))
-    return f"on {name}, no commit yet" if commit is None else f"on {name} at {commit[:10]}"
+    commit, ref = head["commit"], head["ref"]
+    name = "detached" if ref is None else _clean(ref.removeprefix("refs/heads/"))
+    return f"{name}, no commit yet" if commit is None else f"{name}@{commit[:7]}"
 
 
 def _some(rows: list[list[str]]) -> str:

@@ -18,6 +18,7 @@ _HEADER = struct.Struct(">4sII")
 _STAT = struct.Struct(">10I")
 _MODE_AT, _OID_AT = 24, 40
 _EXTENDED = 0x4000
+_ASSUME_VALID, _SKIP_WORKTREE = 0x8000, 0x40
 _NAME_MASK = 0xFFF
 
 
@@ -52,7 +53,8 @@ class UnknownIndex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """`stage` is 0 unless the path is in conflict."""
+    """`stage` is 0 unless the path is in conflict. `unwatched`: git was told not to look at the
+    file, or to leave it out of the working tree."""
 
     path: bytes
     mode: int
@@ -60,6 +62,8 @@ class IndexEntry:
     stage: int
     mtime_ns: int
     size: int
+    ctime_ns: int = 0
+    unwatched: bool = False
 
 
 def read_index(data: bytes, oid_bytes: int = 20) -> Iterator[IndexEntry]:
@@ -98,8 +102,11 @@ def _entry(
         after = at + (end - at + 8) // 8 * 8
     oid = data[at + _OID_AT : flags_at].hex()
     mtime_ns = numbers[2] * 1_000_000_000 + numbers[3]
-    entry = IndexEntry(path, numbers[6], oid, (flags >> 12) & 3, mtime_ns, numbers[9])
-    return entry, after
+    ctime_ns = numbers[0] * 1_000_000_000 + numbers[1]
+    skipped = flags & _EXTENDED and data[flags_at + 2] & _SKIP_WORKTREE
+    stage, unwatched = (flags >> 12) & 3, bool(flags & _ASSUME_VALID or skipped)
+    size = numbers[9]
+    return IndexEntry(path, numbers[6], oid, stage, mtime_ns, size, ctime_ns, unwatched), after
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -10,10 +10,11 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.component_states import (
     LARGEST_MANIFEST_BYTES,
@@ -22,7 +23,7 @@ from holdfast.domain.component_states import (
 )
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId
+from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.paths import parent
 from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.contents import NoSink, StoreSink
@@ -32,8 +33,18 @@ from holdfast.engine.components.taking import NOTHING, CapturedComponents
 from holdfast.engine.components.telling import Telling, telling
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
-from holdfast.ports.component import Captured, CaptureRequest, Component, Intended
+from holdfast.ports.component import (
+    Captured,
+    CaptureRequest,
+    Component,
+    Intended,
+    unknown_changes,
+)
 from holdfast.ports.objects import ObjectWriter
+
+_MOST_CHANGED = 2_000
+_NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
+"""Left out, and nothing that a component would look for: files that git tracks are not ignored."""
 
 _LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 4
 
@@ -48,6 +59,7 @@ def capture(
     beyond_budget: bool,
     skipped: Sequence[Skipped] | None = None,
     thorough: bool = True,
+    tree: Digest | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
@@ -66,6 +78,7 @@ def capture(
     run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
     run.repositories = None if skipped is None else _repositories(vault, skipped)
     run.thorough = thorough
+    run.changed = partial(_changed, vault, before, tree, skipped)
     try:
         states = kept + [run.capture(component) for component in chosen]
         for text in missing:
@@ -106,6 +119,29 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
         return ()
     found = {parent(skip.path) for skip in skipped if skip.reason is SkipReason.GIT_DATA}
     return tuple(sorted(found - {b""}))
+
+
+def _changed(
+    vault: Vault,
+    before: Checkpoint | None,
+    tree: Digest | None,
+    skipped: Sequence[Skipped] | None,
+) -> list[bytes] | None:
+    """Paths that differ from the checkpoint before, and those that neither has. The record of a
+    restore says of components what was before the restore, so nothing is known after it."""
+    if before is None or tree is None or skipped is None or before.kind.is_record:
+        return None
+    found = [
+        s.path for s in skipped if s.reason not in _NO_CONTENT and not s.reason.content_is_captured
+    ]
+    try:
+        for change in tree_changes(vault.load_tree, before.tree, tree):
+            found.append(change.path)
+            if len(found) > _MOST_CHANGED:
+                return None
+    except StoreDamaged:
+        return None
+    return found
 
 
 def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:
@@ -160,6 +196,7 @@ class _Run:
         self._writer: ObjectWriter | None = None
         self.repositories: tuple[bytes, ...] | None = None
         self.thorough = True
+        self.changed: Callable[[], Sequence[bytes] | None] = unknown_changes
 
     def capture(self, component: Component) -> ComponentState:
         with telling(self._vault, component.name, "saving") as progress:
@@ -184,6 +221,7 @@ class _Run:
             progress=progress,
             repositories=self.repositories,
             thorough=self.thorough,
+            changed=self.changed,
         )
         self._commit()
         sink = StoreSink(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
@@ -20,6 +21,8 @@ def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str,
         if state.failure is not None:
             lines.append((state.name, f"not captured: {state.failure}"))
             continue
+        if checkpoint.kind.is_record:  # its notes may be of the moment before the restore
+            state = replace(state, notes={})
         component = components.get(state.name)
         if component is None:
             said: Sequence[str] = ("captured; the component is not installed, or turned off",)

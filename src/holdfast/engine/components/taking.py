@@ -41,10 +41,12 @@ def capture_components(
     beyond_budget: bool = False,
     skipped: Sequence[Skipped] | None = None,
     thorough: bool = True,
+    tree: Digest | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
     `intended` what a restore is about to do, and `skipped` what the scan left out. With `only`, the
-    others are said to be as they were before. Automatic checkpoints are not `thorough`."""
+    others are said to be as they were before. Automatic checkpoints are not `thorough`. `tree` is
+    what the scan found."""
     if not vault.components.any_for(vault.workspace):
         return NOTHING
     from holdfast.engine.components.capturing import capture
@@ -58,4 +60,5 @@ def capture_components(
         beyond_budget=beyond_budget,
         skipped=skipped,
         thorough=thorough,
+        tree=tree,
     )

@@ -142,6 +142,7 @@ def _capture(
         intended=intended,
         beyond_budget=True,
         skipped=saved.scan.skipped,
+        tree=saved.scan.tree,
     )
 
 

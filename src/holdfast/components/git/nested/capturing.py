@@ -17,6 +17,7 @@ from typing import Any
 
 from holdfast.components.git.capturing import Capturing
 from holdfast.components.git.commands import Git
+from holdfast.components.git.dirty import DIRTY
 from holdfast.components.git.finding import Repository, find_repository
 from holdfast.components.git.looking import is_as_before
 from holdfast.components.git.nested.places import Nested, NotTaken, Places
@@ -80,6 +81,7 @@ class NestedCapturing:
         own = Captured({})
         if self._around is not None:
             own = self._take(self._around, self._request, sink, None)
+            own.notes.pop(DIRTY, None)  # which this capture would not keep up to date
         rows: list[dict[str, Any]] = []
         notes: dict[str, Any] = {}
         problems = list(own.problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import UsageError
@@ -78,10 +78,11 @@ def run(invocation: Invocation) -> int:
         with invocation.busy("saving", opened):
             outcome = opened.engine.save(session, intent, reuse=options.reuse)
         others = [] if invocation.json else _others(opened, outcome)
+        git = _git(opened, outcome) if invocation.json else None
         if invocation.terminal.standing_in:
             outcome = _seen_from_there(invocation, opened, outcome)
     if invocation.json:
-        invocation.emit(json_output.saved(outcome, invocation.elapsed_ms))
+        invocation.emit(json_output.saved(outcome, invocation.elapsed_ms) | {"git": git})
     else:
         _show(invocation, outcome, others)
     return _PARTIAL if outcome.failures or outcome.degraded else 0
@@ -124,6 +125,18 @@ def _share(text: str) -> float:
         ) from None
 
 
+def _git(opened: OpenWorkspace, outcome: SaveOutcome) -> dict[str, Any] | None:
+    from holdfast.domain.errors import StoreDamaged
+    from holdfast.domain.git_place import git_place_as_data
+    from holdfast.engine.components.manifests import state_of
+
+    made = outcome.checkpoint
+    try:
+        return git_place_as_data(state_of(opened.engine.vault.objects, made, "git"), made)
+    except StoreDamaged:
+        return None
+
+
 def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
     """What was saved besides files, each in a line; what was not is told anyway."""
     vault, made = opened.engine.vault, outcome.checkpoint
@@ -144,7 +157,7 @@ def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]
         if states[name].failure is None:
             lines[name] = f"{lines[name]}; {line}" if name in lines else line
     git = states.get("git")
-    if "git" in lines and git is not None and (place := git_place(git.facts)) is not None:
+    if "git" in lines and git is not None and (place := git_place(git, made)) is not None:
         lines["git"] = place
     return list(lines.items())
 

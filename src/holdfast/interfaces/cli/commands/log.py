@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
     from holdfast.engine.path_history import HistoryFilter
@@ -91,13 +92,14 @@ def run(invocation: Invocation) -> int:
         found, more = history(vault, wanted, limit)
         head = standing_on(vault, scope)
         sessions = {one.id: one for one in vault.catalog.sessions()}
-        places = _places(vault, found) if invocation.terminal.for_people else {}
+        shown = invocation.json or invocation.terminal.for_people
+        states = _git_states(vault, found) if shown else {}
     if not wanted.is_narrow:
         _include_head(found, head, limit)
     here = None if head is None else head.id
     marks = {} if scope is not None or len(sessions) == 1 else sessions
     if invocation.json:
-        _as_json(invocation, found, here, sessions)
+        _as_json(invocation, found, here, sessions, states)
     elif not found:
         invocation.terminal.note(_nothing(invocation, scope, wanted))
     else:
@@ -105,6 +107,7 @@ def run(invocation: Invocation) -> int:
             if invocation.terminal.for_people:
                 from holdfast.interfaces.cli.log_table import show_table
 
+                places = _places(found, states)
                 show_table(invocation.terminal, found, here, invocation.now, marks, places)
             else:
                 _plain(invocation, found, here, marks)
@@ -139,21 +142,28 @@ def _moment(invocation: Invocation, option: str, text: str | None) -> int | None
     return found
 
 
-def _places(vault: Vault, found: Sequence[Checkpoint]) -> dict[str, str]:
-    """Branch and commit by checkpoint; what cannot be read is for `check` to tell."""
+def _git_states(vault: Vault, found: Sequence[Checkpoint]) -> dict[str, ComponentState]:
+    """By checkpoint; what cannot be read is for `check` to tell."""
     from holdfast.domain.errors import StoreDamaged
-    from holdfast.domain.git_place import git_place
     from holdfast.engine.components.manifests import state_of
 
-    places: dict[str, str] = {}
+    states: dict[str, ComponentState] = {}
     for one in found:
         try:
             state = state_of(vault.objects, one, "git")
         except StoreDamaged:
             continue
-        if state is not None and (place := git_place(state.facts)) is not None:
-            places[one.id] = place
-    return places
+        if state is not None:
+            states[one.id] = state
+    return states
+
+
+def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -> dict[str, str]:
+    """Branch, commit and how many files were dirty."""
+    from holdfast.domain.git_place import git_place
+
+    places = {one.id: git_place(states.get(one.id), one) for one in found}
+    return {identifier: place for identifier, place in places.items() if place is not None}
 
 
 def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFilter) -> str:
@@ -192,13 +202,18 @@ def _as_json(
     found: Sequence[Checkpoint],
     here: str | None,
     sessions: Mapping[SessionId, Session],
+    states: Mapping[str, ComponentState],
 ) -> None:
+    from holdfast.domain.git_place import git_place_as_data
     from holdfast.interfaces.cli import json_output
 
     invocation.emit(
         [
             json_output.checkpoint_with_intent(one, is_head=one.id == here)
-            | {"session_title": sessions[one.session_id].title}
+            | {
+                "session_title": sessions[one.session_id].title,
+                "git": git_place_as_data(states.get(one.id), one),
+            }
             for one in found
         ]
     )

@@ -88,6 +88,7 @@ def _is_approved(opened: OpenWorkspace, found: Checkpoint) -> bool:
 def _as_json(
     opened: OpenWorkspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
 ) -> dict[str, Any]:
+    from holdfast.domain.git_place import git_place_as_data
     from holdfast.domain.rounds import round_name
     from holdfast.engine.components.manifests import read_states
     from holdfast.engine.told import Told
@@ -110,11 +111,14 @@ def _as_json(
         "annotations": [json_output.annotation(note) for note in told.notes(found)],
     }
     described["skipped"] = json_output.skipped(opened.engine.skipped(found))
+    states = read_states(opened.engine.vault.objects, found)
     described["components"] = [
         {"name": state.name, "facts": dict(state.facts), "problems": list(state.problems)}
         | ({"failure": state.failure} if state.failure is not None else {})
-        for state in read_states(opened.engine.vault.objects, found)
+        for state in states
     ]
+    git = next((state for state in states if state.name == "git"), None)
+    described["git"] = git_place_as_data(git, found)
     if entries is not None:
         described["entries"] = [_entry(path, entry) for path, entry in entries]
     return described

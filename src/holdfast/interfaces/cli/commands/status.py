@@ -115,7 +115,7 @@ def _git(opened: OpenWorkspace, head: Checkpoint | None) -> str | None:
         state = state_of(opened.engine.vault.objects, head, "git")
     except StoreDamaged:
         return None
-    return None if state is None else git_place(state.facts)
+    return None if state is None else git_place(state, head)
 
 
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:

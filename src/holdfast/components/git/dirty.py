@@ -1,0 +1,270 @@
+"""Which files of the workspace that git tracks are dirty: changed, deleted, in conflict or staged.
+
+    git is as it was → what was dirty then, and paths that changed since, are looked at
+    else             → every path of the index
+    a look: size and times as the index has them → clean; else the file is hashed as git would
+
+Files that git does not know are not among them, as in `git describe --dirty`.
+Guarantee: what is told is true. Where it would take a filter of the user's, a conversion, or more
+reading than a checkpoint is worth, nothing is told. No process is started.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from holdfast.components.git.finding import Repository
+from holdfast.components.git.index_file import GITLINK, IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.plain_files import TooLarge, blocks_of, opened, read_small, read_whole
+from holdfast.components.git.states import INDEX
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.digests import digest_of
+from holdfast.domain.paths import from_text, to_text
+from holdfast.ports.component import Captured, ContentSink
+from holdfast.values.tuples import NamedTuple
+
+DIRTY = "dirty"
+"""The note: how many there are, and the first of them, by their paths in the workspace."""
+
+_MOST_NAMES, _MOST_NAMES_BYTES = 500, 50_000
+_MOST_HASHED_BYTES = 64 << 20
+_MOST_HASHED_FILES = 2_000
+_SMALL_BYTES = 1 << 20
+_DIRECTORY = 0o040000
+_CONVERTING = (b"filter", b"ident", b"working-tree-encoding", b"[attr]")
+_ATTRIBUTES = b".gitattributes"
+
+_CHECKSUM_BYTES = 32
+
+
+class _Index(NamedTuple):
+    """What git knows of each path; `written_ns` is when, and `digest` that of the whole file."""
+
+    entries: Mapping[bytes, IndexEntry]
+    written_ns: int
+    digest: bytes | None
+
+
+_last_read: tuple[Any, _Index] | None = None
+"""The one that was read last in this process: most saves find the same."""
+
+
+class _Unknown(Exception):
+    """It cannot be told at a price that a checkpoint is worth."""
+
+
+def all_dirty(
+    repository: Repository,
+    workspace: bytes,
+    index_fd: int | None,
+    commit: str | None,
+    staged: Iterable[bytes],
+    submodules: Sequence[Sequence[Any]],
+) -> dict[str, Any] | None:
+    """For a state that is being captured; None when nobody can tell."""
+    try:
+        look = _Looking(repository, workspace, _read(index_fd, commit))
+        return look.told(look.index, staged, submodules)
+    except (_Unknown, UnknownIndex, OSError):
+        return None
+
+
+def renewed(
+    repository: Repository,
+    workspace: bytes,
+    previous: ComponentState,
+    changed: Sequence[bytes] | None,
+    sink: ContentSink,
+) -> Captured | None:
+    """The state before once more, which git itself still has, with what is dirty now; None when
+    that is the same as well."""
+    known = previous.notes.get(DIRTY)
+    found = _dirty_now(repository, workspace, previous, changed)
+    if found == known:
+        return None
+    for content in previous.contents:
+        sink.keep(content.name, content)
+    notes = {key: note for key, note in previous.notes.items() if key != DIRTY}
+    if found is not None:
+        notes[DIRTY] = found
+    return Captured(dict(previous.facts), previous.problems, notes)
+
+
+def _dirty_now(
+    repository: Repository,
+    workspace: bytes,
+    previous: ComponentState,
+    changed: Sequence[bytes] | None,
+) -> dict[str, Any] | None:
+    facts, content = previous.facts, previous.content(INDEX)
+    if facts["staged_count"] > len(facts["staged"]) or "shared_index" in facts:
+        return None
+    try:
+        with opened(repository.own(b"index")) as fd:
+            index = _read(fd, facts["head"]["commit"])
+        if index.digest != (None if content is None else content.digest):
+            return None  # it has changed since git was looked at
+        look = _Looking(repository, workspace, index)
+        staged = [from_text(path) for _, path in facts["staged"]]
+        looked_at = look.concerned(changed, previous.notes.get(DIRTY))
+        return look.told(looked_at, staged, facts["submodules"])
+    except (_Unknown, UnknownIndex, OSError):
+        return None
+
+
+class _Looking:
+    """One look at files of the working tree."""
+
+    def __init__(self, repository: Repository, workspace: bytes, index: _Index) -> None:
+        below = os.path.relpath(workspace, repository.top)
+        if below == b".." or below.startswith(b"../"):
+            raise _Unknown  # a repository inside the workspace, of which nothing is told
+        self._repository = repository
+        self._prefix = b"" if below == b"." else below + b"/"
+        self._written_ns = index.written_ns
+        self._hashed_bytes = self._hashed_files = 0
+        self._conversions: list[bytes] | None = None
+        self.index = index.entries
+
+    def concerned(self, changed: Sequence[bytes] | None, known: Any) -> Collection[bytes]:
+        """Paths of the index that can be dirty, when all others were clean and did not change."""
+        if changed is None or not isinstance(known, dict) or known["count"] > len(known["files"]):
+            return self.index
+        paths = {self._prefix + path for path in changed}
+        paths.update(self._prefix + from_text(path) for path in known["files"])
+        # What was left out may be a whole directory.
+        below = tuple(path + b"/" for path in paths if path not in self.index)
+        found = {path for path in paths if path in self.index}
+        if below:
+            found.update(path for path in self.index if path.startswith(below))
+        return found
+
+    def told(
+        self,
+        paths: Collection[bytes],
+        staged: Iterable[bytes],
+        submodules: Sequence[Sequence[Any]],
+    ) -> dict[str, Any]:
+        dirty = {*staged, *(from_text(row[0]) for row in submodules if _is_elsewhere(*row))}
+        dirty.update(path for path in paths if path not in dirty and self._is_dirty(path))
+        start = len(self._prefix)
+        files, room = [], _MOST_NAMES_BYTES
+        inside = sorted(path for path in dirty if path.startswith(self._prefix))
+        for path in inside[:_MOST_NAMES]:
+            room -= len(path)
+            if room < 0:
+                break
+            files.append(to_text(path[start:]))
+        return {"count": len(inside), "files": files}
+
+    def _is_dirty(self, path: bytes) -> bool:
+        entry = self.index[path]
+        if entry.unwatched or entry.mode == GITLINK or not path.startswith(self._prefix):
+            return False
+        if entry.stage:
+            return True
+        place = os.path.join(self._repository.top, path)
+        try:
+            status = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        if stat.S_IFMT(status.st_mode) != stat.S_IFMT(entry.mode):
+            return True
+        if stat.S_ISREG(status.st_mode) and (status.st_mode ^ entry.mode) & 0o100:
+            if self._trusts_modes():
+                return True
+        elif self._is_as_seen(status, entry):
+            return False
+        return self._differs(place, path, status, entry)
+
+    def _is_as_seen(self, status: os.stat_result, entry: IndexEntry) -> bool:
+        """What was written as late as the index itself may have changed within a tick."""
+        seen = (entry.mtime_ns, entry.ctime_ns, entry.size)
+        now = (status.st_mtime_ns, status.st_ctime_ns, status.st_size & 0xFFFFFFFF)
+        return seen == now and entry.mtime_ns < self._written_ns
+
+    def _differs(
+        self, place: bytes, path: bytes, status: os.stat_result, entry: IndexEntry
+    ) -> bool:
+        self._hashed_files += 1
+        self._hashed_bytes += status.st_size
+        if self._hashed_files > _MOST_HASHED_FILES or self._hashed_bytes > _MOST_HASHED_BYTES:
+            raise _Unknown
+        is_link = stat.S_ISLNK(status.st_mode)
+        data = os.readlink(place) if is_link else read_whole(place)
+        if _oid(data, entry) == entry.oid:
+            return False
+        if not is_link:
+            if b"\r\n" in data and _oid(data.replace(b"\r\n", b"\n"), entry) == entry.oid:
+                raise _Unknown  # only git knows whether it would convert these
+            if self._may_be_converted(path):
+                raise _Unknown
+        return True
+
+    def _may_be_converted(self, path: bytes) -> bool:
+        """Whether attributes name a filter or the like for a path, or may do so."""
+        if self._conversions is None:
+            self._conversions = list(self._read_conversions())
+        name = os.path.basename(path)
+        return any(
+            b"/" in pattern or pattern.startswith((b"[", b'"')) or fnmatchcase(name, pattern)
+            for pattern in self._conversions
+        )
+
+    def _read_conversions(self) -> Iterable[bytes]:
+        top = self._repository.top
+        places = [self._repository.shared(b"info/attributes"), os.path.join(top, _ATTRIBUTES)]
+        places += [
+            os.path.join(top, path) for path in self.index if path.endswith(b"/" + _ATTRIBUTES)
+        ]
+        for place in places:
+            try:
+                text = read_small(place, _SMALL_BYTES) or b""
+            except TooLarge:
+                raise _Unknown from None
+            for line in text.splitlines():
+                words = line.split(None, 1)
+                if words and any(sign in line for sign in _CONVERTING):
+                    yield words[0]
+
+    def _trusts_modes(self) -> bool:
+        try:
+            config = read_small(self._repository.shared(b"config"), _SMALL_BYTES) or b""
+        except TooLarge:
+            raise _Unknown from None
+        if b"filemode" not in config.lower():
+            return True
+        return b"false" not in config.lower().split(b"filemode", 1)[1].split(b"\n", 1)[0]
+
+
+def _read(fd: int | None, commit: str | None) -> _Index:
+    """`commit` is any of the repository: objects have names of the same length."""
+    global _last_read
+    if fd is None:
+        return _Index({}, 0, None)
+    s = os.fstat(fd)
+    checksum = os.pread(fd, _CHECKSUM_BYTES, max(s.st_size - _CHECKSUM_BYTES, 0))
+    key = (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns, checksum)
+    if _last_read is not None and _last_read[0] == key:
+        return _last_read[1]
+    data = b"".join(blocks_of(fd))
+    entries = {entry.path: entry for entry in read_index(data, len(commit or "0" * 40) // 2)}
+    if b"" in entries or any(entry.mode == _DIRECTORY for entry in entries.values()):
+        raise _Unknown  # split or sparse: not every path is in it
+    index = _Index(entries, s.st_mtime_ns, digest_of(data))
+    _last_read = (key, index)
+    return index
+
+
+def _is_elsewhere(_path: str, wanted: str, there: str | None) -> bool:
+    return there is not None and there != wanted
+
+
+def _oid(data: bytes, entry: IndexEntry) -> str:
+    kind = hashlib.sha1 if len(entry.oid) == 40 else hashlib.sha256
+    return kind(b"blob %d\0" % len(data) + data).hexdigest()

@@ -1,0 +1,181 @@
+"""How many tracked files were dirty at a checkpoint: as git counts them, or nothing is told."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.components.git import dirty as dirty_files
+from holdfast.domain.git_place import git_place, git_place_as_data
+from holdfast.domain.ids import SessionId
+from holdfast.engine.components.manifests import state_of
+from tests.components.git.repositories import SCENES, commit, git, with_history, write
+
+
+def told(session: SessionCheckpointer, reference: str) -> list[str] | None:
+    """The dirty files that a checkpoint tells of; None when it does not know."""
+    found = session._engine.resolve(SessionId("s"), reference)
+    state = state_of(session._engine.vault.objects, found, "git")
+    place = git_place_as_data(state, found)
+    assert place is not None
+    if place["dirty"] is None:
+        return None
+    assert place["dirty"] == len(place["dirty_files"])
+    words = git_place(state, found)
+    assert words is not None
+    assert words.endswith(f", {place['dirty']} dirty") or not place["dirty"]
+    return list(place["dirty_files"])
+
+
+def as_git_counts(place: Path) -> list[str]:
+    arguments = ("status", "--porcelain", "-uno", "--no-renames", "-z", ".")
+    listed = git(place, "--no-optional-locks", *arguments).split("\0")
+    return sorted(line[3:] for line in listed if line)
+
+
+@pytest.mark.requirement("GT-1")
+@pytest.mark.parametrize("scene", SCENES)
+def test_in_every_state_of_a_repository_it_is_what_git_counts(tmp_path: Path, scene: str) -> None:
+    place = tmp_path / "project"
+    SCENES[scene](place)
+    with SessionCheckpointer(place, "s") as session:
+        expected = None if scene == "pointer" else as_git_counts(place)  # a filter has to tell
+        assert told(session, session.checkpoint("why")) == expected
+
+
+@pytest.mark.requirement("GT-1")
+@pytest.mark.parametrize("seed", range(4))
+def test_from_checkpoint_to_checkpoint_it_stays_what_git_counts(tmp_path: Path, seed: int) -> None:
+    place, chance = with_history(tmp_path / "project"), random.Random(seed)
+    for number in range(8):
+        commit(place, f"src/{number}.py", f"{number}\n")
+    (place / "link").symlink_to("code.txt")
+    commit(place, "tool.sh", "#!/bin/sh\n")
+    names = [*(f"src/{number}.py" for number in range(8)), "tool.sh", "docs/guide.txt", "new.txt"]
+
+    def edit() -> None:
+        write(place / chance.choice(names), f"{chance.randrange(3)}\n")
+
+    def put_back() -> None:
+        git(place, "checkout", "-q", "--", chance.choice(names[:8]), check=False)
+
+    def delete() -> None:
+        (place / chance.choice(names)).unlink(missing_ok=True)
+
+    def touch() -> None:
+        os.utime(place / "code.txt")
+
+    def run_bit() -> None:
+        if (place / "tool.sh").exists():
+            (place / "tool.sh").chmod(chance.choice((0o644, 0o755)))
+
+    def stage() -> None:
+        git(place, "add", "-A", "--", chance.choice(names), check=False)
+
+    def link() -> None:
+        (place / "link").unlink()
+        (place / "link").symlink_to(chance.choice(("code.txt", "other.txt")))
+
+    def commit_all() -> None:
+        git(place, "commit", "-qam", "more", check=False)
+
+    def restore() -> None:
+        session.restore_checkpoint(chance.choice(made))
+
+    deeds: list[Callable[[], None]] = [edit, edit, edit, put_back, delete, touch, run_bit, stage]
+    deeds += [link, commit_all, restore]
+    with SessionCheckpointer(place, "s") as session:
+        made = [session.checkpoint("first")]
+        for number in range(25):
+            chance.choice(deeds)()
+            made.append(session.checkpoint(f"step {number}"))
+            assert told(session, made[-1]) == as_git_counts(place), number
+
+
+@pytest.mark.requirement("GT-1")
+def test_only_what_changed_is_looked_at_when_git_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = with_history(tmp_path / "project")
+    looked: list[bytes] = []
+    real = dirty_files._Looking._is_dirty
+
+    def counted(self: dirty_files._Looking, path: bytes) -> bool:
+        looked.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(dirty_files._Looking, "_is_dirty", counted)
+    with SessionCheckpointer(place, "s") as session:
+        while True:  # until the clock can tell the last change in git from a further one
+            session.checkpoint("again")
+            if not looked:
+                break
+            looked.clear()
+        write(place / "docs/guide.txt", "changed\n")
+        assert told(session, session.checkpoint("one")) == ["docs/guide.txt"]
+        assert looked == [b"docs/guide.txt"]
+        write(place / "docs/guide.txt", "guide\n")
+        write(place / "unknown.txt", "not git's\n")
+        assert told(session, session.checkpoint("none")) == []
+        assert looked == [b"docs/guide.txt"] * 2
+
+
+@pytest.mark.requirement("GT-1")
+def test_in_a_directory_of_a_repository_its_own_files_count(tmp_path: Path) -> None:
+    top = with_history(tmp_path / "project")
+    write(top / "docs/guide.txt", "changed\n")
+    write(top / "code.txt", "outside of the workspace\n")
+    with SessionCheckpointer(top / "docs", "s") as session:
+        assert told(session, session.checkpoint("why")) == ["guide.txt"]
+
+
+@pytest.mark.requirement("GT-1")
+def test_a_tracked_file_that_is_left_out_counts_all_the_same(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    commit(place, "large.bin", "x" * 5000)
+    write(place / ".holdfast/config.toml", 'max_file_size = "2 KB"\n')
+    with SessionCheckpointer(place, "s") as session:
+        session.checkpoint("settled")
+        write(place / "large.bin", "y" * 5000)
+        assert told(session, session.checkpoint("why")) == ["large.bin"]
+
+
+@pytest.mark.requirement("GT-1")
+def test_where_only_a_filter_could_tell_nothing_is_told(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    write(place / ".gitattributes", "*.big filter=lfs\n")
+    commit(place, "model.big", "pointer\n")
+    with SessionCheckpointer(place, "s") as session:
+        write(place / "code.txt", "no filter for this\n")
+        assert told(session, session.checkpoint("one")) == ["code.txt"]
+        write(place / "model.big", "the real content\n")
+        assert told(session, session.checkpoint("two")) is None
+
+
+@pytest.mark.requirement("GT-1")
+def test_line_ends_that_git_may_convert_are_not_called_dirty(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project", "core.autocrlf=true")
+    write(place / "code.txt", "two\r\n")
+    with SessionCheckpointer(place, "s") as session:
+        assert told(session, session.checkpoint("why")) in (None, as_git_counts(place))
+        write(place / "code.txt", "two, and more\r\n")
+        assert told(session, session.checkpoint("why")) == ["code.txt"]
+
+
+@pytest.mark.requirement("GT-1", "PF-1")
+def test_the_same_dirty_files_need_no_other_manifest(tmp_path: Path) -> None:
+    place = with_history(tmp_path / "project")
+    with SessionCheckpointer(place, "s") as session:
+        manifests = set()
+        for number in range(6):
+            write(place / "code.txt", f"edit {number}\n")
+            session.checkpoint(f"edit {number}")
+        for number in range(6, 9):
+            write(place / "code.txt", f"edit {number}\n")
+            manifests.add(session.save_checkpoint(f"edit {number}").checkpoint.components)
+        assert len(manifests) == 1
