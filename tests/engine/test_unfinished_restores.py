@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -237,3 +238,35 @@ def test_a_restore_with_few_handles_is_done_or_rolled_back(workspace: Path, hand
         assert {(workspace / place).read_bytes() for place in places} == {b"first"}
     else:
         assert differences(describe(workspace), before) == []
+
+
+@pytest.mark.requirement("RL-4")
+@pytest.mark.parametrize("place", [".holdfast", "."])
+def test_a_repair_sets_aside_what_its_own_store_staged_wherever_that_is(
+    workspace: Path, place: str
+) -> None:
+    names = [f"f{number}" for number in range(6)]
+    for name in names:
+        fill(workspace / name, b"first")
+    with composed(workspace) as opened:
+        first = opened.save()
+    if place == ".":
+        shutil.rmtree(workspace / ".holdfast")
+        fill(workspace / ".holdfast", b"somebody's file")
+    for name in names:
+        fill(workspace / name, f"second {name}".encode())
+    interrupt(workspace, first.id)
+    of_another = workspace / place / ".holdfast-staging-another-1/0"
+    fill(of_another, b"another store is in the middle of its own restore")
+    with composed(workspace) as opened:
+        store = opened.store.directory
+    (journal,) = (path for path in store.rglob("journal") if path.is_file())
+    journal.write_bytes(b"half a journal")
+    staged = [path.read_bytes() for path in workspace.rglob(".holdfast-staging-*/*")]
+    assert sum(content.startswith(b"second") for content in staged) == 3
+    repair_workspace(workspace, act=True)
+    with composed(workspace) as opened:
+        opened.save()
+    kept = [path.read_bytes() for path in store.glob("set-aside/*/.holdfast-staging-*/*")]
+    assert sum(content.startswith(b"second") for content in kept) == 3
+    assert of_another.read_bytes().startswith(b"another store")

@@ -24,17 +24,19 @@ from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, to_text
+from holdfast.domain.paths import basename, to_text
 from holdfast.domain.repair_plans import DamagedState, UnnamedState
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees import decode_tree
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
 from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.planning import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
+from holdfast.engine.restore.unfinished import leftovers
 from holdfast.engine.restore.unlocking import decode_note, put_back_noted
 from holdfast.engine.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
@@ -348,26 +350,20 @@ def _save_what_staging_holds(vault: Vault) -> None:
 def _set_staging_aside(vault: Vault, occasion: str) -> None:
     """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
     copy of something. Those of a sealed store stay in the workspace, where they were readable
-    already, by a name that no restore takes for its own."""
-    own = os.path.join(os.fsencode(vault.workspace), MARKER_DIRECTORY)
-    if os.path.islink(own):
-        return  # what lies there is not ours
+    already, by a name that no restore takes for its own. What another store has staged is in use,
+    or for its own repair."""
     try:
-        names = sorted(n for n in os.listdir(own) if n.startswith(STAGING_PREFIX))
-    except OSError:
-        return
-    if not names:
-        return
-    if vault.access.is_sealed():
-        place = os.path.join(own, b"set-aside-" + occasion.encode())
-        os.makedirs(place, 0o700, exist_ok=True)
-    else:
-        place = os.fsencode(vault.access.aside(occasion))
-    beside = os.path.join(own, b"set-aside-" + occasion.encode())
-    for name in names:
-        source = os.path.join(own, name)
-        try:
-            os.rename(source, os.path.join(place, name))
-        except OSError:  # on another file system, where moving means reading
-            os.makedirs(beside, 0o700, exist_ok=True)
-            os.rename(source, os.path.join(beside, name))
+        with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+            found = leftovers(vault, handles)
+    except (OSError, HoldfastError):
+        return  # a workspace that is gone or closed
+    for path in found:
+        source = os.path.join(os.fsencode(vault.workspace), path)
+        beside = os.path.join(os.path.dirname(source), b"set-aside-" + occasion.encode())
+        if not vault.access.is_sealed():
+            place = os.fsencode(vault.access.aside(occasion))
+            with contextlib.suppress(OSError):  # on another file system, moving means reading
+                os.rename(source, os.path.join(place, basename(path)))
+                continue
+        os.makedirs(beside, 0o700, exist_ok=True)
+        os.rename(source, os.path.join(beside, basename(path)))

@@ -134,7 +134,7 @@ def test_a_journal_that_cannot_be_read_is_set_aside_with_its_staging(cli: Comman
     cli.save()
     store = store_of(cli)
     (store / "journal").write_bytes(b"half a journal")
-    staging = cli.workspace / ".holdfast" / ".holdfast-staging-x"
+    staging = cli.workspace / ".holdfast" / f".holdfast-staging-{store.name}-x"
     fill(staging / "0", b"perhaps the only copy")
     assert cli("log", "--json").status == 6
     assert cli("check").status == 6
