@@ -274,3 +274,37 @@ def test_before_a_restore_it_is_said_which_agent_is_in_the_middle_of_a_tool_call
     assert not [
         one for one in cli.json("restore", "good", "--dry-run")["warnings"] if "call" in one
     ]
+
+
+@pytest.mark.requirement("RB-2", "CP-13")
+def test_undo_returns_from_a_state_that_left_out_a_file_which_is_saved_by_now(
+    cli: CommandLine, project: Path
+) -> None:
+    (project / ".gitignore").write_text(".env\n")
+    (project / ".env").write_text("KEY=1\n")
+    agent = Agent(project, "one")
+    agent.start()
+    began = content(project)
+    agent.runs("echo 'price = 2' > src/app.py")
+    agent.runs("echo KEY=2 > .env")
+    worked = content(project)
+    answered(cli, "restore", "initial", "--yes")
+    restored = content(project)
+    assert restored[b"src/app.py"] == began[b"src/app.py"]
+    assert restored[b".env"] == worked[b".env"]  # that checkpoint left it out, so it is kept
+    assert "restore" in cli.json("status")["last"]["what"]
+    assert "the restore to" in answered(cli, "undo", "--yes")
+    assert content(project) == worked
+    answered(cli, "redo", "--yes")
+    assert content(project) == restored
+    answered(cli, "undo", "--yes")
+    assert content(project) == worked
+    agent.runs("true")  # a checkpoint after the restore changes nothing about what was last
+    answered(cli, "restore", "initial", "--yes")
+    agent.runs("true")
+    answered(cli, "undo", "--yes")
+    assert content(project) == worked
+    for _ in range(2):
+        answered(cli, "undo", "--yes")
+    assert content(project) == {**began, b".env": content(project)[b".env"]}
+    assert "Nothing to undo" in cli.process("undo", "--yes").err
