@@ -255,7 +255,7 @@ def test_a_signal_ends_a_command_with_its_status_and_a_short_message(
     assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr == (
         b"error: " + said + b"\n"
-        b"hint: what was finished is kept; the next command puts right what was not\n"
+        b"hint: Finished work is kept. The next command repairs anything left unfinished\n"
     )
 
 

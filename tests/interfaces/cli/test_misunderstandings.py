@@ -46,6 +46,27 @@ def test_what_was_not_understood_is_named_with_what_was_probably_meant(
         assert hint in answer.err
 
 
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("verb", ["undo", "redo"])
+@pytest.mark.parametrize("typed", [("--steps", "2"), ("--steps=2",), ("2",), ("-n", "2"), ("-2",)])
+def test_a_number_of_steps_is_answered_with_how_to_go_further(
+    verb: str, typed: tuple[str, ...]
+) -> None:
+    error = run(verb, *typed, "--json").error
+    assert error["message"] == f"{verb} goes one step at a time"
+    assert f"holdfast {verb}" in error["hint"]
+    assert "holdfast restore" in error["hint"]
+
+
+@pytest.mark.requirement("CL-3", "RB-8")
+@pytest.mark.parametrize("typed", ["--steps", "--ye", "--yess", "--forced", "--forc", "--yas"])
+@pytest.mark.parametrize("verb", ["undo", "restore", "delete"])
+def test_what_skips_a_question_is_never_guessed(verb: str, typed: str) -> None:
+    hint = run(verb, typed, "--json").error["hint"]
+    assert "--yes" not in hint
+    assert "--force" not in hint
+
+
 def test_help_on_help_is_the_page_of_all_commands() -> None:
     assert run("help", "help") == run("help") == run("--help")
 

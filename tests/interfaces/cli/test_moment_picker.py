@@ -70,6 +70,17 @@ def test_leaving_changes_nothing(worked: CommandLine, key: str) -> None:
     assert len(worked.json("log", "--records")) == 3
 
 
+@pytest.mark.requirement("CL-3")
+def test_ctrl_c_in_the_list_says_that_nothing_was_changed(worked: CommandLine) -> None:
+    with _screen(worked) as screen:
+        Viewer(screen).see("Restore which moment?")
+        screen.type("\x03")
+        rest = screen.finish()
+    assert screen.status == 130
+    assert "cancelled; nothing was changed" in rest
+    assert "hint" not in rest
+
+
 def test_typing_searches_and_erasing_searches_less(worked: CommandLine) -> None:
     with _screen(worked) as screen:
         viewer = Viewer(screen)

@@ -64,7 +64,30 @@ def test_a_wrong_command_gets_a_suggestion(typed: str, meant: str) -> None:
     answer = run(typed, "--json")
     assert answer.status == 2
     assert answer.error["hint"].startswith("did you mean: ")
-    assert f"holdfast {meant}" in answer.error["hint"]
+    for name in meant.split():
+        assert f"holdfast {name}" in answer.error["hint"]
+
+
+@pytest.mark.requirement("CL-1")
+def test_the_overview_says_that_undo_is_for_anything_that_happened_and_begins_with_it() -> None:
+    page = run("--help").out
+    line = next(line for line in page.splitlines() if line.startswith("  undo "))
+    assert "the last thing that happened (an agent's command, your edits, a restore)" in line
+    assert page.partition("\nExamples:\n")[2].startswith("  holdfast undo\n")
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("version", "did you mean: holdfast --version"),
+        ("recover", "did you mean: holdfast undo or holdfast restore"),
+        ("rollback", "did you mean: holdfast undo or holdfast restore"),
+        ("revert", "did you mean: holdfast undo or holdfast restore"),
+    ],
+)
+def test_words_for_going_back_lead_to_undo_and_restore(typed: str, hint: str) -> None:
+    assert run(typed, "--json").error["hint"] == hint
 
 
 @pytest.mark.requirement("CL-1")

@@ -19,14 +19,14 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
         raise Refused("not confirmed: nothing was changed")
 
 
-def agrees(invocation: Invocation, question: str) -> bool:
-    """What a person at the terminal says."""
+def agrees(invocation: Invocation, question: str, *, so_far: str = "nothing was changed") -> bool:
+    """What a person at the terminal says; `so_far` is what Ctrl-C reports."""
     invocation.terminal.flush()
     invocation.terminal.err.write(f"{question} [y/N] ")
     invocation.terminal.err.flush()
     answer = ""
     try:
-        with invocation.waiting():
+        with invocation.waiting(so_far):
             answer = typed_line()
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own

@@ -21,7 +21,7 @@ TERMINATED = 143
 BROKEN_PIPE = 141
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_AFTER_A_SIGNAL = "what was finished is kept; the next command puts right what was not"
+_AFTER_A_SIGNAL = "Finished work is kept. The next command repairs anything left unfinished"
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 

@@ -50,11 +50,15 @@ class Invocation:
         return round((time.perf_counter() - self._begun) * 1000, 3)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """The time that a person takes to answer is not the command's."""
+    def waiting(self, so_far: str = "nothing was changed") -> Iterator[None]:
+        """The time that a person takes to answer is not the command's. A Ctrl-C meanwhile reports
+        `so_far`."""
         asked = time.perf_counter()
         try:
             yield
+        except KeyboardInterrupt as error:
+            error.add_note(so_far)
+            raise
         finally:
             self._begun += time.perf_counter() - asked
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _NOT_ALLOWED_WITH = re.compile(r"not allowed with argument (\S+)")
 _ALL_COMMANDS = "see all commands: holdfast --help"
+_NEVER_GUESSED = ("-y", "--yes", "--force")
+"""Typed in place of something else, they would skip a question or a refusal."""
+_ONE_STEP = ("undo", "redo")
 _FIRST = "DIR is a directory: holdfast -C DIR status"
 
 
@@ -24,10 +27,8 @@ def unknown_verb(verb: str, before: Sequence[str]) -> UsageError:
     strangers = [token for token in before if token.startswith("-") and not _is_global(token)]
     if strangers:
         return _unknown_option("holdfast", strangers[0], GLOBAL_NAMES, _ALL_COMMANDS)
-    other = OTHER_WORDS.get(verb)
-    meant = [
-        f"holdfast {name}" for name in ([other] if other else get_close_matches(verb, VERBS, 2))
-    ]
+    names = OTHER_WORDS[verb].split() if verb in OTHER_WORDS else get_close_matches(verb, VERBS, 2)
+    meant = [f"holdfast {name}" for name in names]
     hint = f"did you mean: {' or '.join(meant)}" if meant else _ALL_COMMANDS
     return UsageError(f"there is no command {verb!r}", hint=hint)
 
@@ -47,6 +48,8 @@ def no_verb(tokens: Sequence[str]) -> UsageError:
 def unexpected(parser: Parser, extras: Sequence[str]) -> UsageError:
     """Words that a command does not take; an option among them is what went wrong first."""
     see = f"see: {parser.prog} --help"
+    if parser.prog.removeprefix("holdfast ") in _ONE_STEP and any(map(_is_number, extras)):
+        return _one_step(parser.prog)
     option = next((token for token in extras if token.startswith("-") and token != "-"), None)
     verb = parser.prog.removeprefix("holdfast ")
     if option is None:
@@ -75,13 +78,24 @@ def bad_option(parser: Parser, error: ArgumentError) -> UsageError:
     return UsageError(f"{name}: {error.message}", hint=see)
 
 
+def _is_number(text: str) -> bool:
+    return text.rpartition("=")[2].lstrip("-").isdigit()
+
+
+def _one_step(command: str) -> UsageError:
+    return UsageError(
+        f"{command.removeprefix('holdfast ')} goes one step at a time",
+        hint=f"run it again for the next step: {command}. To pick a moment: holdfast restore",
+    )
+
+
 def _is_global(token: str) -> bool:
     return token.partition("=")[0] in GLOBAL_NAMES or token.startswith("-C")
 
 
 def _unknown_option(who: str, option: str, known: Iterable[str], see: str) -> UsageError:
     typed = option.partition("=")[0]
-    known = sorted(known)
+    known = sorted(set(known) - set(_NEVER_GUESSED))
     near = [name for name in known if len(typed) > 2 and name.startswith(typed)]
     near = near or get_close_matches(typed, known, 1)
     hint = f"did you mean {near[0]}? {see}" if near else see

@@ -97,7 +97,8 @@ def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
     for one in going:
         terminal.line(f"{identifier(terminal, one)} {title(one)}")
     gone = count(len(going), "checkpoint")
-    if agrees(invocation, f"The store is over its budget. Delete {gone} of ended sessions too?"):
+    question = f"The store is over its budget. Delete {gone} of ended sessions too?"
+    if agrees(invocation, question, so_far="only expired checkpoints were deleted"):
         deleted, freed = opened.engine.evict(going)
         terminal.line(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
 
