@@ -42,6 +42,7 @@ from holdfast.store.system import SystemClock
 from holdfast.store.watching.unwatched import NoWatch, NoWatcher
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
+_LONGEST_WAIT_NS = 60 * SECOND_NS
 
 
 def open_watcher() -> Watcher:
@@ -171,7 +172,11 @@ class WatchedWorkspace:
             return None
         now = self._situation(local)
         wait = wait_ns(self.rules, now)
-        return wait if wait is None else max(wait, self._tool_until_ns - now.now_ns)
+        if wait is None:
+            return None
+        wait = max(wait, self._tool_until_ns - now.now_ns)
+        # The clock by which anybody waits stands still while a computer sleeps; the day does not.
+        return wait if self.rules.end_of_day is None else min(wait, _LONGEST_WAIT_NS)
 
     def consider(self, local: datetime) -> SaveOutcome | None:
         """Make the checkpoint that is due, if one is and there is enough to keep."""

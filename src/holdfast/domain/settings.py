@@ -300,7 +300,7 @@ class Settings:
         30.0, _minutes, "minutes after which changes of a watched workspace get one; 0 for never"
     )
     end_of_day: str = _setting(
-        "18:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
+        "00:00", _time_of_day, "when a watched workspace gets the checkpoint of the day, or nothing"
     )
     auto_merge: tuple[str, ...] = _setting(
         ("main", "master"),

@@ -15,12 +15,14 @@ import pytest
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError, StoreReadOnly
 from holdfast.domain.ids import SessionId
+from holdfast.domain.settings import Settings
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
 from holdfast.ports.watcher import ChangedPlaces, Watcher
 from holdfast.store.system import SystemClock
 from holdfast.store.watching.unwatched import NoWatcher
 from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
-from holdfast.watching import WatchedWorkspace, open_watcher
+from holdfast.values.classes import replace
+from holdfast.watching import WatchedWorkspace, open_watcher, trigger_rules
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.read_only import told_read_only
@@ -174,6 +176,29 @@ def test_the_end_of_a_day_on_which_something_changed_is_kept_once(workspace: Pat
         assert watched.consider(evening + timedelta(days=1)) is None  # nothing changed all day
         fill(workspace / "part0/one")
         assert watched.consider(evening + timedelta(days=2)) is not None
+
+
+@pytest.mark.requirement("AU-4")
+def test_by_default_a_day_ends_at_midnight_and_a_sleep_through_it_delays_nothing(
+    workspace: Path,
+) -> None:
+    rules = replace(trigger_rules(Settings()), files=0, interval_ns=0, merges=False)
+    assert rules.end_of_day == time(0, 0)
+    with watching(workspace, rules) as (watched, _):
+        watched.begin(SESSION)
+        today = datetime.now().astimezone()
+        fill(workspace / "part0/zero")
+        assert watched.consider(today.replace(hour=23, minute=59)) is None
+        # Whoever waits looks at the time of day again soon, however long the computer slept.
+        assert watched.wait_ns(today.replace(hour=1)) <= 60 * 10**9  # type: ignore[operator]
+        morning = (today + timedelta(days=1)).replace(hour=8, minute=30)
+        assert watched.wait_ns(morning) == 0
+        made = watched.consider(morning)
+        assert made is not None
+        assert made.checkpoint.kind is Kind.END_OF_DAY
+        fill(workspace / "part0/one")
+        assert watched.consider(morning.replace(hour=23, minute=59)) is None
+        assert watched.consider((morning + timedelta(days=1)).replace(hour=0)) is not None
 
 
 def test_without_a_session_nothing_is_made(workspace: Path) -> None:

@@ -132,3 +132,31 @@ def test_a_conversation_of_cline_that_is_resumed_is_the_same_session_and_is_told
     answers = [call_hook("cline", event, project).out for event in events("2")[:4]]
     assert sum("restored to an earlier state" in answer for answer in answers) == 1
     assert "2" not in cli.json("status")["sessions"]
+
+
+@pytest.mark.requirement("AU-4")
+@pytest.mark.parametrize(
+    ("agent", "named", "arguments"),
+    [
+        ("claude-code", {"hook_event_name": "PreCompact", "trigger": "auto"}, ()),
+        ("codex", {"hook_event_name": "PreCompact", "trigger": "auto"}, ()),
+        ("gemini", {"hook_event_name": "PreCompress", "trigger": "auto"}, ()),
+        ("cursor", {"hook_event_name": "preCompact", "trigger": "auto"}, ()),
+        ("copilot", {"trigger": "auto"}, ("preCompact",)),
+        ("cline", {"hookName": "pre_compact"}, ()),
+    ],
+)
+def test_before_an_agent_compacts_its_context_what_changed_is_saved(
+    agent: str, named: dict[str, Any], arguments: tuple[str, ...], project: Path, cli: CommandLine
+) -> None:
+    start, message, *_ = recorded(agent, project, "true")
+    for event in (start, message):
+        call_hook(agent, event, project)
+    (project / "notes.txt").write_text("known to a context that is about to be summarised\n")
+    keys = ("session_id", "sessionId", "taskId", "conversation_id", "cwd", "workspaceRoots")
+    known = {key: value for key, value in start.items() if key in keys}
+    for _ in range(2):
+        assert call_hook(agent, known | named, project, arguments=arguments).status == 0
+    told = [one["reasoning"] for one in cli.json("log")]
+    assert told.count("Before the agent compacts its context") == 1
+    assert cli.json("diff", "HEAD")["changes"] == []

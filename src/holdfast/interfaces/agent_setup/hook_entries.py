@@ -82,6 +82,7 @@ def _claude_code(program: str) -> Entries:
         "PreToolUse": _groups(command, _CLAUDE_TOOLS),
         "PostToolUse": _groups(command, _CLAUDE_TOOLS),
         "PostToolUseFailure": _groups(command, _CLAUDE_TOOLS),
+        "PreCompact": [_group(command, timeout=_SECONDS)],
         "Stop": [_group(command, timeout=_SECONDS)],
         "SessionEnd": [_group(command, timeout=_SHORT)],
     }
@@ -94,6 +95,7 @@ def _codex(program: str) -> Entries:
         "UserPromptSubmit": [_group(command, timeout=_SECONDS)],
         "PreToolUse": _groups(command, "Bash|apply_patch"),
         "PostToolUse": _groups(command, "Bash|apply_patch"),
+        "PreCompact": [_group(command, timeout=_SECONDS)],
         "Stop": [_group(command, timeout=_SECONDS)],
         "SessionEnd": [_group(command, timeout=_SHORT)],
     }
@@ -108,6 +110,7 @@ def _gemini(program: str) -> Entries:
         "BeforeAgent": [_group(command, **waits)],
         "BeforeTool": [_group(command, tools, **waits)],
         "AfterTool": [_group(command, tools, **waits)],
+        "PreCompress": [_group(command, **waits)],
         "AfterAgent": [_group(command, **waits)],
         "SessionEnd": [_group(command, **waits)],
     }
@@ -123,6 +126,7 @@ def _cursor(program: str) -> Entries:
         "preToolUse": [{**waits, "matcher": tools}],
         "postToolUse": [{**waits, "matcher": tools}],
         "postToolUseFailure": [{**waits, "matcher": tools}],
+        "preCompact": [waits],
         "stop": [waits],
         "sessionEnd": [waits],
     }
@@ -132,8 +136,8 @@ def _copilot(program: str) -> Entries:
     """A payload does not name its event, so the command does. A hook before a tool that fails
     denies it, so that a machine without Holdfast must not fail."""
     events = (
-        "sessionStart userPromptSubmitted preToolUse postToolUse postToolUseFailure agentStop "
-        "sessionEnd"
+        "sessionStart userPromptSubmitted preToolUse postToolUse postToolUseFailure preCompact "
+        "agentStop sessionEnd"
     ).split()
     return {
         event: [

@@ -11,7 +11,8 @@ from importlib.resources.abc import Traversable
 from holdfast.interfaces.agent_setup.server_entries import called_by
 
 CLINE_EVENTS = (
-    "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete SessionShutdown"
+    "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse PreCompact "
+    "TaskComplete SessionShutdown"
 ).split()
 
 

@@ -17,6 +17,7 @@ class EventKind(StrEnum):
     MESSAGE = "message"
     BEFORE_TOOL = "before-tool"
     AFTER_TOOL = "after-tool"
+    COMPACT = "compact"
     TURN_END = "turn-end"
     SESSION_END = "session-end"
     OTHER = "other"
@@ -75,7 +76,12 @@ class AgentEvent(NamedTuple):
         a failure it may be taken back."""
         if self.kind is EventKind.AFTER_TOOL:
             return self.failure is not None
-        return self.kind in (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
+        return self.kind in (
+            EventKind.SESSION_START,
+            EventKind.MESSAGE,
+            EventKind.BEFORE_TOOL,
+            EventKind.COMPACT,
+        )
 
     def only_asking(self) -> AgentEvent:
         """The same event, just to learn what the agent has to be told."""

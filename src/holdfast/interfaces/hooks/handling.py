@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 BEGINS = (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
 _ENDS = {
+    EventKind.COMPACT: "Before the agent compacts its context",
     EventKind.TURN_END: "After the agent's turn",
     EventKind.SESSION_END: "When the session ended",
 }
@@ -119,7 +120,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     seen = deliveries.seen(event)
     if seen is not None:
         return Reply(seen or None, deduplicated=True)
-    if event.kind in (EventKind.AFTER_TOOL, EventKind.TURN_END):
+    if event.kind in (EventKind.AFTER_TOOL, EventKind.COMPACT, EventKind.TURN_END):
         return _after(opened, event, deliveries)
     if not _is_wanted(opened, event):
         if event.kind is not EventKind.BEFORE_TOOL:

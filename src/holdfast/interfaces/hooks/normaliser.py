@@ -29,6 +29,7 @@ COMMON_EVENTS: Mapping[str, EventKind] = {
     "pretooluse": EventKind.BEFORE_TOOL,
     "posttooluse": EventKind.AFTER_TOOL,
     "posttoolusefailure": EventKind.AFTER_TOOL,
+    "precompact": EventKind.COMPACT,
     "stop": EventKind.TURN_END,
     "sessionend": EventKind.SESSION_END,
 }

@@ -52,6 +52,7 @@ DIALECT = Dialect(
         "beforetool": EventKind.BEFORE_TOOL,
         "aftertool": EventKind.AFTER_TOOL,
         "beforeagent": EventKind.MESSAGE,
+        "precompress": EventKind.COMPACT,
         "afteragent": EventKind.TURN_END,
     },
     tools={
