@@ -139,6 +139,21 @@ def test_where_annotations_cannot_be_read_nothing_is_dropped(
         assert {one for one, decision in cleaned_up(opened).items() if decision.keep} == set(made)
 
 
+@pytest.mark.requirement("RL-4")
+@pytest.mark.parametrize("noted", [b'{"cleaned_ns": "soon", "no_room_ns": null}', b"[1]", b"\xff"])
+def test_what_was_noted_of_the_last_cleanup_may_be_damaged(
+    workspace: Path, clock: SteppedClock, noted: bytes
+) -> None:
+    with composed(workspace, clock=clock) as opened:
+        made = [work(opened, f"{number}") for number in range(4)]
+        (opened.store.directory / "upkeep").write_bytes(noted)
+        clock.now += 8 * DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
+        left = {one.id for one in opened.engine.vault.catalog.roots()}
+        assert left & set(made) == {made[0], made[-1]}
+        assert opened.store.read_upkeep()["cleaned_ns"] == clock.now
+
+
 def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: SteppedClock) -> None:
     with composed(workspace, clock=clock) as opened:
         made = [work(opened, f"{number}") for number in range(4)]

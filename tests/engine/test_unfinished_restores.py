@@ -171,6 +171,8 @@ def test_saves_go_on_while_a_restore_cannot_be_finished_and_repair_is_the_way_ou
             opened.restore(second.id)
         with pytest.raises(HoldfastError):
             opened.engine.delete(second.session_id, second)
+        with pytest.raises(HoldfastError):  # nobody approves what is half of one state
+            opened.engine.approve(second.session_id, None)
         for drop in (opened.engine.delete_session, lambda _: opened.engine.evict([second])):
             with pytest.raises(HoldfastError):
                 drop(second.session_id)

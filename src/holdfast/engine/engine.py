@@ -233,7 +233,7 @@ class Engine:
         """Lock in what the workspace holds now, and begin the next round."""
         from holdfast.engine.approval import approve
 
-        with self.exclusive():
+        with self.exclusive(finished=True):
             outcome = approve(
                 self.vault, self._scanner, session_id, message, file_filter=self._file_filter
             )

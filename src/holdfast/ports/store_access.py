@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.ids import WorkspaceId
 
@@ -137,7 +137,7 @@ class StoreAccess(Protocol):
         one takes."""
         ...
 
-    def read_upkeep(self) -> dict[str, Any]:
+    def read_upkeep(self) -> dict[str, int]:
         """What was noted about the last cleanup; may be lost, and is then empty."""
         ...
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import WorkspaceId
@@ -258,14 +258,15 @@ class StorePlace:
 
         return other_stores_bytes(self._layout, own_bytes)
 
-    def read_upkeep(self) -> dict[str, Any]:
+    def read_upkeep(self) -> dict[str, int]:
         import json
 
         try:
             noted = json.loads(self._read(self._layout.upkeep) or b"{}")
         except (ValueError, RecursionError):
             return {}
-        return noted if isinstance(noted, dict) else {}
+        facts = noted.items() if isinstance(noted, dict) else ()
+        return {key: fact for key, fact in facts if type(fact) is int}
 
     def note_upkeep(self, **facts: int) -> None:
         import json
