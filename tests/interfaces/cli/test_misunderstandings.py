@@ -173,7 +173,7 @@ def test_paths_are_shown_as_they_can_be_typed_where_one_stands(
     monkeypatch.chdir(cli.workspace / "src")
     shown = run("diff", "--name-only").out.split()
     assert shown == ["../README.md", "app.py"]
-    assert "  modified ../README.md\n  modified app.py\n" in run("status").out
+    assert "2 modified: ../README.md, app.py" in run("status").out
     for line in ("modified ../README.md\n", "modified app.py\n"):
         assert line in run("diff").out
     assert "../README.md |" in run("diff", "--stat").out

@@ -264,6 +264,7 @@ def test_what_was_shown_before_the_question_is_not_shown_again(cli: CommandLine)
         assert question.count("create") == 21  # twenty of them, and the sum
         assert "… and 10 more" in question
         assert "30 paths changed since the last checkpoint" in "".join(screen.plain(question))
+        assert "warning" not in question
         screen.type("y\n")
         rest = "\n".join(screen.plain(screen.finish()))
     assert rest.count("create") == 1

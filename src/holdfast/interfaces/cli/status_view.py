@@ -205,7 +205,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     if words:
         how = terminal.paint("  (list: holdfast status --skipped)", DIM) if not listed else ""
         _fact(terminal, "left out", words + how)
-    if status.watch is not None and (status.watch["off"] or status.watch["differences"]):
+    if status.watch is not None and (not status.watch["watched"] or status.watch["differences"]):
         _fact(terminal, "watch", _watch_words(terminal, status.watch))
     _fact(terminal, "next", next_words(status))
     if listed:
