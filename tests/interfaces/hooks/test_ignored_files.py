@@ -167,7 +167,7 @@ def test_new_files_are_no_risk_and_a_headline_names_the_gravest_part(
     assert head["reasoning"].startswith("Before Bash: rm -rf deep (risky: deletes deep")
 
 
-def test_an_agent_that_hears_nothing_before_a_tool_is_told_at_its_next_message(
+def test_an_agent_that_hears_nothing_before_a_tool_is_told_after_it(
     project: Path, cli: CommandLine
 ) -> None:
     call = {"toolName": "write_file", "toolArgs": {"path": ".env"}, "cwd": str(project)}
@@ -175,5 +175,5 @@ def test_an_agent_that_hears_nothing_before_a_tool_is_told_at_its_next_message(
     answer = call_hook("copilot", event, project)
     assert ".env" not in answer.out
     assert "captured because a tool named it" in cli("status", "--skipped").out
-    begin = {**tool_call(project, "t1"), "hook_event_name": "UserPromptSubmit", "prompt": "go on"}
-    assert ".env from now on" in call_hook("claude-code", begin, project).out
+    after = {**event, "hookEventName": "postToolUse", "toolResult": {"resultType": "success"}}
+    assert ".env from now on" in call_hook("copilot", after, project).out

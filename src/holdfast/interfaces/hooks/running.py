@@ -6,6 +6,7 @@ give no ids to tool calls have one running at a time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from holdfast.bootstrap import OpenWorkspace
@@ -30,7 +31,7 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
             session_id=saved.session_id,
             tool=event.tool,
             at=saved.id,
-            names=[os.fsencode(path) for path in event.paths] if edits else None,
+            names=_names(event) if edits else None,
         )
     owner = agent_above(event.process or os.getpid())
     if event.kind is not EventKind.BEFORE_TOOL or owner is None:
@@ -42,6 +43,15 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
         tool=event.tool,
         now_ns=opened.engine.vault.clock.now_ns(),
     )
+
+
+def _names(event: AgentEvent) -> list[bytes]:
+    """Of the files that can be there: half a character is in no name."""
+    names = []
+    for path in event.paths:
+        with contextlib.suppress(UnicodeEncodeError):
+            names.append(os.fsencode(path))
+    return names
 
 
 def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
