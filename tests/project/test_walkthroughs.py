@@ -34,9 +34,11 @@ holdfast checkpoint 'a first login'
 """
 AGENT = f"""\
 {REPOSITORY}
+git branch idea && git branch wip/one && echo 'print(0)' > app.py && git stash -q
 holdfast checkpoint 'how it began' --name before-rebase
 echo 'print(2)' > app.py
 holdfast checkpoint 'Add a login page' --name before-the-accident
+git branch -qD idea wip/one && git stash clear
 """
 SECRET = """\
 mkdir shop && cd shop && echo 'KEY=0123456789' > .env && echo 1 > app.py
@@ -45,7 +47,7 @@ echo 2 > app.py && holdfast checkpoint 'a first try' --name failed-attempt
 """
 MOVED = """\
 mkdir shop && cd shop && echo 1 > app.py
-holdfast checkpoint 'how it began' --name before-refactor --session refactor
+holdfast checkpoint 'how it began' --session refactor
 holdfast checkpoint 'of the command line' --name before-refactor
 echo 2 > app.py && holdfast checkpoint 'more'
 """
@@ -69,13 +71,20 @@ WALKS = {
     "docs/guides/searching.md": (ROUNDS, ()),
     "docs/guides/rounds.md": (ROUNDS, ()),
     "docs/guides/replay.md": (ROUNDS, ("holdfast replay --json | jq",)),  # jq may not be there
-    "docs/guides/why.md": (LINES, ()),
+    "docs/guides/why.md": (LINES, ("holdfast why src/auth.py:42 --session one",)),  # one agent only
     "docs/guides/databases.md": (ROUNDS, ("export HOLDFAST_POSTGRES_URL",)),  # no server there
     "docs/guides/agent-state.md": (ROUNDS, ()),
     "docs/guides/git.md": (
         AGENT,
-        # a yes is needed; only in the other repository are there two rounds
-        ("holdfast restore before-the-accident --with worktrees", "git diff", "git -C elsewhere"),
+        (
+            # the work would be gone that is accepted further down
+            "holdfast restore before-rebase --yes",
+            "holdfast restore before-rebase --git exact --refs all",
+            # a yes is needed; only in the other repository are there two rounds
+            "holdfast restore before-the-accident --with worktrees",
+            "git diff",
+            "git -C ../elsewhere",
+        ),
     ),
     "docs/guides/removing-secrets.md": (SECRET, ("holdfast purge ~/.netrc",)),  # no tool named it
     "docs/guides/moving-checkpoints.md": (
