@@ -15,6 +15,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.upkeep import remove_store, stores_of_lost_workspaces
 from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.clocks import pass_days
 from tests.support.hostile_trees import fill, noise
 
@@ -183,3 +184,51 @@ def test_status_tells_what_a_save_cleaned_up_by_itself(
     assert told["deleted"] == 3
     assert told["freed_bytes"] > 500_000
     assert "deleted 3 expired checkpoints" in cli("status").out
+
+
+def save_in_the_past(cli: CommandLine, days: float, number: int) -> list[str]:
+    with pytest.MonkeyPatch.context() as past:
+        pass_days(past, -days)
+        return save_tools(cli, number)
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n", 5), ("\n", 5), ("y", 3)])
+def test_at_a_terminal_it_lists_what_goes_and_asks(
+    cli: CommandLine, answer: str, left: int
+) -> None:
+    made = save_in_the_past(cli, 2, 5)
+    cli.json("config", "set", "retention.tool", "{most = 2}")
+    with Screen(cli.workspace, "cleanup") as screen:
+        shown = screen.read_until("[y/N]")
+        assert "Delete 2 checkpoints for good?" in shown
+        assert [one for one in made if one[:10] in shown] == made[1:3]
+        screen.type(answer if answer == "\n" else f"{answer}\n")
+        screen.finish()
+    assert len(cli.json("log", "--session", "s")) == left
+    assert (screen.status == 0) == (answer == "y")
+
+
+def test_nothing_to_delete_asks_nothing(cli: CommandLine) -> None:
+    save_tools(cli, 2)
+    with Screen(cli.workspace, "cleanup") as screen:
+        assert "Dropped 0 checkpoints, kept 2" in screen.finish()
+    assert screen.status == 0
+
+
+@pytest.mark.requirement("ST-3")
+@pytest.mark.parametrize(("answer", "goes"), [("n", False), ("y", True)])
+def test_over_the_budget_it_offers_what_only_ended_sessions_hold(
+    cli: CommandLine, answer: str, goes: bool
+) -> None:
+    save_in_the_past(cli, 9, 1)
+    (cli.workspace / "large").unlink()
+    cli.save("today, and small")
+    cli.json("config", "set", "budget", "100 KB")
+    with Screen(cli.workspace, "cleanup") as screen:
+        shown = screen.read_until("[y/N]")
+        assert "over its budget. Delete 1 checkpoint of ended sessions too?" in shown
+        screen.type(f"{answer}\n")
+        rest = screen.finish()
+    assert ("Deleted 1 checkpoint" in rest) == goes
+    assert bool(cli.json("log", "--session", "s")) != goes
+    assert cli.json("check", "--data")["ok"]

@@ -8,9 +8,14 @@ from pathlib import Path
 import apsw
 import pytest
 
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
 from holdfast.interfaces.daemon import server
 from holdfast.interfaces.daemon.client import ask
 from holdfast.watching import WatchedWorkspace
+from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here
 
@@ -83,3 +88,39 @@ def test_idle_means_asleep(runtime: Path, workspace: Path, monkeypatch: pytest.M
         # Fifty connections are fifty reasons to wake up; a workspace at rest is none.
         assert daemon.wakeups - before[0] <= 60
         assert watcher.wakeups - before[1] <= 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.requirement("ST-2")
+def test_once_a_day_it_cleans_up_when_nobody_asks_anything(
+    runtime: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(workspace, end_of_day="")
+    with pytest.MonkeyPatch.context() as past, open_workspace(workspace, create=True) as opened:
+        pass_days(past, -9)
+        for number in range(5):
+            (workspace / "made").write_text(f"{number}")
+            opened.engine.save(SessionId("old"), make_intent(f"{number}"), kind=Kind.TOOL)
+    cleaned, happened, rested = list[Path](), threading.Event(), threading.Event()
+    clean_up = server.Daemon._clean_up
+
+    def counted(self: server.Daemon, place: Path) -> None:
+        clean_up(self, place)
+        cleaned.append(place)
+        happened.set()
+
+    monkeypatch.setattr(server.Daemon, "_clean_up", counted)
+    monkeypatch.setattr(server, "_QUIET_S", 0.01)
+    with daemon_here(idle_s=1800):
+        _save(workspace)
+        assert happened.wait(60)
+        assert _kept(workspace) == ["0", "4", "why"]  # the first one, HEAD, and the new one
+        monkeypatch.setattr(server, "give_memory_back", rested.set)
+        _save(workspace)
+        assert rested.wait(60)
+    assert cleaned == [workspace]
+
+
+def _kept(workspace: Path) -> list[str]:
+    with open_workspace(workspace, create=False) as opened:
+        found = opened.engine.vault.catalog.checkpoints_after(0, 10)
+        return [one.intent.reasoning for one in found]
