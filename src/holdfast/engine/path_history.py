@@ -13,12 +13,14 @@ from itertools import islice, pairwise
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import Entry
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.engine.listing import entry_at
 from holdfast.engine.vault import Vault
 
 _PAGE = 200
 _CACHED = 1_000
+_MOST_LOOKED_AT = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,22 @@ def history(vault: Vault, wanted: HistoryFilter, limit: int | None) -> tuple[lis
     matching = _matching(vault, wanted)
     found = list(islice(matching, limit))
     return found, sum(1 for _ in matching)
+
+
+def newest_with(vault: Vault, path: bytes) -> Checkpoint | None:
+    """The newest checkpoint of any session that has the path, records of restores included, among
+    the latest few thousand. Damaged ones are passed over."""
+    looked_at: set[Digest] = set()
+    for one in islice(_everything(vault), _MOST_LOOKED_AT):
+        if one is None or one.tree in looked_at:
+            continue
+        looked_at.add(one.tree)
+        try:
+            if entry_at(vault.load_tree, one.tree, path) is not None:
+                return one
+        except StoreDamaged:
+            continue
+    return None
 
 
 def _matching(vault: Vault, wanted: HistoryFilter) -> Iterator[Checkpoint]:

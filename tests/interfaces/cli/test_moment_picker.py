@@ -33,11 +33,12 @@ def test_the_moments_of_all_sessions_are_listed_with_what_each_would_change(
 ) -> None:
     with _screen(worked) as screen:
         lines = Viewer(screen).see("Restore which moment?")
-        assert lines[1].startswith("▶ just now")
+        assert lines[1].startswith("  just now")
         assert "as now" in lines[1]
-        assert lines[1].endswith("mine              the third one")
-        assert "2 files  agent             Before Bash: rm -rf src" in lines[2]
-        assert "2 files  mine              [first] the first one" in lines[3]
+        assert lines[1].endswith("mine   the third one")
+        assert lines[2].startswith("▶ just now")
+        assert "2 files  agent  Before Bash: rm -rf src" in lines[2]
+        assert "2 files  mine   [first] the first one" in lines[3]
         screen.type("q")
         assert "Nothing was changed." in screen.finish()
     assert screen.status == 0
@@ -47,8 +48,7 @@ def test_the_moments_of_all_sessions_are_listed_with_what_each_would_change(
 def test_enter_restores_exactly_the_chosen_state_after_a_question(worked: CommandLine) -> None:
     with _screen(worked) as screen:
         viewer = Viewer(screen)
-        viewer.see("Before Bash")
-        viewer.press("\x1b[B", "2 of 3")
+        viewer.see("Before Bash", "2 of 3")
         screen.type("\r")
         assert "more.py" in screen.read_until("Restore? [y/N]")
         screen.type("y\n")
@@ -84,7 +84,7 @@ def test_ctrl_c_in_the_list_says_that_nothing_was_changed(worked: CommandLine) -
 def test_typing_searches_and_erasing_searches_less(worked: CommandLine) -> None:
     with _screen(worked) as screen:
         viewer = Viewer(screen)
-        viewer.see("3", "1 of 3")
+        viewer.see("3", "2 of 3")
         lines = viewer.press("first", "search: first")
         assert "1 of 1" in lines[-2]
         assert "[first] the first one" in lines[1]
@@ -100,9 +100,8 @@ def test_typing_searches_and_erasing_searches_less(worked: CommandLine) -> None:
 def test_space_shows_the_difference_and_goes_back(worked: CommandLine) -> None:
     with _screen(worked) as screen:
         viewer = Viewer(screen)
-        viewer.see("1 of 3")
-        viewer.press("\x1b[B", "2 of 3")
-        viewer.press(" ", "-two", "+three", "space back to the list")
+        viewer.see("2 of 3")
+        viewer.press(" ", "adds the lines marked -", "-two", "+three", "space back to the list")
         viewer.press(" ", "type to search", "2 of 3")
         viewer.press("\x1b[A", "1 of 3")
         viewer.press(" ", "the workspace is as it was at this moment")
@@ -114,8 +113,52 @@ def test_space_shows_the_difference_and_goes_back(worked: CommandLine) -> None:
 @pytest.mark.parametrize("columns", [20, 60, 80])
 def test_no_line_is_wider_than_the_screen(worked: CommandLine, columns: int) -> None:
     with _screen(worked, columns) as screen:
-        lines = Viewer(screen).see("1 of 3")
+        lines = Viewer(screen).see("2 of 3")
         assert max(len(line) for line in lines) <= columns
+        screen.type("\x1b")
+        screen.finish()
+
+
+def test_at_80_columns_most_of_the_line_is_the_reason(cli: CommandLine) -> None:
+    reason = "Before Bash: find . -name '*.py' -delete"
+    cli.save(reason, "--session", "a-session-with-a-long-name")
+    with _screen(cli, 80) as screen:
+        assert reason in Viewer(screen).see("Restore which moment?")[1]
+        screen.type("q")
+        screen.finish()
+
+
+@pytest.mark.requirement("CP-12")
+def test_files_that_a_restore_keeps_are_neither_counted_nor_shown(cli: CommandLine) -> None:
+    cli.save("the first one")
+    (cli.workspace / ".gitignore").write_text("")
+    cli.save("nothing is ignored")
+    with _screen(cli) as screen:
+        viewer = Viewer(screen)
+        lines = viewer.see("2 of 2")
+        assert " 1 file " in lines[2]
+        page = viewer.press(" ", "+++")
+        assert not [line for line in page if "KEY" in line or "b/.env" in line]
+        screen.type("\x1b")
+        screen.finish()
+
+
+@pytest.mark.requirement("CP-12")
+def test_the_content_of_ignored_files_is_not_shown(
+    cli: CommandLine,
+) -> None:
+    cli.save("the first one")
+    assert cli("config", "set", "include", ".env").status == 0
+    (cli.workspace / "README.md").write_text("changed\n")
+    cli.save("with the secret")
+    (cli.workspace / ".env").write_text("KEY=2\n")
+    with _screen(cli) as screen:
+        viewer = Viewer(screen)
+        lines = viewer.see("Restore which moment?")
+        assert "1 file " in lines[1]
+        viewer.press("\x1b[A", "1 of 2")
+        page = viewer.press(" ", ".env: content withheld: the file is ignored")
+        assert not [line for line in page if "KEY=" in line]
         screen.type("\x1b")
         screen.finish()
 

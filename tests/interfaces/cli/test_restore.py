@@ -199,6 +199,49 @@ def test_a_path_that_nobody_has_is_not_found(cli: CommandLine, saved: str) -> No
     assert "'nobody' is neither in that checkpoint nor in the workspace" in answer.error["message"]
 
 
+@pytest.mark.requirement("CL-3", "RB-2")
+def test_the_newest_checkpoint_with_a_deleted_file_is_named(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = cli.workspace / "src" / "app.py"
+    app.write_text("older\n")
+    cli.save("older", "--session", "one")
+    app.write_text("newest\n")
+    newest = cli.save("newest", "--session", "two")
+    app.unlink()
+    cli.save("deleted", "--session", "one")
+    cli.save("again", "--session", "three")
+    command = f"holdfast restore {newest[:10]} src/app.py"
+    for typed in (("src/app.py",), ("HEAD", "src/app.py")):
+        error = cli("restore", *typed, "--yes", "--json").error
+        assert error["hint"].endswith(command)
+    assert cli("restore", "src/nosuch.py", "--json").error["hint"].endswith("holdfast log")
+    monkeypatch.chdir(cli.workspace / "src")
+    hint = run("restore", "HEAD", "app.py", "--json").error["hint"]
+    assert hint.endswith(f"holdfast restore {newest[:10]} app.py")
+    assert run(*hint.partition("holdfast ")[2].split()).status == 0
+    assert app.read_text() == "newest\n"
+
+
+@pytest.mark.requirement("RB-2", "CP-12")
+def test_a_missing_file_that_another_checkpoint_has_comes_with_the_command(
+    cli: CommandLine,
+) -> None:
+    rules = (cli.workspace / ".gitignore").read_text()
+    (cli.workspace / ".gitignore").write_text("")
+    saved = cli.save("not ignored yet")
+    (cli.workspace / ".gitignore").write_text(rules)
+    cli.save("ignored", "--name", "good")
+    (cli.workspace / ".env").unlink()
+    (cli.workspace / "README.md").unlink()
+    command = f"holdfast restore {saved[:10]} .env"
+    for how in ("--dry-run", "--yes"):
+        lines = cli("restore", "good", how).out.splitlines()
+        assert f"  to bring back .env: {command}" in lines
+    assert cli(*command.split()[1:]).status == 0
+    assert (cli.workspace / ".env").read_text() == "KEY=1\n"
+
+
 @pytest.mark.requirement("CP-12", "CL-3")
 @pytest.mark.parametrize("path", ["local.env", "cache", "cache/one/two"])
 def test_a_path_that_is_left_out_is_said_to_be_so_instead_of_missing(

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UnknownReference, UsageError
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
+from holdfast.domain.ids import short
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
 
 if TYPE_CHECKING:
@@ -74,10 +75,46 @@ def path_mistaken_for_checkpoint(
     try:
         yield
     except UnknownReference as error:
-        if typed is None or not is_known_path(invocation, opened, typed):
+        if typed is None:
             raise
+        if not is_known_path(invocation, opened, typed):
+            if (saved := _where_saved(invocation, opened, typed)) is None:
+                raise
+            form = form.replace("HEAD", short(saved.id), 1)
         hint = f"{typed} is a path; write: {form.format(shlex.quote(typed))}"
         raise UnknownReference(error.message, hint=hint) from None
+
+
+def require_restorable(
+    invocation: Invocation, opened: OpenWorkspace, target: Checkpoint, typed: Sequence[str]
+) -> None:
+    """Where neither the checkpoint nor the workspace has a path and an older checkpoint has it,
+    say which."""
+    from holdfast.engine.listing import entry_at
+
+    vault = opened.engine.vault
+    for text in typed:
+        for path in invocation.paths([text], vault.workspace):
+            present = os.path.lexists(os.fsencode(vault.workspace) + b"/" + path)
+            if present or entry_at(vault.load_tree, target.tree, path) is not None:
+                continue
+            if (saved := _where_saved(invocation, opened, text)) is not None:
+                raise NotFound(
+                    f"{text!r} is neither in that checkpoint nor in the workspace",
+                    hint="the newest checkpoint with it: "
+                    f"holdfast restore {short(saved.id)} {shlex.quote(text)}",
+                )
+
+
+def _where_saved(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Checkpoint | None:
+    from holdfast.engine.path_history import newest_with
+
+    vault = opened.engine.vault
+    try:
+        paths = invocation.paths([typed], vault.workspace)
+    except (UsageError, ValueError):
+        return None
+    return newest_with(vault, paths[0]) if paths else None
 
 
 def is_known_path(

@@ -210,9 +210,21 @@ def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
         terminal.line(terminal.paint(more, DIM))
 
 
+def noted_missing(missing: Sequence[Missing]) -> list[Missing]:
+    """Without caches."""
+    return [gone for gone in missing if not gone.by_default]
+
+
+def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoint]]) -> None:
+    """The command that brings back each path that another checkpoint has."""
+    for path, saved in found:
+        command = f"holdfast restore {short(saved.id)} {terminal.typed(path)}"
+        terminal.line(f"  to bring back {terminal.path(path)}: {command}")
+
+
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
     """One line: what the checkpoint left out and is gone. Caches are left to --json."""
-    noted = [gone for gone in missing if not gone.by_default]
+    noted = noted_missing(missing)
     if not noted:
         return
     names = ", ".join(terminal.path(gone.path) for gone in noted[:_MOST_NAMED])

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import FAILED, RestorePlan, is_routine
+from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan, is_routine
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
@@ -18,15 +19,18 @@ from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.restore_view import (
     doing,
+    noted_missing,
     show_components_outcome,
     show_nothing_to_do,
     show_outcome,
     show_plan,
+    show_where_missing,
     summary,
 )
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
 PARTIAL = 3
+_MOST_LOOKED_FOR = 5
 _HINT = "look at it with --dry-run, and go ahead with --yes"
 
 
@@ -61,6 +65,7 @@ def restore_and_report(
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
         _show(invocation, request, outcome, shown, what)
+        show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         if rounds and rounds["abandoned"] is not None:
             ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
             line = f"  {ended} is abandoned; {begun} begins"
@@ -120,6 +125,19 @@ def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePla
     return active_round(opened.engine.vault, request.session_id)
 
 
+def _saved_elsewhere(
+    opened: OpenWorkspace, missing: Sequence[Missing]
+) -> list[tuple[bytes, Checkpoint]]:
+    """The newest checkpoint that has each of the first few missing paths."""
+    noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
+    if not noted:
+        return []
+    from holdfast.engine.path_history import newest_with
+
+    found = ((gone.path, newest_with(opened.engine.vault, gone.path)) for gone in noted)
+    return [(path, saved) for path, saved in found if saved is not None]
+
+
 def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
     if not hunks:
         return {}
@@ -150,6 +168,7 @@ def _preview(
         )
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
+    show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
     if hunks:
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 

@@ -141,7 +141,10 @@ def _git_mode(mode: str | None, references: Sequence[str]) -> dict[str, str]:
 def run(invocation: Invocation) -> int:
     from holdfast.domain.component_states import EXACT
     from holdfast.engine.components.choosing import ComponentChoice
-    from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
+    from holdfast.interfaces.cli.path_arguments import (
+        path_mistaken_for_checkpoint,
+        require_restorable,
+    )
     from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
 
     words = list(invocation.all_words)
@@ -172,6 +175,7 @@ def run(invocation: Invocation) -> int:
                     options.exclude,
                 ),
             )
+        require_restorable(invocation, opened, request.target, words[1:])
         if invocation.options.patch:
             return _patch(invocation, opened, request)
         if not invocation.options.hunks:
