@@ -354,3 +354,34 @@ def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_bac
         assert reasons[0] == "initial"
         assert reasons[-1] == "by hand"
         assert not list(run_checks(there.engine.vault, data=True, progress=NoProgress()))
+
+
+@pytest.mark.requirement("RL-8")
+def test_a_checkpoint_that_somebody_deletes_between_the_steps_of_a_cleanup_is_no_damage(
+    opened: Composed, workspace: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.prune.STEP_BYTES", 1)
+    monkeypatch.setattr("holdfast.engine.prune.COLLECT_AT_BYTES", 1)
+    for number in range(4):
+        fill(workspace / "large", noise(300_000, number))
+        save(opened, f"{number}")
+    fill(workspace / "large", noise(300_000, 9))
+    chosen = save(opened, "chosen", Kind.MANUAL).checkpoint
+    fill(workspace / "large", noise(300_000, 10))
+    save(opened, "last")
+    clock.now += 40 * DAY_NS
+
+    class Meanwhile(NoProgress):
+        deleted = False
+
+        def advance(self, phase: str, done: int, total: int | None) -> None:
+            if not self.deleted:
+                self.deleted = True
+                with composed(workspace, clock=clock) as other:
+                    assert other.engine.delete(chosen.session_id, chosen).freed_bytes > 0
+
+    meanwhile = Meanwhile()
+    outcome = opened.engine.cleanup(meanwhile)
+    assert meanwhile.deleted
+    assert outcome.warnings == ()
+    assert kept(opened) == ["0", "last"]

@@ -97,10 +97,14 @@ def _cleanup(
         debris = vault.access.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
     known: set[Digest] = set()
     freed = step = steps = 0
+    generation = ""
     try:
         while True:
             with exclusive():
+                if vault.objects.generation() != generation:
+                    known.clear()  # others have collected: what was reachable may be gone since
                 step = collect_some(vault, known)
+                generation = vault.objects.generation()
             steps += 1
             if step == 0 or steps == most_steps:
                 freed += step
