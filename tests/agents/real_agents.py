@@ -170,6 +170,8 @@ AGENTS = {
             "ANTHROPIC_API_KEY": "stub",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "ENABLE_TOOL_SEARCH": "false",  # tools of servers are offered at once
+            "MCP_CONNECTION_NONBLOCKING": "false",
         },
         ("--continue",),
     ),

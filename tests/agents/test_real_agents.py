@@ -89,9 +89,9 @@ def _of(cli: CommandLine) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.requirement("HK-2", "HK-6", "AU-1", "AU-3", "RB-10", "SE-1")
+@pytest.mark.requirement("HK-2", "HK-6", "AU-1", "AU-3", "RB-10", "RB-11", "SE-1")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_an_agent_destroyed_comes_back_and_the_resumed_conversation_is_told(
+def test_undo_brings_back_what_an_agent_destroyed_and_the_resumed_conversation_is_told(
     agent: str, desk: Desk, cli: CommandLine, model: StubModel, tmp_path: Path
 ) -> None:
     _set_up(agent, desk, cli)
@@ -105,12 +105,18 @@ def test_what_an_agent_destroyed_comes_back_and_the_resumed_conversation_is_told
     assert "risky" in kinds
     assert any("write_file" in one["reasoning"] for one in made) or agent == "codex"
     session = cli.json("status")["session_id"]
-    cli.json("restore", made[-1]["id"], "--session", session, "--yes")
+    cli.json("undo", "--yes")
+    assert _own(desk.project / "src") == _own(tmp_path / "copy" / "src")
+    assert (desk.project / "notes.txt").read_text() == "overwritten by a server"
+    if agent == "cline":  # it does not tell hooks of a message
+        cli.json("restore", "initial", "--session", session, "--yes")
+    else:
+        cli.json("undo", "--turn", "--yes")
     assert _own(desk.project) == before == _own(tmp_path / "copy")
-    assert not model.heard("restored to an earlier state")
+    assert not model.heard("A person undid")
     if AGENTS[agent].again:
         _run(agent, desk, again=True)
-        assert model.heard("restored to an earlier state")
+        assert model.heard("A person undid")
         assert cli.json("status")["session_id"] == session
 
 
