@@ -131,6 +131,58 @@ def test_undo_takes_a_persons_own_unsaved_edits_first(project: Path, cli: Comman
     assert differences(describe(project), agent.moments[0]) == []
 
 
+@pytest.mark.requirement("RB-11", "CP-13")
+def test_undo_goes_on_past_the_moment_from_which_an_ignored_file_is_captured(
+    project: Path, cli: CommandLine
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.run("echo 2 > src/app.py")
+    agent.write(".env", "KEY=changed\n")
+
+    for moment in reversed(agent.moments):
+        assert cli("undo", "--yes").status == 0
+        assert differences(describe(project), moment) == []
+
+    assert cli("undo", "--yes").status == 4
+
+
+@pytest.mark.requirement("RB-11", "RB-14")
+def test_undo_goes_on_after_a_redo_whatever_the_rules_left_out(
+    project: Path, cli: CommandLine
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.run("echo first > notes.txt")
+    agent.run("echo dist/ >> .gitignore; mkdir dist; echo built > dist/app.js")
+    end = describe(project)
+
+    for _ in range(2):
+        assert cli("undo", "--yes").status == 0
+        assert differences(describe(project), agent.moments[1]) == []
+        assert cli("redo", "--yes").status == 0
+        assert differences(describe(project), end) == []
+    for moment in reversed(agent.moments):
+        assert cli("undo", "--yes").status == 0
+        assert differences(describe(project), moment) == []
+
+
+@pytest.mark.requirement("RB-12", "CL-8")
+def test_status_and_log_agree_about_head_after_undo_and_redo(
+    project: Path, cli: CommandLine
+) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.run("rm src/cart.py")
+    ScriptedAgent(project, "s2").run("rm src/app.py")
+    for verb in ("undo", "undo", "redo", "redo", "undo"):
+        assert cli(verb, "--yes").status == 0
+        shown = cli.json("show", "HEAD")["id"]
+        assert cli.json("status")["head"]["id"] == shown
+        marked = [one["id"] for one in cli.json("log") if one["is_head"]]
+        assert marked == [shown]
+
+
 @pytest.mark.requirement("SE-11", "AU-1")
 @pytest.mark.usefixtures("daemon")
 def test_three_hundred_tool_calls_and_then_the_seventeenth(project: Path, cli: CommandLine) -> None:

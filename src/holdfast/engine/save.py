@@ -44,6 +44,7 @@ from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
+from holdfast.engine.workspace_head import was_last_at
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
 from holdfast.values.classes import dataclass, replace
@@ -201,7 +202,9 @@ def _same_of_late(
     if head.components != components.manifest or (kind is not None and head.kind not in serves):
         return None
     age_ns = vault.clock.now_ns() - head.created_at_ns
-    return head if 0 <= age_ns < _SAME_WITHIN_NS else None
+    if not 0 <= age_ns < _SAME_WITHIN_NS or not was_last_at(vault, head.tree):
+        return None
+    return head
 
 
 def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:

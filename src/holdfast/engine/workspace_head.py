@@ -6,6 +6,7 @@
       a restore to a checkpoint          that one
       a restore to a safety checkpoint   HEAD as it was when that was made: so it is after an undo
       a restore of some paths            its record, which alone has that state
+      one that was deleted               HEAD of its session, if that is left with any checkpoint
 
 Imported checkpoints do not count for the workspace, which never was at them. Where nothing else was
 ever done, HEAD is that of the current session.
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.selections import selection_of
 from holdfast.engine.vault import Vault
@@ -37,6 +38,8 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
         made, wanted = vault.catalog.checkpoint(None, operation.checkpoint), None
         if made is None and number == 0:  # deleted: its session knows what it stood on
             made = _of_session(vault, operation.session_id)
+            if made is None and vault.catalog.history(operation.session_id, limit=1):
+                return None  # the work there is at none of those that are left
         if made is None or made.kind is Kind.SAFETY:
             continue
         if made.kind is not Kind.RESTORE or stands_alone(vault, made):
@@ -49,6 +52,15 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
         wanted = target.id
     current = vault.catalog.current_session()
     return None if current is None else _of_session(vault, current)
+
+
+def was_last_at(vault: Vault, tree: Digest) -> bool:
+    """Whether the log ends with the workspace in this state. A session may know a state from
+    before what others did since; then it came back, and that is worth a checkpoint."""
+    newest = vault.catalog.operations_before(None, 1, kinds=MOVING_KINDS)
+    identifier = newest[0].checkpoint if newest else None
+    made = vault.catalog.checkpoint(None, identifier) if identifier is not None else None
+    return made is not None and made.tree == tree and selection_of(made) is None
 
 
 def stands_alone(vault: Vault, record: Checkpoint) -> bool:

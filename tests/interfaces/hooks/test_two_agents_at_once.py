@@ -67,6 +67,26 @@ def test_both_are_named_where_their_commands_overlapped(begun: Path, cli: Comman
     assert "one of several agents at once" in cli("why", "src/app.py", "--session", "one").out
 
 
+@pytest.mark.requirement("RB-11", "SE-12")
+def test_a_state_that_one_agent_knows_from_before_the_others_work_is_saved_again(
+    begun: Path, cli: CommandLine
+) -> None:
+    send(begun, "one", "Pre", "one-1", "Bash", command="git checkout .")
+    send(begun, "two", "Pre", "two-1", "Bash", command="make lint")
+    before = (begun / "src" / "app.py").read_text()
+    append(begun, "by two")
+    send(begun, "two", "Post", "two-1", "Bash", command="make lint")
+    (begun / "src" / "app.py").write_text(before)
+    send(begun, "one", "Post", "one-1", "Bash", command="git checkout .")
+    append(begun, "by hand")
+
+    assert cli("undo", "--yes").status == 0
+
+    assert (begun / "src" / "app.py").read_text() == before
+    assert cli("undo", "--yes").status == 0
+    assert (begun / "src" / "app.py").read_text() == before + "by two\n"
+
+
 def test_the_other_agent_alone_is_named_where_only_its_call_was_running(
     begun: Path, cli: CommandLine
 ) -> None:

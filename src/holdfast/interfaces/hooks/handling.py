@@ -23,6 +23,7 @@ from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_descriptions import message_description, tool_description
 from holdfast.engine.running import settled, unhindered
+from holdfast.engine.workspace_head import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
@@ -279,8 +280,13 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
         session = find_session(opened, event) or session
     if not _is_wanted(opened, event) or deliveries.overtaken(event):
         return Reply()
-    head = opened.engine.vault.catalog.checkpoint(session.id, str(session.head))
-    if head is not None and opened.engine.look().tree == head.tree:
+    vault = opened.engine.vault
+    head = vault.catalog.checkpoint(session.id, str(session.head))
+    if (
+        head is not None
+        and was_last_at(vault, head.tree)
+        and opened.engine.look().tree == head.tree
+    ):
         return Reply(head.id, deduplicated=True)
     if event.kind in _ENDS:
         description = _ENDS[event.kind]

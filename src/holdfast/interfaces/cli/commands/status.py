@@ -16,7 +16,6 @@ from holdfast.interfaces.cli.wording import iso
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.ids import SessionId
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.vault import Vault
@@ -55,6 +54,7 @@ def run(invocation: Invocation) -> int:
 def _run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
     from holdfast.engine.attempts import cut_off, still_to_put_back
+    from holdfast.engine.workspace_head import standing_on
     from holdfast.interfaces.cli.standing_place import not_saved_here
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
@@ -64,9 +64,10 @@ def _run(invocation: Invocation) -> int:
         known = engine.vault.catalog.session(session) if session is not None else None
         with invocation.busy("scanning", opened):
             scan = engine.look()
-            head = _head(opened, session)
+            chosen = None if invocation.options.session is None else session
+            head = standing_on(engine.vault, chosen)
             changes = engine.changes_in(scan, head) if head is not None else []
-        left = cut_off(engine.vault, None if invocation.options.session is None else session)
+        left = cut_off(engine.vault, chosen)
         status = Status(
             workspace=engine.vault.workspace,
             store=opened.store.directory,
@@ -195,14 +196,6 @@ def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
     from holdfast.interfaces.hooks.problems import problems_of
 
     return tuple(problems_of(workspace, invocation.now - timedelta(days=1)))
-
-
-def _head(opened: OpenWorkspace, session_id: SessionId | None) -> Checkpoint | None:
-    catalog = opened.engine.vault.catalog
-    session = catalog.session(session_id) if session_id else None
-    if session is None or session.head is None:
-        return None
-    return catalog.checkpoint(session.id, session.head)
 
 
 def _last_cleanup(vault: Vault) -> dict[str, Any] | None:
