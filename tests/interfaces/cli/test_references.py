@@ -113,6 +113,14 @@ def test_checkpoints_of_two_sessions_are_compared_with_both_reasons(
 ) -> None:
     compared = cli.json("diff", "refactor-auth:safe", "tests:green")
     assert [change["path"] for change in compared["changes"]] == ["README.md"]
+    shown = [cli.json("show", one)["reasoning"] for one in two]
+    assert list(compared["reasons"].values()) == shown
+    for form in ((), ("--stat",), ("--side-by-side",)):
+        first, second = cli("diff", "refactor-auth:safe", "tests:green", *form).out.splitlines()[:2]
+        assert first == f"from {two[0]} safe {{refactor-auth}} {shown[0]}"
+        assert second == f"to   {two[1]} green {{tests}} {shown[1]}"
+    patch = cli("diff", "refactor-auth:safe", "tests:green", "--patch").out
+    assert patch.startswith("diff --git ")
 
 
 def test_what_is_noted_about_a_checkpoint_of_another_session_is_found_with_it(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.diff_views.difference import Difference
+    from holdfast.interfaces.cli.terminal import Terminal
 
 
 def configure(parser: Parser) -> None:
@@ -27,7 +28,8 @@ checkpoint and the workspace, with two, or with A..B, between those checkpoints.
 names, HEAD~n and so on, as for restore. PATHs limit it to files and directories; a word that is
 a checkpoint and a path means the checkpoint, and behind -- the path.
 
-Renames are found by content. Modes, links and binary files are named, notebooks compared by cell.
+Checkpoints of two sessions are compared with both reasons. Renames are found by content. Modes,
+links and binary files are named, notebooks compared by cell.
 --patch writes exact bytes that git apply takes, notebooks as text."""
     parser.epilog = """\
 examples:
@@ -210,6 +212,7 @@ def _selected(change: Change, paths: list[bytes]) -> bool:
 def _render(invocation: Invocation, difference: Difference) -> None:
     options, terminal = invocation.options, invocation.terminal
     if not difference.changes and terminal.for_people and not invocation.json:
+        _show_sessions(terminal, difference)
         terminal.note("no differences")
         return
     if invocation.json:
@@ -220,14 +223,31 @@ def _render(invocation: Invocation, difference: Difference) -> None:
         for change in difference.changes:
             terminal.line(terminal.path(change.path))
     elif options.stat:
+        _show_sessions(terminal, difference)
         from holdfast.interfaces.cli.diff_views.stat import show_stat
 
         show_stat(terminal, difference)
     elif options.side_by_side:
+        _show_sessions(terminal, difference)
         from holdfast.interfaces.cli.diff_views.side_by_side import show_side_by_side
 
         show_side_by_side(terminal, difference)
     else:
+        if not options.patch:
+            _show_sessions(terminal, difference)
         from holdfast.interfaces.cli.diff_views.unified import show_unified
 
         show_unified(terminal, difference, exact=options.patch)
+
+
+def _show_sessions(terminal: Terminal, difference: Difference) -> None:
+    """Of two sessions, what is compared: checkpoint, session and reason of each."""
+    from holdfast.interfaces.cli.checkpoint_view import identifier, title
+    from holdfast.interfaces.cli.terminal import visible
+
+    if not difference.is_across_sessions:
+        return
+    for label, one in (("from", difference.old), ("to", difference.new)):
+        if one is not None:
+            session = visible(one.session_id)
+            terminal.line(f"{label:<4} {identifier(terminal, one)} {{{session}}} {title(one)}")

@@ -19,7 +19,13 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:
-    ends = {"from": difference.old.id if difference.old else None, "to": difference.new_label}
+    ends: dict[str, Any] = {
+        "from": difference.old.id if difference.old else None,
+        "to": difference.new_label,
+    }
+    if difference.is_across_sessions:
+        both = {"from": difference.old, "to": difference.new}
+        ends["reasons"] = {end: one.intent.reasoning for end, one in both.items() if one}
     if not hunks:
         changes = [_described(difference, change) for change in difference.changes]
         terminal.line(dumps(ends | {"changes": changes}, indent=terminal.for_people))

@@ -35,6 +35,11 @@ class Difference:
     def new_label(self) -> str:
         return self.new.id if self.new is not None else WORKSPACE
 
+    @property
+    def is_across_sessions(self) -> bool:
+        old, new = self.old, self.new
+        return old is not None and new is not None and old.session_id != new.session_id
+
     def notes(self, change: Change) -> list[str]:
         """What there is to say about a change besides its lines."""
         said = notes(change)
