@@ -29,7 +29,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import BudgetReached, InvalidIntent, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.domain.operations import OperationKind
+from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.sessions import Session, SessionStatus
@@ -44,7 +44,6 @@ from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.scan.state_changes import count_state_changes
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
-from holdfast.engine.workspace_head import was_last_at
 from holdfast.ports.catalog import CatalogTransaction, NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
 from holdfast.values.classes import dataclass, replace
@@ -205,6 +204,19 @@ def _same_of_late(
     if not 0 <= age_ns < _SAME_WITHIN_NS or not was_last_at(vault, head.tree):
         return None
     return head
+
+
+def was_last_at(vault: Vault, tree: Digest) -> bool:
+    """Whether the log ends with the workspace in this state. A session may know a state from
+    before what others did since; then it came back, and that is worth a checkpoint. So is one after
+    a restore of some paths, whose record notes them as a tool call."""
+    kinds = (OperationKind.CHECKPOINT, *RESTORING_KINDS)
+    newest = vault.catalog.operations_before(None, 1, kinds=kinds)
+    identifier = newest[0].checkpoint if newest else None
+    made = vault.catalog.checkpoint(None, identifier) if identifier is not None else None
+    if made is None or made.tree != tree:
+        return False
+    return made.kind is not Kind.RESTORE or not made.intent.tool_calls
 
 
 def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:

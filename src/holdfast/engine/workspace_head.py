@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.selections import selection_of
 from holdfast.engine.vault import Vault
@@ -52,15 +52,6 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
         wanted = target.id
     current = vault.catalog.current_session()
     return None if current is None else _of_session(vault, current)
-
-
-def was_last_at(vault: Vault, tree: Digest) -> bool:
-    """Whether the log ends with the workspace in this state. A session may know a state from
-    before what others did since; then it came back, and that is worth a checkpoint."""
-    newest = vault.catalog.operations_before(None, 1, kinds=MOVING_KINDS)
-    identifier = newest[0].checkpoint if newest else None
-    made = vault.catalog.checkpoint(None, identifier) if identifier is not None else None
-    return made is not None and made.tree == tree and selection_of(made) is None
 
 
 def stands_alone(vault: Vault, record: Checkpoint) -> bool:

@@ -23,7 +23,7 @@ from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_descriptions import message_description, tool_description
 from holdfast.engine.running import settled, unhindered
-from holdfast.engine.workspace_head import was_last_at
+from holdfast.engine.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
