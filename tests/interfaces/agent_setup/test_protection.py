@@ -50,7 +50,9 @@ def test_installed_and_trusted_an_agent_is_protected(
 
 
 def test_an_install_says_that_a_test_event_ran(cli: CommandLine) -> None:
-    assert "verified: a test event ran in" in cli("install", "claude-code").out
+    first = cli("install", "claude-code").out
+    assert "verified: a test event ran in" in first
+    assert "\n  Restart the agent.\n" in first
     assert "verified: a test event ran in" in cli("install", "claude-code").out
     assert cli.json("install", "claude-code")["test_event_ms"] >= 0
 

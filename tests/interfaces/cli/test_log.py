@@ -147,3 +147,19 @@ def test_people_see_where_git_was(cli: CommandLine) -> None:
     cli.save("first")
     wide = cli.process("log", environment={"FORCE_COLOR": "1", "COLUMNS": "120"}).out
     assert f"trunk@{commit}" in wide
+
+
+@pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("5", "for the last 5: holdfast log -n 5"),
+        ("-5", "for the last 5: holdfast log -n 5"),
+        ("nosuch", "no checkpoint matches the path 'nosuch'; everything: holdfast log"),
+    ],
+)
+def test_a_word_that_is_no_known_path_says_what_it_was_taken_for(
+    cli: CommandLine, typed: str, said: str
+) -> None:
+    cli.save()
+    assert said in cli("log", typed).err

@@ -58,3 +58,21 @@ def test_what_is_missing_is_said(cli: CommandLine) -> None:
     assert "NAME is missing" in cli("name", "HEAD").err
     assert cli("name", "HEAD", "x", "--remove").status == 2
     assert cli("name", "nowhere", "x").status == 4
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_name_in_front_of_an_id_is_refused_and_nothing_is_renamed(cli: CommandLine) -> None:
+    cli.save("one", "--name", "good")
+    other = cli.save("two")
+    error = cli("name", "good", other[:10], "--json").error
+    assert error["hint"].endswith(f"holdfast name {other[:10]} good")
+    assert cli.json("show", "good")["name"] == "good"
+
+
+@pytest.mark.requirement("CL-3")
+def test_a_word_alone_that_is_no_checkpoint_misses_the_checkpoint(cli: CommandLine) -> None:
+    cli.save()
+    error = cli("name", "good", "--json").error
+    assert error["message"] == "REF is missing: which checkpoint to call 'good'"
+    assert error["hint"].endswith("holdfast name HEAD good")
+    assert cli("name", "HEAD", "--json").error["message"] == "NAME is missing"

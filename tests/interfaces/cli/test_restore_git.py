@@ -97,3 +97,41 @@ def test_branch_commit_and_dirty_files_are_shown_with_a_checkpoint(cli: CommandL
     before = cli("show", "HEAD~1").out
     assert f"main@{commit[:7]}" in before
     assert " dirty" not in before
+
+
+@pytest.mark.requirement("GT-1", "RB-13", "CL-5")
+def test_references_that_stay_gone_are_named_with_the_command_that_brings_them_back(
+    cli: CommandLine,
+) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    git(place, "branch", "idea")
+    (place / "README.md").write_text("stashed\n")
+    git(place, "stash", "push", "-q")
+    saved = cli.save("before")
+    git(place, "stash", "clear")
+    git(place, "branch", "-D", "idea")
+    (place / "src" / "app.py").unlink()
+    command = f"holdfast restore {saved[:10]} --refs all"
+    line = f"  git: branch idea is gone, 1 stash entry is gone; to bring them back: {command}"
+    for typed in (("restore", saved, "--dry-run"), ("undo", "--dry-run"), ("undo", "--yes")):
+        assert line in cli(*typed).out.splitlines()
+    assert cli(*command.split()[1:], "--yes").status == 0
+    assert "idea" in git(place, "branch")
+    assert "to bring them back" not in cli("restore", saved, "--dry-run").out
+
+
+@pytest.mark.requirement("GT-7", "RB-13")
+def test_an_undo_names_the_command_that_restores_git(cli: CommandLine) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    saved = cli.save("before")
+    git(place, "checkout", "-q", "-b", "other")
+    (place / "src" / "app.py").unlink()
+    shown = cli("undo", "--dry-run")
+    assert f"holdfast restore {saved[:10]} --git exact restores git as well" in shown.err
+    assert "--git branch" not in shown.err

@@ -55,15 +55,19 @@ def test_people_see_what_matched(cli: CommandLine) -> None:
     assert "make the \x1b[1;33mlogin\x1b[0m wait" in coloured
 
 
-def test_nothing_found_is_no_error(cli: CommandLine) -> None:
+def test_nothing_found_is_no_error_and_says_how_to_look(cli: CommandLine) -> None:
     cli.save("something")
     answer = cli("search", "nowhere")
-    assert (answer.status, answer.out, answer.err) == (0, "", "nothing was found\n")
+    assert (answer.status, answer.out, answer.err) == (
+        0,
+        "",
+        "nothing was found\n  try fewer words, or look through: holdfast log --graph\n",
+    )
     cli.save("nowhere else", "--session", "other")
     cli.save("here", "--session", "mine")
     answer = cli("search", "nowhere", "--session", "mine")
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err == "nothing was found in this session\n"
+    assert answer.err.startswith("nothing was found in this session\n  try fewer words")
     assert "nowhere else" in cli("search", "nowhere").out
     for odd in ('"', "foo:bar", "(((", "AND", "-- -x"):
         assert cli("search", *odd.split()).status == 0

@@ -7,7 +7,9 @@ from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.git_drift import TO_RESTORE_GIT
 from holdfast.domain.hunk_choice import NumberedHunk
+from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan, is_routine
@@ -66,6 +68,7 @@ def restore_and_report(
     else:
         _show(invocation, request, outcome, shown, what)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
+        _tell_of_git(invocation.terminal, opened, request)
         if rounds and rounds["abandoned"] is not None:
             ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
             line = f"  {ended} is abandoned; {begun} begins"
@@ -111,7 +114,7 @@ def _show(
     told = shown.warnings if shown is not None else ()
     for warning in outcome.warnings:
         if warning not in told and not is_routine(warning):
-            terminal.warn(warning)
+            terminal.warn(_typed_in_full(request, warning))
 
 
 def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
@@ -123,6 +126,34 @@ def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePla
     if has_nothing_to_reset(opened.engine.vault, request, plan):
         return None
     return active_round(opened.engine.vault, request.session_id)
+
+
+def _tell_of_git(terminal: Terminal, opened: OpenWorkspace, request: RestoreRequest) -> None:
+    """One line about branches, tags and stash entries that are gone or moved and stay so."""
+    if request.paths or request.target.components is None or "git" in dict(request.components):
+        return
+    from holdfast.engine.components.restoring import plan_components
+
+    differing = [
+        line
+        for step in plan_components(opened.engine.vault, request.target, (("git", "refs:"),))
+        for _, line in step.choices
+    ]
+    if not differing:
+        return
+    more = f" and {len(differing) - _MOST_LOOKED_FOR} more"
+    shown = ", ".join(differing[:_MOST_LOOKED_FOR])
+    shown += more if len(differing) > _MOST_LOOKED_FOR else ""
+    command = f"holdfast restore {short(request.target.id)} --refs all"
+    terminal.line(f"  git: {visible(shown)}; to bring them back: {command}")
+
+
+def _typed_in_full(request: RestoreRequest, warning: str) -> str:
+    """`undo` and `redo` have no option about git: the command that has it."""
+    if request.kind not in (OperationKind.UNDO, OperationKind.REDO):
+        return warning
+    command = f"holdfast restore {short(request.target.id)} --git exact restores git as well"
+    return warning.replace(TO_RESTORE_GIT, command)
 
 
 def _saved_elsewhere(
@@ -169,11 +200,12 @@ def _preview(
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))
+    _tell_of_git(invocation.terminal, opened, request)
     if hunks:
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
         show_hunks(invocation.terminal, hunks)
-    _tell_beforehand(invocation.terminal, plan)
+    _tell_beforehand(invocation.terminal, request, plan)
     invocation.terminal.line("Nothing was changed (dry run).")
     return 0
 
@@ -197,7 +229,8 @@ def _confirm(
     if asks:
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
-        _tell_beforehand(aside, plan)
+        _tell_of_git(aside, opened, request)
+        _tell_beforehand(aside, request, plan)
     require_confirmation(
         invocation,
         f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
@@ -207,13 +240,13 @@ def _confirm(
     return plan if asks else None
 
 
-def _tell_beforehand(terminal: Terminal, plan: RestorePlan) -> None:
+def _tell_beforehand(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) -> None:
     """Warnings are for what a person should act on; the rest is said in passing."""
     for warning in plan.warnings:
         if is_routine(warning):
             terminal.line(terminal.paint(f"  {visible(warning)}", DIM))
         else:
-            terminal.warn(warning)
+            terminal.warn(_typed_in_full(request, warning))
 
 
 def _changed(plan: RestorePlan) -> str:

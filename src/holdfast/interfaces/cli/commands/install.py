@@ -116,7 +116,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
     if not changed:
         terminal.line(f"Nothing to do: {agent} is already {word}")
     elif kept:
-        terminal.line(f"{agent}: {word}, except for what is named above")
+        terminal.line(f"{agent}: {word}, except for the files listed above")
     elif not dry_run:
         terminal.line(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
     if done.test_event_ms is not None:
@@ -126,7 +126,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.warn(f"not protected yet: {visible(done.withheld.reason)}")
             terminal.line(f"  {visible(done.withheld.cure)}")
         elif changed:
-            terminal.line(terminal.paint("  start the agent anew to have it", DIM))
+            terminal.line(terminal.paint("  Restart the agent.", DIM))
     return _LEFT if kept else 0
 
 

@@ -167,6 +167,12 @@ def _places(found: Sequence[Checkpoint], states: Mapping[str, ComponentState]) -
 
 
 def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFilter) -> str:
+    words = invocation.all_words
+    nothing = f"no checkpoint matches the path {', '.join(map(repr, words))}"
+    if len(words) == 1 and (number := words[0].lstrip("-")).isdigit():
+        return f"{nothing}; for the last {number}: holdfast log -n {number}"
+    if words:
+        return f"{nothing}; everything: holdfast log; by words: holdfast search"
     if wanted.is_narrow:
         return "no checkpoint matches; without a filter: holdfast log"
     where = "the workspace" if scope is None else f"the session {scope}"

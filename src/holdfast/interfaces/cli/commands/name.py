@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.domain.errors import UsageError
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
+
+_SHORTEST_ID = 4
 
 
 def configure(parser: Parser) -> None:
@@ -35,11 +44,13 @@ def run(invocation: Invocation) -> int:
 
     words, options = invocation.at_most(2, "a checkpoint", "a name"), invocation.options
     if not words or not (len(words) == 2 or options.tag or options.untag or options.remove):
-        raise UsageError("NAME is missing", hint="for example: holdfast name HEAD works-again")
+        raise _incomplete(invocation, words)
     if len(words) == 2 and options.remove:
         raise UsageError("NAME and --remove do not go together", hint="choose one")
     with invocation.open() as opened:
         found = invocation.resolve(opened, words[0])
+        if len(words) == 2:
+            _require_order(invocation, opened, words, found)
         with opened.engine.exclusive():
             named = name_checkpoint(
                 opened.engine.vault,
@@ -60,3 +71,34 @@ def run(invocation: Invocation) -> int:
     mark = terminal.paint("✓", GREEN)
     terminal.line(f"{mark} {identifier(terminal, found)} {called}{name}{told}")
     return 0
+
+
+def _incomplete(invocation: Invocation, words: list[str]) -> UsageError:
+    """One word alone may be either."""
+    if words:
+        with invocation.open() as opened:
+            try:
+                invocation.resolve(opened, words[0])
+            except (UnknownReference, NotFound):
+                return UsageError(
+                    f"REF is missing: which checkpoint to call {words[0]!r}",
+                    hint=f"for example: holdfast name HEAD {quote(words[0])}",
+                )
+    return UsageError("NAME is missing", hint="for example: holdfast name HEAD works-again")
+
+
+def _require_order(
+    invocation: Invocation, opened: OpenWorkspace, words: list[str], found: Checkpoint
+) -> None:
+    """A name in front of an id: both are checkpoints, and renaming the first is hardly meant."""
+    if len(words[1]) < _SHORTEST_ID or found.name != words[0]:
+        return
+    try:
+        other = invocation.resolve(opened, words[1])
+    except (UnknownReference, NotFound):
+        return
+    if other.id.startswith(words[1]):
+        raise UsageError(
+            f"{words[1]!r} is a checkpoint, not a name",
+            hint=f"the checkpoint comes first: holdfast name {words[1]} {quote(words[0])}",
+        )

@@ -61,6 +61,8 @@ def run(invocation: Invocation) -> int:
     if not result.hits:
         where = " in this session" if one else ""
         invocation.terminal.note(f"nothing was found{where}")
+        if not result.suggestions:
+            invocation.terminal.note("  try fewer words, or look through: holdfast log --graph")
         for near in result.suggestions:
             invocation.terminal.note(f"  did you mean: holdfast search {quote(visible(near))}")
     show_hits(invocation.terminal, result.hits, invocation.now, with_session=several)
