@@ -203,6 +203,13 @@ def stores_of_lost_workspaces() -> list[StoreWithoutWorkspace]:
     return stores_without_workspace(holdfast_home(os.environ))
 
 
+def recent_workspaces() -> list[tuple[Path, int]]:
+    """The user's workspaces with the time of their last activity, the latest first."""
+    from holdfast.store.all_stores import recent_workspaces
+
+    return recent_workspaces(holdfast_home(os.environ))
+
+
 def remove_store(store: StoreWithoutWorkspace) -> None:
     """Delete a store with everything in it; refused when its workspace has come back."""
     from holdfast.store.all_stores import remove

@@ -83,6 +83,17 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
     return sorted(found, key=lambda one: -one.size_bytes)
 
 
+def recent_workspaces(home: Path) -> list[tuple[Path, int]]:
+    """Workspaces that are there, with the time of their last activity, the latest first."""
+    found = []
+    for layout in stores_in(home):
+        with contextlib.suppress(HoldfastError, OSError):
+            workspace = Path(layout.read_description()["workspace"])
+            if os.path.isdir(workspace):
+                found.append((workspace, _last_used_ns(layout)))
+    return sorted(found, key=lambda one: -one[1])
+
+
 def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
     """Delete it, whole or, if cut off, as something that is no store any more. `Busy` when somebody
     uses it, `Refused` when its workspace is there again."""

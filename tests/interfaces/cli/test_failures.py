@@ -108,6 +108,20 @@ def test_the_home_directory_is_refused_unless_one_insists(
 
 
 @pytest.mark.requirement("CL-3")
+@pytest.mark.parametrize("verb", ["log", "undo", "status"])
+def test_without_a_workspace_here_the_users_workspaces_are_listed(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    cli.save()
+    monkeypatch.setenv("HOME", str(cli.workspace.parent))
+    error = run(verb, "-C", str(cli.workspace.parent), "--json").error
+    assert error["code"] == "workspace_refused"
+    assert error["message"] == f"there is no workspace in {cli.workspace.parent}"
+    assert f"your workspaces: {cli.workspace} (just now)" in error["hint"]
+    assert "--force" not in error["hint"]
+
+
+@pytest.mark.requirement("CL-3")
 def test_the_store_itself_is_no_workspace_even_with_force(
     cli: CommandLine, holdfast_home: Path
 ) -> None:

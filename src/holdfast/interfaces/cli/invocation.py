@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing
+from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing, WorkspaceRefused
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal, visible
 from holdfast.ports.progress import NoProgress, Progress
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
 _GO_BACK = ("restore", "undo", "reset", "log")
+_MOST_WORKSPACES = 10
 _UNPURGED = "note: a purge was interrupted; finish it with: holdfast purge"
 
 
@@ -147,9 +148,30 @@ class Invocation:
         if known is not None:
             return own_project(known, directory) or known
         top = project_top(directory.expanduser().resolve())
+        if top is None and not create and not self.options.force:
+            self._require_place_for_work(directory.expanduser().resolve())
         if top is None and create and not self.options.force:
             require_choosable(directory)
         return top or directory
+
+    def _require_place_for_work(self, directory: Path) -> None:
+        """Nothing was ever saved in such a directory: say where something was."""
+        from holdfast.bootstrap import is_no_place_for_work
+
+        if not is_no_place_for_work(directory):
+            return
+        from holdfast.interfaces.cli.wording import ago
+        from holdfast.upkeep import recent_workspaces
+
+        recent = [
+            f"{visible(str(place))} ({ago(datetime.fromtimestamp(at_ns / 1e9, UTC), self.now)})"
+            for place, at_ns in recent_workspaces()[:_MOST_WORKSPACES]
+        ]
+        where = f"your workspaces: {', '.join(recent)}" if recent else "you have no workspace yet"
+        raise WorkspaceRefused(
+            f"there is no workspace in {directory}",
+            hint=f"change to a project, or name one: holdfast -C DIR {self.verb}; {where}",
+        )
 
     def _tell_of_former_store(self, opened: OpenWorkspace) -> None:
         import os
