@@ -148,7 +148,7 @@ def open_workspace(
     """
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
-    directory = require_project(workspace, home, force=force)
+    directory = require_project(workspace, home, force=force, for_agent=protect)
     require_own_place(home)
     fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
     identity = WorkspaceIdentity(fs, home, ids)
@@ -435,13 +435,18 @@ def _make_home(fs: LocalFilesystem, home: Path) -> None:
         ) from None
 
 
-def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
-    """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like."""
+def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool = False) -> Path:
+    """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like.
+    `for_agent`: somebody who works with an agent is told, and gives no options."""
     try:
         directory = workspace.expanduser().resolve(strict=True)
     except (OSError, RuntimeError):
+        import shlex
+
         raise WorkspaceMissing(
-            f"the workspace {workspace} does not exist", hint="give an existing directory: -C DIR"
+            f"the workspace {workspace} does not exist",
+            hint="give an existing directory: -C DIR; to bring back one that was deleted, make it "
+            f"again first: mkdir -p {shlex.quote(str(workspace))}",
         ) from None
     if not directory.is_dir():
         raise WorkspaceRefused(
@@ -461,7 +466,9 @@ def require_project(workspace: Path, home: Path, *, force: bool) -> Path:
         return directory
     reason = _not_a_project(directory, store_home)
     if reason is not None:
-        raise WorkspaceRefused(f"{directory} {reason[0]}", hint=reason[1])
+        raise WorkspaceRefused(
+            f"{directory} {reason.problem}", hint=reason.for_agent if for_agent else reason.hint
+        )
     return directory
 
 
@@ -471,22 +478,34 @@ def is_no_place_for_work(directory: Path, environment: Mapping[str, str] | None 
     return _not_a_project(directory, Path(os.path.realpath(home))) is not None
 
 
-def _not_a_project(directory: Path, store_home: Path) -> tuple[str, str] | None:
-    """Why, and what to do instead."""
-    choose = "choose a project directory with -C DIR, or insist with --force"
+class _NoProject:
+    """Why a directory is refused, and what a person and an agent's user can do instead."""
+
+    def __init__(
+        self,
+        problem: str,
+        hint: str = "choose a project directory with -C DIR, or insist with --force",
+        for_agent: str = "to have checkpoints, start the agent in a project's directory",
+    ) -> None:
+        self.problem, self.hint, self.for_agent = problem, hint, for_agent
+
+
+def _not_a_project(directory: Path, store_home: Path) -> _NoProject | None:
     user_home = Path(os.path.realpath(Path.home()))
     if directory == Path(directory.anchor):
-        return "is the whole file system, not a project", choose
+        return _NoProject("is the whole file system, not a project")
     if directory == user_home:
-        return "is your home directory, not a project", choose
+        return _NoProject("is your home directory, not a project")
     if directory in user_home.parents or str(directory) in _SYSTEM_DIRECTORIES:
-        return "is a system directory, not a project", choose
+        return _NoProject("is a system directory, not a project")
     below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):
-        return "is part of the system, not a project", choose
+        return _NoProject("is part of the system, not a project")
     if directory in store_home.parents:
-        outside = "set HOLDFAST_HOME to a directory outside of it, or insist with --force"
-        return f"holds the store itself ({store_home})", outside
+        outside = "set HOLDFAST_HOME to a directory outside of it"
+        return _NoProject(
+            f"holds the store itself ({store_home})", f"{outside}, or insist with --force", outside
+        )
     return None
 
 

@@ -7,6 +7,7 @@ in, and of a pattern there is the directory that it looks in. System trees are n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 MOST_NAMES = 500
 SYSTEM_TREES = ("/proc", "/sys", "/dev", "/run", "/System", "/boot")
@@ -37,6 +38,16 @@ def followed(place: str, home: str | None) -> str:
         raise NotFollowed("it leads up and down again")
     require_kept(path)
     return path
+
+
+def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
+    """Of places that a command spells, those that can be followed, with the home directory put in:
+    what is spelled by way of it may be in the workspace after all."""
+    for place in places:
+        try:
+            yield followed(place, home)
+        except NotFollowed:
+            continue
 
 
 def require_kept(path: str) -> None:

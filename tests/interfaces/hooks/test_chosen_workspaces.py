@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -124,7 +126,11 @@ def test_a_repository_of_dotfiles_does_not_make_the_home_directory_a_workspace(
 @pytest.mark.requirement("ST-3")
 def test_an_agent_at_home_makes_no_workspace_of_it(home: Path, holdfast_home: Path) -> None:
     fill(home / "notes.txt")
-    assert "is your home directory, not a project" in context_of(opened_on(home))
+    told = context_of(opened_on(home))
+    assert "is your home directory, not a project" in told
+    assert "start the agent in a project's directory" in told.lower()
+    assert "-C DIR" not in told  # an agent's user gives no options to a hook
+    assert "--force" not in told
     assert not (home / ".holdfast").exists()
     assert "is your home directory, not a project" in (holdfast_home / "hooks.log").read_text()
 
@@ -204,6 +210,71 @@ def test_a_command_is_saved_in_the_project_that_it_goes_to(home: Path, command: 
     opened_on(code, command)
     assert "src/draft.py" in saved_in(shop)
     assert workspace_of(shop) == str(shop)
+
+
+@pytest.mark.requirement("CP-13")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf shop/src blog/src",
+        "rm -rf *",
+        "find . -name '*.py' -delete",
+        "cd shop && rm -r src; cd ../blog && git reset --hard",
+        "rm -rf ~/code/shop blog",
+    ],
+)
+def test_a_command_that_reaches_several_projects_is_saved_in_each(home: Path, command: str) -> None:
+    code = home / "code"
+    projects = [repository(code / "shop"), repository(code / "blog")]
+    for project in projects:
+        fill(project / "src/draft.py", "not committed\n")
+    told = context_of(opened_on(code, command))
+    for project in projects:
+        assert "src/draft.py" in saved_in(project)
+        assert f"holdfast -C {project} undo" in told
+        shutil.rmtree(project)
+        project.mkdir()
+        assert CommandLine(project)("undo", "--yes").status == 0
+        assert (project / "src/draft.py").read_text() == "not committed\n"
+    assert "undo" not in context_of(opened_on(code, f"{command} ")), "it is told once"
+
+
+@pytest.mark.requirement("CP-13", "GT-5")
+@pytest.mark.parametrize("rule", ["", ".claude/\n"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf .claude",
+        "rm -rf .claude/worktrees/b/src",
+        "cd .claude/worktrees/b && git reset --hard && git clean -fd",
+        "git worktree remove --force .claude/worktrees/b",
+        "echo 2 > .claude/worktrees/b/src/draft.py",
+    ],
+)
+def test_a_command_that_reaches_a_worktree_below_is_saved_there_too(
+    home: Path, command: str, rule: str
+) -> None:
+    project = repository(home / "shop")
+    fill(project / ".gitignore", rule)
+    git(project, "worktree", "add", "-q", ".claude/worktrees/b")
+    fill(project / ".claude/worktrees/b/src/draft.py", "not committed\n")
+    opened_on(project, command)
+    assert "src/draft.py" in saved_in(project / ".claude/worktrees/b")
+    assert "code.py" in saved_in(project)
+
+
+@pytest.mark.requirement("HK-7")
+def test_a_project_below_that_cannot_be_saved_is_named(home: Path, holdfast_home: Path) -> None:
+    code = home / "code"
+    shop, blog = repository(code / "shop"), repository(code / "blog")
+    opened_on(blog)
+    store = json.loads((blog / ".holdfast/workspace.json").read_text())["id"]
+    with open(holdfast_home / "stores" / store / "lock", "rb+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        told = context_of(opened_on(code, "rm -rf shop/code.py blog/code.py"))
+    assert "did not save everything that this call reaches" in told
+    assert f"{blog}: " in told
+    assert "code.py" in saved_in(shop)
 
 
 @pytest.mark.requirement("GT-5")

@@ -177,3 +177,14 @@ def test_an_agent_that_hears_nothing_before_a_tool_is_told_after_it(
     assert "captured because a tool named it" in cli("status", "--skipped").out
     after = {**event, "hookEventName": "postToolUse", "toolResult": {"resultType": "success"}}
     assert ".env from now on" in call_hook("copilot", after, project).out
+
+
+@pytest.mark.parametrize("spelling", ["~/shop/.env", "$HOME/shop/.env", '"${HOME}/shop/.env"'])
+def test_an_ignored_file_that_is_spelled_by_way_of_the_home_directory_is_captured(
+    project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    monkeypatch.setenv("HOME", str(project.parent))
+    told = _send(project, _run(project, "t1", f"echo x > {spelling}"))
+    assert ".env from now on" in told
+    files = cli.json("show", "HEAD", "--session", "s1", "--files")["entries"]
+    assert ".env" in {entry["path"] for entry in files}

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.engine.notices import Claim
 
 
@@ -99,13 +101,15 @@ class Notice(NamedTuple):
 
 class Reply(NamedTuple):
     """What came of an event. `context` is for the agent to read; `claim` and `notices` are what of
-    it has to be noted as told, once it is."""
+    it has to be noted as told, once it is. `then` is what is left to do without the lock, before
+    the answer is given; what it returns is to be told too."""
 
     checkpoint: str | None = None
     deduplicated: bool = False
     context: tuple[str, ...] = ()
     claim: Claim | None = None
     notices: tuple[Notice, ...] = ()
+    then: Callable[[], tuple[Notice, ...]] | None = None
 
     @property
     def text(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.bootstrap import OpenWorkspace, open_workspace
 from holdfast.domain.checkpoints import Kind, Position
@@ -30,6 +30,7 @@ from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Repl
 from holdfast.interfaces.hooks.ignored import name_ignored
 from holdfast.interfaces.hooks.left_out_notices import turned_off, without_notices
 from holdfast.interfaces.hooks.outside import Outside
+from holdfast.interfaces.hooks.projects_below import reached_below, save_below
 from holdfast.interfaces.hooks.protection_notices import fresh
 from holdfast.interfaces.hooks.running import note_begin, note_end
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
@@ -94,11 +95,16 @@ def _handle_in(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         first = is_checked(opened, event) and _deliveries(opened).seen(event) is None
         reply = _with_notices(opened, event, _act(opened, event))
         saved = reply.checkpoint is not None
-        reply = fresh(event, _with_news(opened, reply), saved=saved)
+        reply = _with_news(opened, reply)
+        if reply.then is None:
+            reply = fresh(event, reply, saved=saved)
         before = _to_be_checked(opened, event) if first else None
         if event.kind is EventKind.MESSAGE:
             note_message(opened, event, _deliveries(opened))
             note_who_speaks(opened, event)
+    if reply.then is not None:
+        reply = reply._replace(notices=(*reply.notices, *reply.then()), then=None)
+        reply = fresh(event, reply, saved=saved)
     return reply if before is None else _checked(opened, event, reply, before)
 
 
@@ -137,10 +143,11 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
         return Reply(head, context=context)
     try:
-        outcome, said = _save_before(opened, event, session)
+        saved = _save_before(opened, event, session)
     except BaseException:
         deliveries.not_saved_before(event)
         raise
+    outcome = saved.outcome
     # Only now: what was seen before the save began may not count as later than it.
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
     note_begin(opened, event, outcome.checkpoint)
@@ -148,9 +155,11 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         from holdfast.interfaces.hooks.checks import remember_checks
 
         remember_checks(os.environ)
-    opened.news = (*opened.news, *said)
+    opened.news = (*opened.news, *saved.said)
     notices = without_notices(outcome)
-    return Reply(outcome.checkpoint.id, outcome.deduplicated, context, notices=notices)
+    return Reply(
+        outcome.checkpoint.id, outcome.deduplicated, context, notices=notices, then=saved.then
+    )
 
 
 def _resumed(session: Session) -> str:
@@ -180,13 +189,18 @@ def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
     return True
 
 
-def _save_before(
-    opened: OpenWorkspace, event: AgentEvent, session: Session
-) -> tuple[SaveOutcome, tuple[str, ...]]:
-    """What was saved, and what there is to tell about what it holds."""
+class _Saved(NamedTuple):
+    """What was saved, what there is to tell about what it holds, and what is left to save."""
+
+    outcome: SaveOutcome
+    said: tuple[str, ...] = ()
+    then: Callable[[], tuple[Notice, ...]] | None = None
+
+
+def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> _Saved:
     if event.kind is EventKind.MESSAGE:
         intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
-        return opened.engine.save(session.id, intent, kind=Kind.MESSAGE), ()
+        return _Saved(opened.engine.save(session.id, intent, kind=Kind.MESSAGE))
     risk = _risk(opened, event)
     outside = Outside(opened, event, risk)
     outside.remember()
@@ -205,7 +219,9 @@ def _save_before(
     position = Position(tool_use_id=event.tool_use_id)
     kind = Kind.RISKY if risky else Kind.TOOL
     outcome = opened.engine.save(session.id, intent, kind=kind, position=position)
-    return outcome, (*said, *outside.said(outcome))
+    below = reached_below(opened, event, risk, outcome)
+    then = (lambda: save_below(event, below, intent, kind)) if below else None
+    return _Saved(outcome, (*said, *outside.said(outcome)), then)
 
 
 def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> str:

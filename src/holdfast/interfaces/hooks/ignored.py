@@ -54,13 +54,16 @@ def _candidates(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
 ) -> dict[bytes, bool]:
     """Paths of the workspace, and whether the tool changes them."""
+    from holdfast.domain.external_paths import by_home
     from holdfast.domain.working_directory import join
 
     workspace = str(opened.engine.vault.workspace)
     base = event.cwd or workspace
     places = [(join(base, path), True) for path in event.paths]
     if risk is not None:
-        places += [(place, True) for place in risk.inside]
+        places += [
+            (place, True) for place in (*risk.inside, *by_home(risk.places, os.environ.get("HOME")))
+        ]
         places += [(place, False) for place in risk.mentioned]
     found: dict[bytes, bool] = {}
     for place, changes in places:

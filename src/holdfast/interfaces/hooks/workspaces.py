@@ -33,12 +33,19 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     """The paths that a tool is about to change, or that its command goes to."""
     if not event.command:
         return event.paths
+    from holdfast.domain.external_paths import by_home
     from holdfast.domain.risk import assess
     from holdfast.engine.shell.parsing import parse
 
     workspace = str(chosen)
     risk = assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
-    return risk.inside or risk.mentioned
+    from_home = [
+        place
+        for place in by_home(risk.places, os.environ.get("HOME"))
+        if chosen in Path(place).parents
+    ]
+    mentioned = [place for place in risk.mentioned if _nearest_directory(chosen, place) != chosen]
+    return (*risk.inside, *from_home, *mentioned)
 
 
 def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) -> Path | None:

@@ -1,0 +1,155 @@
+"""Worktrees and repositories below the workspace that a tool is about to change: saved as well.
+
+    what the tool names → which projects, left out here as workspaces of their own, it reaches →
+    a checkpoint in each of them, told once
+
+The workspace leaves them out, because each has a store of its own. A command may reach several of
+them at once, or take one away with the directory above it: that one checkpoint would hold nothing
+of what is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.domain.checkpoints import Kind, Position, SkipReason
+from holdfast.domain.errors import HoldfastError
+from holdfast.engine.running import settled, unhindered
+from holdfast.interfaces.hooks.events import AgentEvent, Notice
+from holdfast.interfaces.hooks.sessions import ensure_session
+from holdfast.store.store_lock import patient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from holdfast.domain.intent import SnapshotIntent
+    from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.risk import Assessment
+
+_LONGEST_S = 20.0
+"""An agent gives up on its hook in the end: what is not saved by then is told."""
+_SHOWN = 5
+_GIT_FILE_BYTES = 4096
+
+
+def reached_below(
+    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, outcome: SaveOutcome
+) -> tuple[Path, ...]:
+    """Called once the workspace is saved, because that is how it is known what it leaves out."""
+    from holdfast.workspace_choice import own_project
+
+    workspace = opened.engine.vault.workspace
+    changed = list(_changed(event, risk, str(workspace)))
+    touched = [*changed, *_mentioned(risk)]
+    if not touched:
+        return ()
+    found: dict[Path, None] = {}
+    for project in _left_to_themselves(workspace, outcome):
+        if any(_is_within(str(project), place) for place in changed):
+            found[project] = None
+    for place in touched:
+        above = Path(place)
+        while not os.path.isdir(above) and above != above.parent:
+            above = above.parent
+        own = own_project(workspace, above) if workspace in above.parents else None
+        if own is not None:
+            found[own] = None
+    return tuple(sorted(found))
+
+
+def save_below(
+    event: AgentEvent, projects: tuple[Path, ...], intent: SnapshotIntent, kind: Kind
+) -> tuple[Notice, ...]:
+    """Save each, without the lock of the workspace around it; what there is to tell."""
+    until = time.monotonic() + _LONGEST_S
+    notices, lost = [], []
+    for project in projects:
+        try:
+            if time.monotonic() > until:
+                raise HoldfastError("it took too long")
+            _save(project, event, intent, kind)
+        except (HoldfastError, OSError) as error:
+            lost.append(f"{project}: {getattr(error, 'message', None) or error}")
+            continue
+        said = f"{project} is a workspace of its own, with its own checkpoints"
+        way = f"To take back what was done there: holdfast -C {project} undo"
+        notices.append(Notice(f"below:{project}", f"Holdfast: {said}. {way}", f"{said}. {way}"))
+    if lost:
+        more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+        text = (
+            "Holdfast did not save everything that this call reaches, so a restore cannot bring "
+            f"it back: {'; '.join(lost[:_SHOWN])}{more}"
+        )
+        notices.append(Notice(f"store:{text}", text, text))
+    return tuple(notices)
+
+
+def _save(project: Path, event: AgentEvent, intent: SnapshotIntent, kind: Kind) -> None:
+    with open_workspace(
+        project,
+        create=True,
+        protect=True,
+        spare_repositories=True,
+        purpose=f"holdfast hook {event.agent}",
+    ) as opened:
+        vault = opened.engine.vault
+        with (
+            patient(vault.settings.hook_lock_timeout),
+            unhindered(),
+            settled(vault),
+            vault.access.exclusive(),
+        ):
+            session = ensure_session(opened, event).session
+            position = Position(tool_use_id=event.tool_use_id)
+            opened.engine.save(session.id, intent, kind=kind, position=position)
+
+
+def _changed(event: AgentEvent, risk: Assessment | None, workspace: str) -> Iterator[str]:
+    """The places that the tool changes, each without what only a shell can expand."""
+    from holdfast.domain.external_paths import by_home
+    from holdfast.domain.working_directory import join
+
+    named = [join(event.cwd or workspace, path) for path in event.paths]
+    if risk is not None:
+        named += [*risk.inside, *risk.places]
+    yield from _real(by_home(named, os.environ.get("HOME")))
+
+
+def _mentioned(risk: Assessment | None) -> Iterator[str]:
+    """What a command that changes something names in another way: `git worktree remove b`."""
+    yield from _real(risk.mentioned if risk is not None and risk.grade else ())
+
+
+def _real(places: Iterable[str]) -> Iterator[str]:
+    for place in places:
+        with suppress(OSError, ValueError):  # a text that no path can be
+            yield os.path.realpath(place)
+
+
+def _left_to_themselves(workspace: Path, outcome: SaveOutcome) -> Iterator[Path]:
+    """Also worktrees that a rule ignores: the save did not look at them."""
+    for skip in outcome.skipped:
+        if skip.reason in (SkipReason.WORKTREE, SkipReason.REPOSITORY):
+            yield workspace / os.fsdecode(skip.path)
+    try:
+        known = sorted((workspace / ".git" / "worktrees").iterdir())
+    except OSError:
+        return
+    for one in known:
+        try:
+            with open(one / "gitdir", "rb") as file:
+                place = os.fsdecode(file.read(_GIT_FILE_BYTES).rstrip(b"\n"))
+        except OSError:
+            continue
+        top = Path(os.path.realpath(place)).parent
+        if workspace in top.parents and top.is_dir():
+            yield top
+
+
+def _is_within(path: str, above: str) -> bool:
+    return f"{path}/".startswith(above.rstrip("/") + "/")
