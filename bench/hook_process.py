@@ -51,6 +51,8 @@ class HookProcess:
         book = Book()
         try:
             served = self._ask("ping")
+            # The tree is no project, which a hook that makes a store for it would tell.
+            self._run(sys.executable, "-m", "holdfast", "init")
             self._hook(-1)
             for number in range(rounds):
                 changes = self._change(number)

@@ -117,6 +117,10 @@ class _Work:
         outcome = opened.restore(target, best_effort=True)
         not_done = {problem.path for problem in (*outcome.skipped, *outcome.conflicts)}
         saved = _listed(opened, opened.engine.resolve(SESSION, outcome.safety))
+        # What the rules of the checkpoint leave out stays, and is listed.
+        kept = {one.path for one in outcome.kept if one.whole}
+        assert not kept & then.captured
+        then = replace(then, left_out=then.left_out | kept)
         problems = restore_problems(self._root, then, now, saved, not_done)
         assert not problems, problems
         assert outcome.verified
