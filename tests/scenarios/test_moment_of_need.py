@@ -61,6 +61,7 @@ def test_the_agent_deletes_src_and_undo_brings_it_back(project: Path, cli: Comma
     assert answer.status == 0, answer
     assert differences(describe(project), agent.moments[-1]) == []
     assert "rm -rf src" in answer.out
+    assert "warning" not in answer.out + answer.err
 
 
 @pytest.mark.requirement("RB-11", "RB-8")

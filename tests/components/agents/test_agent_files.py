@@ -245,7 +245,7 @@ def test_a_preview_names_every_file_and_the_agents_that_are_at_work(desk: Desk) 
         "remove ~/.agent/memory/b.md",
         "set back what the agent main gave in refactor",
     )
-    assert any("refactor (claude-code) has not ended" in text for text in preview.warnings)
+    assert any("refactor (claude-code) is still open" in text for text in preview.warnings)
     assert desk.tree() == before
     assert desk.run.plan(desk.run.captured(), desk.run.captured()).actions == ()
 

@@ -63,7 +63,7 @@ def test_files_memory_and_given_state_are_restored_together_and_undone(
         plan = session.plan_restore(before.checkpoint.id)
         [step] = [step for step in plan.components if step.name == "agents"]
         assert any("MEMORY.md" in text for text in step.actions)
-        assert any("the session s has not ended" in text for text in plan.warnings)
+        assert any("session s is still open" in text for text in plan.warnings)
         session.restore(before.checkpoint.id)
         assert (workspace / "code.py").read_text() == "v1"
         assert (memory / "MEMORY.md").read_text() == "uses tabs"
@@ -151,9 +151,11 @@ def test_agents_at_work_are_reported_where_nothing_of_theirs_is_kept(tmp_path: P
     with SessionCheckpointer(workspace, "mine") as session:
         first = session.checkpoint("before")
         fill(workspace / "file", b"2")
-        assert not any("has not ended" in text for text in session.plan_restore(first).warnings)
+        assert not any("is still open" in text for text in session.plan_restore(first).warnings)
         start_session(workspace, "theirs", agent="codex").close()
-        told = "the session theirs (codex) has not ended: its agent may still use what it remembers"
+        told = (
+            "session theirs (codex) is still open: its agent hears of the restore at its next step"
+        )
         assert told in session.plan_restore(first).warnings
         session.set_agent_state("planner", {"step": 1})
         second = session.checkpoint("with a state")
@@ -162,7 +164,7 @@ def test_agents_at_work_are_reported_where_nothing_of_theirs_is_kept(tmp_path: P
         warnings = session.plan_restore(second).warnings
         assert [text for text in warnings if "theirs" in text] == [told]
         session.restore(first)
-        assert not any("has not ended" in text for text in session.plan_restore("HEAD").warnings)
+        assert not any("is still open" in text for text in session.plan_restore("HEAD").warnings)
 
 
 @pytest.mark.requirement("AG-1", "RB-1")

@@ -256,4 +256,5 @@ def _count(number: int, noun: str) -> str:
 
 
 def _not_ended(session: str) -> str:
-    return f"the session {_clean(session)} has not ended: its agent may still use what it remembers"
+    hears = "its agent hears of the restore at its next step"
+    return f"session {_clean(session)} is still open: {hears}"
