@@ -81,7 +81,7 @@ def _entries(
         flags, low = data[flags_at], data[flags_at + 1]
         name_at = flags_at + (4 if flags & _EXTENDED else 2)
         if version == 4:
-            stripped, name_at = _varint(data, name_at)
+            stripped, name_at = read_varint(data, name_at)
             end = data.index(b"\0", name_at)
             name = name[: len(name) - stripped] + data[name_at:end]
             after = end + 1
@@ -116,7 +116,8 @@ def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
     return shared
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of an index of version 4, and where it ends."""
     byte = data[at]
     value, at = byte & 0x7F, at + 1
     while byte & 0x80:

@@ -30,7 +30,7 @@ from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty import DIRTY, all_dirty
 from holdfast.components.git.durability import Meanwhile, sync_recent_objects
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.index_file import GITLINK, IndexChecksum, UnknownIndex, read_index
+from holdfast.components.git.index_file import GITLINK, IndexChecksum, read_index
 from holdfast.components.git.looking import (
     KEPT_PREFIX,
     Look,
@@ -66,6 +66,7 @@ from holdfast.components.git.states import (
 )
 from holdfast.components.git.tag_objects import Tagged, encode_tags, read_tagged
 from holdfast.domain.digests import digest_of
+from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
 from holdfast.values.tuples import NamedTuple

@@ -109,9 +109,9 @@ class GitComponent:
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
         from holdfast.components.git.commands import Git
-        from holdfast.components.git.index_file import UnknownIndex
         from holdfast.components.git.references import BrokenReference
         from holdfast.components.git.uncommitted import uncommitted
+        from holdfast.domain.git_index import UnknownIndex
 
         repository = find_repository(workspace)
         if repository is None:

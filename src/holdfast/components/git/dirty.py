@@ -19,11 +19,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.index_file import GITLINK, IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.index_file import GITLINK, IndexEntry, read_index
 from holdfast.components.git.plain_files import TooLarge, blocks_of, opened, read_small, read_whole
 from holdfast.components.git.states import INDEX
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
+from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import Captured, ContentSink
 from holdfast.values.tuples import NamedTuple

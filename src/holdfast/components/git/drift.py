@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import GITLINK, IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.index_file import GITLINK, IndexEntry, read_index
 from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import Head, read_head
 from holdfast.components.git.staging import read_staged
@@ -22,6 +22,7 @@ from holdfast.components.git.states import HEADS, decode_state
 from holdfast.components.git.uncommitted import differs_from_index, is_content_of
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git_drift import GitDrift, GitPlace
+from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import to_text
 
 After = Mapping[bytes, Callable[[], bytes | None]]

@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from holdfast.domain.git_index import UnknownIndex, read_varint
+
 GITLINK = 0o160000
 _HEADER = struct.Struct(">4sII")
 _STAT = struct.Struct(">10I")
@@ -45,10 +47,6 @@ class IndexChecksum:
         """When all has passed; nothing but zeros is what `index.skipHash` leaves."""
         right = (self._digest.digest(), bytes(self._digest.digest_size))
         return self._known and self._end != b"" and self._end not in right
-
-
-class UnknownIndex(Exception):
-    """An index that git may understand and this reader does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ def _entry(
     (flags,) = struct.unpack_from(">H", data, flags_at)
     name_at = flags_at + (4 if flags & _EXTENDED else 2)
     if version == 4:
-        stripped, name_at = _varint(data, name_at)
+        stripped, name_at = read_varint(data, name_at)
         end = data.index(b"\0", name_at)
         path = previous[: len(previous) - stripped] + data[name_at:end]
         after = end + 1
@@ -107,12 +105,3 @@ def _entry(
     stage, unwatched = (flags >> 12) & 3, bool(flags & _ASSUME_VALID or skipped)
     size = numbers[9]
     return IndexEntry(path, numbers[6], oid, stage, mtime_ns, size, ctime_ns, unwatched), after
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    value, at = byte & 0x7F, at + 1
-    while byte & 0x80:
-        byte = data[at]
-        value, at = ((value + 1) << 7) | (byte & 0x7F), at + 1
-    return value, at

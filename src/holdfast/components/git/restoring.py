@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from holdfast.components.git.all_references import LINK, read_all
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import IndexEntry, UnknownIndex, read_index
+from holdfast.components.git.index_file import IndexEntry, read_index
 from holdfast.components.git.index_lock import own_copy, remove_own_lock, take_lock
 from holdfast.components.git.looking import Look, look
 from holdfast.components.git.operation_files import decode_files, put_files
@@ -45,6 +45,7 @@ from holdfast.components.git.states import (
 )
 from holdfast.components.git.tag_objects import write_missing
 from holdfast.domain.component_states import EXACT
+from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, Intended, RestoreOf
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.index_file import UnknownIndex, read_index
+from holdfast.components.git.index_file import read_index
 from holdfast.components.git.keeping import existing_objects
 from holdfast.components.git.plain_files import read_whole, sync_directory, write_new
 from holdfast.components.git.references import read_head, read_reference
@@ -32,6 +32,7 @@ from holdfast.components.worktrees.linked import (
     unknown_to_git,
 )
 from holdfast.components.worktrees.states import GONE, Worktree, WorktreesState, decode
+from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
