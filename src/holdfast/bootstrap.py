@@ -502,9 +502,10 @@ def _not_a_project(directory: Path, store_home: Path) -> _NoProject | None:
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):
         return _NoProject("is part of the system, not a project")
     if directory in store_home.parents:
-        outside = "set HOLDFAST_HOME to a directory outside of it"
         return _NoProject(
-            f"holds the store itself ({store_home})", f"{outside}, or insist with --force", outside
+            f"holds the store itself ({store_home})",
+            "set HOLDFAST_HOME to a directory outside of it, or insist with --force",
+            "set HOLDFAST_HOME to a directory outside of it",
         )
     return None
 

@@ -35,28 +35,32 @@ def test_other_changes_still_show_after_one_path_was_restored(workspace: Path) -
 
 @pytest.mark.requirement("RB-7")
 @pytest.mark.parametrize("chosen", ["dir", "dir/c"])
-def test_a_path_of_an_older_checkpoint_is_part_of_head_from_then_on(
+def test_a_path_of_an_older_checkpoint_is_unsaved_work_until_the_next_checkpoint_has_it(
     workspace: Path, chosen: str
 ) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         old = session.checkpoint("old")
         fill(workspace / "dir/c", b"newer")
         fill(workspace / "a", b"newer")
-        session.checkpoint("newer")
+        newer = session.checkpoint("newer")
         session.restore_checkpoint(old, [chosen])
-        assert session.diff("HEAD~0", "HEAD") == {}
+        assert session.get("HEAD").id == newer
+        session.checkpoint("with the older path")
         assert session.get("HEAD").artifact("dir/c").read_bytes() == b"c"
         assert session.get("HEAD").artifact("a").read_bytes() == b"newer"
         assert session.plan_restore("HEAD").steps == ()
 
 
 @pytest.mark.requirement("RB-7")
-def test_a_chosen_path_that_the_target_lacks_is_gone_from_head_too(workspace: Path) -> None:
+def test_a_chosen_path_that_the_target_lacks_is_gone_from_the_next_checkpoint(
+    workspace: Path,
+) -> None:
     with SessionCheckpointer(workspace, "s") as session:
         old = session.checkpoint("old")
         fill(workspace / "made/by/agent", b"x")
         session.checkpoint("newer")
         session.restore_checkpoint(old, ["made"])
+        session.checkpoint("without it")
         assert "made/by/agent" not in dict(session.get("HEAD").manifest)
         assert session.plan_restore("HEAD").steps == ()
     assert not (workspace / "made").exists()

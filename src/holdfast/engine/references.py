@@ -136,7 +136,7 @@ def _parent(vault: Vault, checkpoint: Checkpoint) -> Checkpoint | None:
     at: Checkpoint | None = checkpoint
     while at is not None and at.parent is not None:
         at = vault.catalog.checkpoint(at.session_id, at.parent)
-        if at is not None and (not at.kind.is_record or stands_alone(vault, at)):
+        if at is not None and (not at.kind.is_record or stands_alone(at)):
             return at
     return None
 

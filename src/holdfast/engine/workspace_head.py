@@ -5,7 +5,7 @@
       a checkpoint                       that one
       a restore to a checkpoint          that one
       a restore to a safety checkpoint   HEAD as it was when that was made: so it is after an undo
-      a restore of some paths            its record, which alone has that state
+      a restore of some paths            HEAD as it was before
       one that was deleted               HEAD of its session, if that is left with any checkpoint
 
 Imported checkpoints do not count for the workspace, which never was at them. Where nothing else was
@@ -40,9 +40,9 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
             made = _of_session(vault, operation.session_id)
             if made is None and vault.catalog.history(operation.session_id, limit=1):
                 return None  # the work there is at none of those that are left
-        if made is None or made.kind is Kind.SAFETY:
+        if made is None or made.kind is Kind.SAFETY or selection_of(made) is not None:
             continue
-        if made.kind is not Kind.RESTORE or stands_alone(vault, made):
+        if made.kind is not Kind.RESTORE:
             return made
         target = made.restores_from and vault.catalog.checkpoint(None, made.restores_from)
         if not target:
@@ -54,17 +54,9 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
     return None if current is None else _of_session(vault, current)
 
 
-def stands_alone(vault: Vault, record: Checkpoint) -> bool:
-    """Whether a restore record is the only one with its state: its target was deleted, or only
-    some paths were restored and that changed something."""
-    if record.kind is not Kind.RESTORE:
-        return False
-    if record.restores_from is None:
-        return True
-    if selection_of(record) is None:
-        return False
-    before = vault.catalog.checkpoint(record.session_id, record.parent) if record.parent else None
-    return before is None or before.tree != record.tree
+def stands_alone(record: Checkpoint) -> bool:
+    """A restore record whose target was deleted is the only one left with that state."""
+    return record.kind is Kind.RESTORE and record.restores_from is None
 
 
 def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
@@ -72,7 +64,7 @@ def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:
     if session is None or session.head is None:
         return None
     at = vault.catalog.checkpoint(session_id, session.head)
-    while at is not None and at.kind.is_record and not stands_alone(vault, at):
+    while at is not None and at.kind.is_record and not stands_alone(at):
         at = vault.catalog.checkpoint(session_id, at.parent) if at.parent else None
     return at
 

@@ -28,6 +28,7 @@ KEYS = [
     "warnings",
     "partial",
     "degraded",
+    "git",
 ]
 
 

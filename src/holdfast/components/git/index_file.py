@@ -98,6 +98,8 @@ def _entry(
         end = name_at + length if length < _NAME_MASK else data.index(b"\0", name_at)
         path = data[name_at:end]
         after = at + (end - at + 8) // 8 * 8
+    if b"\0" in path:
+        raise ValueError("a name holds a zero byte")  # object names of another length, as a rule
     oid = data[at + _OID_AT : flags_at].hex()
     mtime_ns = numbers[2] * 1_000_000_000 + numbers[3]
     ctime_ns = numbers[0] * 1_000_000_000 + numbers[1]
