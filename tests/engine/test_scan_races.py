@@ -15,11 +15,14 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.sqlite_files import HEADER
+from holdfast.engine.listing import list_entries
 from holdfast.engine.scan.stable_read import read_stably, read_whole
 from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem
+from tests.torture.scenes import remove_tree
 
 pytestmark = pytest.mark.requirement("RL-5")
 
@@ -215,6 +218,44 @@ def test_a_directory_that_becomes_a_file_during_the_scan_is_taken_as_one_of_them
         made = opened.save()
     with SessionCheckpointer(workspace, "s") as session:
         assert ("thing" in dict(session.get(made.id).manifest)) or made.partial
+
+
+@pytest.mark.parametrize("keeps_changing", [False, True])
+@pytest.mark.parametrize("name", ["data.db", "data.db-wal"])
+def test_part_of_a_database_that_becomes_a_directory_at_any_look_leaves_a_readable_state(
+    workspace: Path, tmp_path: Path, name: str, keeps_changing: bool
+) -> None:
+    """A database is read with its log: each of the two is looked at before its own turn."""
+    part, aside = fill(workspace / name, b""), tmp_path / "aside"
+    looks = swap_at = 0
+
+    def swap(call: Call) -> None:
+        nonlocal looks
+        if call.member != "stat" or name.encode() not in call.names():
+            return
+        looks += 1
+        if looks == swap_at or (keeps_changing and looks > swap_at):
+            if part.is_dir():
+                part.rmdir()
+                aside.rename(part)
+            else:
+                part.rename(aside)
+                part.mkdir()
+
+    for swap_at in range(1, 40):
+        remove_tree(workspace)
+        fill(workspace / "data.db", HEADER + bytes(4080))
+        fill(workspace / "data.db-wal", b"a log")
+        looks = 0
+        with composed(workspace, fs=WatchedFilesystem(before=swap).as_port()) as opened:
+            made = opened.save()
+            captured = {p for p, _ in list_entries(opened.engine.vault.load_tree, made.tree, b"")}
+            said = {note.path for note in opened.engine.skipped(made)}
+        assert b"data.db" in captured | said
+        if looks < swap_at:
+            break
+    else:
+        pytest.fail("the looks at a name have no end")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped, SkipReason
@@ -57,6 +58,8 @@ VOLATILE = (
     SkipReason.UNKNOWN_INDEX,
 )
 """Reasons that can pass without the directory's own times changing."""
+
+_KEEPS_CHANGING = "it keeps turning into something else"
 
 
 class Swapped(Exception):
@@ -130,8 +133,12 @@ class Survey:
             except Swapped:
                 if not last:
                     return None
-                self._skip(name, SkipReason.UNREADABLE, "it keeps turning into something else")
+                self._leave_changing(name)
         self._take_waiting()
+        if (taken_twice := self._taken_twice()) and not last:
+            return None
+        for name in sorted(taken_twice):
+            self._leave_changing(name)
         trouble = None if policy.kept is None else policy.kept.trouble(self._path)
         if trouble is not None:
             self._skip(b".git/index", SkipReason.UNKNOWN_INDEX, trouble)
@@ -203,6 +210,22 @@ class Survey:
 
     def _take_waiting(self) -> None:
         """For surveys that put names off until they have seen all of them."""
+
+    def _taken_twice(self) -> set[bytes]:
+        """Names taken as a file with a database beside them, and as something else at their own
+        turn. No tree can hold both."""
+        linked = {link.name for link in self._symlinks}
+        others = self._files.keys() | self._children.keys() if linked else ()
+        return (self._files.keys() & self._children.keys()) | linked.intersection(others)
+
+    def _leave_changing(self, name: bytes) -> None:
+        for part in self._with_its_database(name):
+            self._files.pop(part, None)
+            self._children.pop(part, None)
+            self._symlinks = [link for link in self._symlinks if link.name != part]
+            path = join(self._path, part)
+            self._skipped = [note for note in self._skipped if note.path != path]
+            self._skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
 
     def _keep_undisputed(self, rules: DirectoryRules) -> None:
         previous, policy = self._previous, self._walker.policy
@@ -352,15 +375,18 @@ class Survey:
         return not self._is_wanted(name)
 
     def _leave_out(self, name: bytes, status: os.stat_result) -> None:
-        """A database goes with its log: one without the other is another state."""
-        base = database_of(name)
-        base = base if base in self._databases else name
-        group = {base, base + LOG} if base in self._databases else {name}
-        for part in sorted(group & set(self._names)):
+        for part in self._with_its_database(name):
             self._files.pop(part, None)
             self._chunks.pop(part, None)
             size = f"{status.st_size} bytes" if part == name else ""
             self._skip(part, SkipReason.OVER_BUDGET, size)
+
+    def _with_its_database(self, name: bytes) -> list[bytes]:
+        """A database goes with its log: one without the other is another state."""
+        base = database_of(name)
+        base = base if base in self._databases else name
+        group = {base, base + LOG} if base in self._databases else {name}
+        return sorted(group & set(self._names))
 
     def _is_of_database(self, name: bytes) -> bool:
         """Whether a file looks like part of a database: the names tell, its beginning decides."""
@@ -391,15 +417,18 @@ class Survey:
 
     def _read_database(self, base: bytes) -> None:
         """With its log, as one state; whatever a part of it says about itself does not count."""
-        if not read_as_one(self._fs, self._fd, base, self._read_part):
+        if not read_as_one(self._fs, self._fd, base, partial(self._read_part, base)):
             self._skip(base, SkipReason.UNSTABLE)
 
-    def _read_part(self, name: bytes) -> PartRead:
+    def _read_part(self, base: bytes, name: bytes) -> PartRead:
         path = join(self._path, name)
         self._skipped = [note for note in self._skipped if note.path != path]
         try:
             status = self._fs.stat(name, dir_fd=self._fd, follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
+                if name == base:
+                    raise Swapped
+                self._files.pop(name, None)
                 return PartRead(stable=False, state=None)
             stable = self._keep_known(name, path, status) or self._capture(name, status)
         except FileNotFoundError:
