@@ -89,7 +89,8 @@ class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
     `recovered` tells that an interrupted restore was put right on the way. `news` is what there is
-    to say about the store, for whoever opened it to pass on.
+    to say about the store, for whoever opened it to pass on. `environment` is that of whoever it
+    works for, which need not be this process: programs are started with it.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class OpenWorkspace:
         engine: Engine,
         store: LocalStore,
         origins: Mapping[str, str],
+        environment: Mapping[str, str],
         *,
         recovered: bool = False,
         news: tuple[str, ...] = (),
@@ -105,6 +107,7 @@ class OpenWorkspace:
         self.engine = engine
         self.store = store
         self.setting_origins = origins
+        self.environment = environment
         self.recovered = recovered
 
     def close(self) -> None:
@@ -191,7 +194,7 @@ def open_workspace(
         vault = _vault(directory, fs, store, clock, settings, environment)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
-        return OpenWorkspace(engine, store, origins, recovered=recovered, news=news)
+        return OpenWorkspace(engine, store, origins, environment, recovered=recovered, news=news)
     except BaseException:
         store.close()
         raise

@@ -38,9 +38,7 @@ class MergeLook:
     under_way: bool = False
 
 
-def keep_merge(
-    opened: OpenWorkspace, session: SessionId, environment: Mapping[str, str]
-) -> MergeLook:
+def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
     """Save the workspace if a branch has been merged since anybody looked last."""
     vault = opened.engine.vault
     if not vault.settings.auto_merge:
@@ -62,7 +60,7 @@ def keep_merge(
         if _read(path).get(branch) == found.tips[branch]:
             return MergeLook(under_way=found.under_way)  # somebody else was first
         kept = None
-        words = gained(found, branch, known, environment)
+        words = gained(found, branch, known, opened.environment)
         if words is not None:
             from holdfast.domain.intent import make_intent
 

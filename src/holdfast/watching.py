@@ -152,6 +152,7 @@ class WatchedWorkspace:
         with self._lock:
             engine, store = self.opened.engine, self.opened.store
             engine.vault = with_parts(engine.vault, environment, store)
+            self.opened.environment = environment
             try:
                 yield self.opened
             finally:
@@ -223,7 +224,7 @@ class WatchedWorkspace:
 
         with self._lock:
             now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
-            look = keep_merge(self.opened, session, self._environment)
+            look = keep_merge(self.opened, session)
             self._merge_under_way = look.under_way
             if look.kept is not None:
                 self._interval_ns = self.last_used_ns = now_ns

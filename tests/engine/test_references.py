@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import AmbiguousReference, UnknownReference
-from holdfast.store.system import SystemClock
+from holdfast.store.system import RandomIds, SystemClock
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 
@@ -40,7 +40,7 @@ def session(workspace: Path) -> SessionCheckpointer:
 
 def test_a_checkpoint_is_found_by_id_prefix_and_name(session: SessionCheckpointer) -> None:
     one, two = _save(session, "1"), _save(session, "2")
-    for reference in (one, one[:10], one.upper()[:10], "name-1", "initial", "HEAD~1", f" {one} "):
+    for reference in (one, one[:10], one[:4], "name-1", "initial", "HEAD~1", f" {one} "):
         assert session.get(reference).id == one
     for reference in (two, "name-2", "HEAD", "HEAD~0"):
         assert session.get(reference).id == two
@@ -122,16 +122,41 @@ def test_a_session_without_checkpoints_has_nothing_to_refer_to(
     session.close()
 
 
-def test_an_ambiguous_prefix_names_its_candidates(session: SessionCheckpointer) -> None:
-    made: dict[str, str] = {}
-    while True:
-        checkpoint = session.checkpoint("again")
-        if checkpoint[0] in made:
-            break
-        made[checkpoint[0]] = checkpoint
+def test_less_than_four_letters_or_another_case_is_no_id(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RandomIds, "new_id", lambda *_: "abcd" + "0" * 28)
+    made = session.checkpoint("one")
+    for reference in ("a", "abc", "ABCD", "ABCD000000", made.upper()):
+        with pytest.raises(UnknownReference):
+            session.get(reference)
+    assert session.get("abcd").id == made
+    session.close()
+
+
+@pytest.mark.requirement("CP-8")
+def test_a_name_of_another_session_is_not_the_beginning_of_an_id(
+    session: SessionCheckpointer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionCheckpointer(workspace, "other") as other:
+        other.checkpoint("theirs", name="cafe")
+    monkeypatch.setattr(RandomIds, "new_id", lambda *_: "cafe" + "0" * 28)
+    made = session.checkpoint("one")
+    with pytest.raises(UnknownReference):
+        session.get("cafe")
+    assert session.get("cafe0").id == made
+    session.close()
+
+
+def test_an_ambiguous_prefix_names_its_candidates(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = iter(f"abcd{number:028x}" for number in range(10))
+    monkeypatch.setattr(RandomIds, "new_id", lambda *_: next(given))
+    made = {session.checkpoint("again"), session.checkpoint("and again")}
     with pytest.raises(AmbiguousReference) as refused:
-        session.restore(checkpoint[0])
-    assert set(refused.value.candidates) == {checkpoint, made[checkpoint[0]]}
+        session.restore("abcd")
+    assert set(refused.value.candidates) == made
     assert all(candidate[:10] in refused.value.message for candidate in refused.value.candidates)
     assert isinstance(refused.value, ValueError)
     session.close()

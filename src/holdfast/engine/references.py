@@ -34,8 +34,10 @@ from holdfast.engine.workspace_head import standing_on, stands_alone
 
 _MOST_CANDIDATES = 10
 _MOST_NAMES = 1000
-_SHORT_ID = re.compile(r"[0-9a-fA-F]{10,}\Z")
+_SHORT_ID = re.compile(r"[0-9a-f]{10,}\Z")
 """As ids are shown. Shorter names begin some id too often for that to mean anything."""
+_LEAST_OF_ID = 4
+"""A typing error of one to three letters must not find a checkpoint."""
 _LIST_HINT = "see what there is: holdfast log"
 _REASON = 40
 
@@ -79,7 +81,7 @@ def find_session(vault: Vault, text: str) -> Session:
     folded = text.casefold()
     for found in (
         [one for one in sessions if one.title is not None and one.title.casefold() == folded],
-        [one for one in sessions if one.id.startswith(text)],
+        [one for one in sessions if len(text) >= _LEAST_OF_ID and one.id.startswith(text)],
     ):
         if len(found) == 1:
             return found[0]
@@ -147,10 +149,9 @@ def _by_text(vault: Vault, session_id: SessionId | None, reference: TextReferenc
     if exact is not None:
         return exact
     named = _named(vault, session_id, text)
-    if named and not _SHORT_ID.match(text):
-        begins: Sequence[Checkpoint] = ()
-    else:
-        begins = vault.catalog.checkpoints_with_prefix(session_id, text.lower(), _MOST_CANDIDATES)
+    begins: Sequence[Checkpoint] = ()
+    if _SHORT_ID.match(text) or not (named or _is_name_elsewhere(vault, session_id, text)):
+        begins = _beginning_with(vault, session_id, text)
     # Somebody who copies an id from the log must not get what was given that name.
     taken = {one.id for one in named}
     candidates = [*named, *(one for one in begins if one.id not in taken)]
@@ -165,6 +166,17 @@ def _by_text(vault: Vault, session_id: SessionId | None, reference: TextReferenc
         f"{_where(session_id)} has no checkpoint {text!r}",
         hint=_nearest(vault, session_id, text),
     )
+
+
+def _beginning_with(vault: Vault, session_id: SessionId | None, text: str) -> Sequence[Checkpoint]:
+    if len(text) < _LEAST_OF_ID:
+        return ()
+    return vault.catalog.checkpoints_with_prefix(session_id, text, _MOST_CANDIDATES)
+
+
+def _is_name_elsewhere(vault: Vault, session_id: SessionId | None, text: str) -> bool:
+    """A name that just another session knows is not taken for the beginning of an id."""
+    return session_id is not None and bool(vault.catalog.checkpoints_named(text))
 
 
 def _named(vault: Vault, session_id: SessionId | None, text: str) -> list[Checkpoint]:

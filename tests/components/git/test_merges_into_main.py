@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +42,7 @@ def known(place: Path) -> Iterator[OpenWorkspace]:
 
 def look(opened: OpenWorkspace) -> str | None:
     """The reason of the checkpoint that was made, if one was."""
-    kept = keep_merge(opened, SESSION, os.environ).kept
+    kept = keep_merge(opened, SESSION).kept
     if kept is None:
         return None
     assert kept.checkpoint.kind is Kind.MERGE
@@ -67,11 +66,11 @@ def test_a_merge_of_two_lines_is_kept(place: Path) -> None:
 def test_a_merge_that_is_ended_by_hand_is_kept_when_it_has_ended(place: Path) -> None:
     with known(place) as opened:
         git(place, "merge", "-q", "--no-ff", "--no-commit", "feature")
-        pending = keep_merge(opened, SESSION, os.environ)
+        pending = keep_merge(opened, SESSION)
         assert (pending.kept, pending.under_way) == (None, True)
         git(place, "commit", "-qm", "together")
         assert look(opened) == "Merged a branch into main"
-        assert not keep_merge(opened, SESSION, os.environ).under_way
+        assert not keep_merge(opened, SESSION).under_way
 
 
 def test_a_pull_is_kept(place: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import TriggerRules
+from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
+from holdfast.interfaces.hooks.handling import handle_in
 from holdfast.watching import WatchedWorkspace, open_watcher
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
@@ -95,6 +99,44 @@ def test_a_watched_workspace_keeps_a_merge_when_its_files_have_come_to_rest(
         watched.close()
         watcher.close()
     assert _merge_kinds(cli) == ["merge"]
+
+
+def test_git_is_asked_with_the_environment_of_the_agent(
+    merging: Path, cli: CommandLine, tmp_path: Path
+) -> None:
+    """A daemon works for agents whose shells find other programs than its own."""
+    git(merging, "config", "core.logAllRefUpdates", "false")
+    shutil.rmtree(merging / ".git/logs")
+    asked = tmp_path / "asked"
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    wrapper = programs / "git"
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec {shutil.which("git")} "$@"\n')
+    wrapper.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    watcher = open_watcher()
+    watched = WatchedWorkspace(merging, watcher, listener=lambda: None)
+    try:
+        for use in ("t1", "t2"):
+            event = AgentEvent(
+                "claude-code",
+                "PreToolUse",
+                EventKind.BEFORE_TOOL,
+                session="s1",
+                tool="Bash",
+                tool_kind=ToolKind.SHELL,
+                command="make",
+                tool_use_id=use,
+                cwd=str(merging),
+            )
+            with watched.worked_on(environment) as opened:
+                handle_in(opened, event)
+            git(merging, "merge", "-q", "feature")
+    finally:
+        watched.close()
+        watcher.close()
+    assert _merge_kinds(cli) == ["merge"]
+    assert "rev-list" in asked.read_text()
 
 
 def _consider_when_due(

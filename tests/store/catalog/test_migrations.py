@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.domain.errors import NewerStore
 from holdfast.domain.ids import SessionId
+from holdfast.store.catalog import rows
 from holdfast.store.catalog.migrations import (
     MIGRATIONS,
     Migration,
@@ -77,6 +78,16 @@ def test_a_catalog_left_at_any_earlier_step_is_brought_up_to_date(
         CatalogOpening().fill(catalog, new_checkpoint(1))
         assert len(catalog.history(ONE)) == 1
         assert list(catalog.check()) == []
+
+
+def test_a_step_describes_the_tables_of_its_own_time(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column that a later step adds is none that the earlier ones may ask for."""
+    for table, columns in rows.SEALED_COLUMNS.items():
+        monkeypatch.setitem(rows.SEALED_COLUMNS, table, columns.replace(", c", ", mood, c"))
+    migrate(db, (*MIGRATIONS, LATER))
+    assert applied_migrations(db)[-1] == LATER.name
 
 
 def test_a_step_is_applied_once(db: apsw.Connection) -> None:

@@ -138,7 +138,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
         )
     session, resumed = ensure_session(opened, event)
     context = (_resumed(session),) if resumed else ()
-    keep_merge(opened, session.id, os.environ)
+    keep_merge(opened, session.id)
     if event.kind is EventKind.SESSION_START:
         head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
         return Reply(head, context=context)
@@ -292,7 +292,7 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
         return Reply()
     if event.failure is not None and opened.engine.vault.settings.restore_on_failure == "on":
         return _take_back(opened, event, session, deliveries)
-    if keep_merge(opened, session.id, os.environ).kept is not None:
+    if keep_merge(opened, session.id).kept is not None:
         session = find_session(opened, event) or session
     if not _is_wanted(opened, event) or deliveries.overtaken(event):
         return Reply()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import apsw
 
 from holdfast.domain.errors import NewerStore, StoreDamaged
-from holdfast.store.catalog.rows import SEALED_COLUMNS, checksum_of, is_sealed
+from holdfast.store.catalog.rows import checksum_of, is_sealed
 from holdfast.store.catalog.seals import seal_columns, seal_settings
 from holdfast.values.tuples import NamedTuple
 
@@ -39,6 +39,20 @@ _FIRST_SEALED = {
 }
 """What rows had when they got their checksums; a step describes the tables of its own time."""
 
+_WIDER = {
+    "sessions": "id, created_at_ns, status, title, agent, head, approved, round, checksum",
+    "checkpoints": (
+        "sequence, id, session_id, parent, kind, created_at_ns, tree, reasoning, goal_id, task_id,"
+        " tool_calls, confidence, name, tags, files, size_bytes, added, modified, removed, report,"
+        " restores_from, partial, message_index, tool_use_id, round, components, checksum"
+    ),
+    "operations": (
+        "sequence, kind, session_id, at_ns, checkpoint, safety, head_before, reverses, token, note,"
+        " checksum"
+    ),
+}
+"""What they had from step 0004 on."""
+
 
 def _seal_everything(db: apsw.Connection) -> None:
     for table, columns in _FIRST_SEALED.items():
@@ -49,9 +63,9 @@ def _seal_everything(db: apsw.Connection) -> None:
 def _seal_wider_rows(db: apsw.Connection) -> None:
     """A row that did not keep its checksum before the step must not get a good one by it."""
     for table, old in _FIRST_SEALED.items():
-        new = SEALED_COLUMNS[table].split(", ")
+        new = _WIDER[table].split(", ")
         kept = [new.index(column) for column in old.split(", ")]
-        rows = db.execute(f"SELECT {SEALED_COLUMNS[table]} FROM {table}").fetchall()
+        rows = db.execute(f"SELECT {_WIDER[table]} FROM {table}").fetchall()
         for row in rows:
             if is_sealed(table, tuple(row[place] for place in kept)):
                 update = f"UPDATE {table} SET checksum=? WHERE {new[0]}=?"
