@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.component_states import EXACT
+from holdfast.domain.remarks import Remark
 
 OFFERED = (EXACT, "branch")
 """The ways to bring git back with the files."""
@@ -34,11 +35,18 @@ class GitDrift:
     now: GitPlace
     changed_files: int | None = None
 
+    @property
+    def on_one_branch(self) -> bool:
+        """Whether commits were made, and no other branch was checked out."""
+        return self.then.branch is not None and self.then.branch == self.now.branch
+
     def words(self, *, planned: bool = False) -> str:
-        """`planned`: the restore has not happened yet."""
+        """`planned`: the restore has not happened yet. A remark if only commits were made since:
+        that is how people work. On another branch, the files would be committed to it."""
         text = f"the checkpoint was made on {self.then}; git is on {self.now} and stays there"
         if self.changed_files is not None:
             files = "file" if self.changed_files == 1 else "files"
             when = "then" if planned else "now"
             text += f", so a commit would {when} contain {self.changed_files:,} changed {files}"
-        return f"{text}; {TO_RESTORE_GIT}"
+        text = f"{text}; {TO_RESTORE_GIT}"
+        return Remark(text) if self.on_one_branch else text

@@ -354,9 +354,3 @@ class _Lookup:
 
     def first_below(self, directory: bytes) -> bytes | None:
         return self._below.get(directory)
-
-
-def is_routine(warning: str) -> bool:
-    """Whether it says what happens in any case and asks for nothing: unsaved work is saved first,
-    and the agent of a session that is still open hears of the restore."""
-    return "saved first" in warning or "is still open" in warning

@@ -21,6 +21,7 @@ from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.remarks import Remark
 from holdfast.domain.retention import Decision
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.sizes import count_words
@@ -65,7 +66,7 @@ class Room:
             said.append(f"Removed {count_words(len(self.expired), 'expired checkpoint')}")
         if self.evicted:
             said.append(f"Removed {count_words(len(self.evicted), 'old automatic checkpoint')}")
-        return tuple(f"{one} to stay within the disk budget" for one in said)
+        return tuple(Remark(f"{one} to stay within the disk budget") for one in said)
 
 
 def make_room(vault: Vault, needed_bytes: int) -> Room:

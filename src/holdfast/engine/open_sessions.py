@@ -26,7 +26,9 @@ def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
 
 
 def resumed_words(session_id: SessionId) -> str:
-    return f"the session {session_id!r} had ended; it is active again"
+    from holdfast.domain.remarks import Remark  # imported late: hardly any save needs it
+
+    return Remark(f"the session {session_id!r} had ended; it is active again")
 
 
 def resume(vault: Vault, session_id: SessionId) -> None:

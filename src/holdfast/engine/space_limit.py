@@ -49,7 +49,8 @@ class SpaceLimit:
     def warnings(self, stored_bytes: int) -> tuple[str, ...]:
         share = (self._used_bytes + stored_bytes) / self._budget_bytes
         if share >= _WARN_AT:
-            return (f"the store has used {share:.0%} of its disk budget",)
+            used = f"the store has used {share:.0%} of its disk budget"
+            return (f"{used}; to see what can go: holdfast cleanup --dry-run",)
         return ()
 
 

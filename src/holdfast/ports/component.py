@@ -120,9 +120,10 @@ class RestoreOf:
 
 @dataclass(frozen=True, slots=True)
 class ComponentPreview:
-    """What a restore would do, one line each; nothing to do when empty. `blocked` are reasons for
-    which it cannot be done. `choices` are parts that can be restored one by one, each with a key
-    and its line: the mode `some:KEY,KEY` means just these."""
+    """What a restore would do, one line each; nothing to do when empty. Of `warnings`, a `Remark`
+    asks for nothing; `blocked` are reasons for which it cannot be done. `choices` are parts that
+    can be restored one by one, each with a key and its line: the mode `some:KEY,KEY` means just
+    these."""
 
     actions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -184,7 +185,7 @@ class Component(Protocol):
     ) -> Sequence[str]:
         """What somebody should know before these files of the workspace are overwritten or removed,
         a line each; asked for previews only, also of one that does not apply. Paths are relative to
-        the workspace."""
+        the workspace. A `Remark` is a line that nobody has to act on."""
         ...
 
     def restore(self, request: RestoreOf) -> None:

@@ -50,6 +50,8 @@ class Created:
     left_out: int
     warnings: list[str]
     deduplicated: bool = False
+    remarks: list[str] = field(default_factory=list)
+    """Those of the warnings that nobody has to act on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,8 @@ class Restored:
     new_round: str | None = None
     git: GitDriftInfo | None = None
     missing: list[PathNote] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """Those of the warnings that nobody has to act on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
+from holdfast.domain.remarks import remarks_in
 from holdfast.domain.rounds import round_title
 from holdfast.domain.sizes import size_words
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Annotated, Approved, Created
-from holdfast.tools.wording import by_rule, count, info, label, noted, notes, said
+from holdfast.tools.wording import by_rule, count, info, label, noted, notes, said, told_warnings
 
 
 def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -34,7 +35,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
     same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
     lines = [
         same if outcome.deduplicated else saved,
-        *(f"Warning: {said(warning)}" for warning in outcome.warnings),
+        *told_warnings(outcome.warnings),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
     ]
@@ -50,6 +51,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         left_out,
         [said(w) for w in outcome.warnings],
         outcome.deduplicated,
+        remarks=remarks_in(map(said, outcome.warnings)),
     )
     return Answer("\n".join(lines), data)
 

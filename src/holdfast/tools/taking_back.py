@@ -16,6 +16,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.remarks import remarks_in
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
 from holdfast.domain.rounds import round_title
 from holdfast.engine.approval import active_round, has_nothing_to_reset, reset_outcome
@@ -35,6 +36,7 @@ from holdfast.tools.wording import (
     one_line,
     path_text,
     said,
+    told_warnings,
 )
 
 _RESTORE = "checkpoint_restore"
@@ -204,6 +206,7 @@ def _planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> R
         kept=notes((k.path, k.reason) for k in plan.kept[:MOST_LISTED]),
         conflicts=[],
         warnings=[said(warning) for warning in plan.warnings],
+        remarks=remarks_in(map(said, plan.warnings)),
         confirm_token=token,
         plan_id=fingerprint(plan).hex()[:16],
         safety_checkpoint=None,
@@ -225,7 +228,7 @@ def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
         f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}{end}",
         *bullets(rows),
         *besides,
-        *(f"Warning: {warning}" for warning in data.warnings),
+        *told_warnings(plan.warnings),
         *noted("In the way:", data.blocked),
         *noted(_KEPT, data.kept),
         *noted(_MISSING, data.missing),
@@ -246,6 +249,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         kept=notes((k.path, k.reason) for k in outcome.kept[:MOST_LISTED]),
         conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
         warnings=[said(warning) for warning in outcome.warnings],
+        remarks=remarks_in(map(said, outcome.warnings)),
         confirm_token=None,
         plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,
@@ -264,7 +268,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         f"Restored {label(request.target)}: {_summary(data)}, {checked}.",
         *bullets([f"{step.step} {step.path}" for step in data.steps]),
         *told_components(data.components),
-        *(f"Warning: {warning}" for warning in data.warnings),
+        *told_warnings(outcome.warnings),
         *noted("Skipped:", data.blocked),
         *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
         *noted(_KEPT, data.kept),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.ids import short
+from holdfast.domain.remarks import Remark, reworded
 from holdfast.domain.sizes import count_words
 from holdfast.tools.results import CheckpointInfo, PathNote
 from holdfast.tools.shell_words import in_calls
@@ -33,7 +34,13 @@ def many_lines(text: str) -> str:
 
 def said(text: str) -> str:
     """A warning or a reason of the engine on one line, in calls of tools."""
-    return one_line(in_calls(text))
+    return reworded(text, lambda words: one_line(in_calls(words)))
+
+
+def told_warnings(warnings: Iterable[str]) -> list[str]:
+    """A line each; a remark is no warning."""
+    labels = (("Note" if isinstance(one, Remark) else "Warning", said(one)) for one in warnings)
+    return [f"{label}: {words}" for label, words in labels]
 
 
 def cut(text: str, most: int) -> str:

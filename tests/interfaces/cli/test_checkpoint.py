@@ -26,6 +26,7 @@ KEYS = [
     "deduplicated",
     "elapsed_ms",
     "warnings",
+    "remarks",
     "partial",
     "degraded",
     "git",

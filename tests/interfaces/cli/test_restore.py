@@ -24,6 +24,7 @@ KEYS = [
     "kept",
     "missing",
     "warnings",
+    "remarks",
     "components",
     "git",
     "dry_run",

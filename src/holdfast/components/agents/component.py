@@ -110,7 +110,14 @@ class AgentsComponent:
     ) -> Sequence[str]:
         """Agents that are at work, also where nothing of theirs is kept: what they know of these
         files no longer holds."""
-        return [*self._running(workspace), *map(_not_ended, self._of_agents())]
+        from holdfast.components.agents.activity import running_agents
+        from holdfast.domain.remarks import Remark
+
+        running = [
+            Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
+            for agent, process in running_agents(workspace)
+        ]
+        return [*running, *map(_not_ended, self._of_agents())]
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.agents.restoring import Restoring
@@ -202,15 +209,13 @@ class AgentsComponent:
             raise ComponentProblem(error.message) from None
 
     def _active(self, workspace: Path) -> list[str]:
-        return [*self._running(workspace), *map(_not_ended, self._sessions())]
-
-    def _running(self, workspace: Path) -> list[str]:
         from holdfast.components.agents.activity import running_agents
 
-        return [
+        running = [
             f"{agent} is at work here (process {process}): what it remembers now may overwrite this"
             for agent, process in running_agents(workspace)
         ]
+        return [*running, *map(_not_ended, self._sessions())]
 
     def _patterns(self, workspace: Path) -> list[Pattern]:
         from holdfast.components.agents.presets import preset
@@ -256,5 +261,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _not_ended(session: str) -> str:
+    from holdfast.domain.remarks import Remark
+
     hears = "its agent hears of the restore at its next step"
-    return f"session {_clean(session)} is still open: {hears}"
+    return Remark(f"session {_clean(session)} is still open: {hears}")

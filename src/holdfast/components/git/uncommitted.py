@@ -21,6 +21,7 @@ from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import read_head
 from holdfast.components.git.staging import read_staged
 from holdfast.domain.paths import to_text
+from holdfast.domain.remarks import Remark
 
 _SHOWN = 3
 _LARGEST_HASHED = 32 << 20
@@ -47,7 +48,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
     names = ", ".join(_clean(path) for path in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     have = "has changes" if len(found) == 1 else "have changes"
-    return [f"{names}{more} {have} that are not committed in git; they are saved first"]
+    return [Remark(f"{names}{more} {have} that are not committed in git; they are saved first")]
 
 
 def differs_from_index(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:

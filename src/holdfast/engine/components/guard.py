@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from holdfast.domain.errors import NoSpace
+from holdfast.domain.remarks import reworded
 from holdfast.ports.component import ComponentProblem
 
 T = TypeVar("T")
@@ -59,7 +60,10 @@ def one_line(text: object) -> str:
 
 
 def lines(texts: Iterable[object] | None) -> tuple[str, ...]:
-    """What it says in several; nothing when it says nothing at all."""
+    """What it says in several; nothing when it says nothing at all. A remark stays one."""
     if isinstance(texts, str):
         texts = (texts,)
-    return tuple(map(one_line, texts or ()))
+    return tuple(
+        reworded(text, one_line) if isinstance(text, str) else one_line(text)
+        for text in texts or ()
+    )

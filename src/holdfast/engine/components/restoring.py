@@ -17,6 +17,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import short
+from holdfast.domain.remarks import reworded
 from holdfast.domain.restore_plans import (
     FAILED,
     RESTORED,
@@ -283,7 +284,7 @@ def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
 def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) -> RestorePlan:
     """The plan with what happens to components, and what is worth a warning about that."""
     warnings = tuple(
-        f"{step.name}: {text}"
+        reworded(text, f"{step.name}: {{}}".format)
         for step in steps
         for text in step.warnings
         if text not in plan.warnings  # said about the files already

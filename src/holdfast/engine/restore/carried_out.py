@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import to_text
+from holdfast.domain.remarks import Remark
 from holdfast.domain.restore_plans import Step
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
 
@@ -68,7 +69,7 @@ class Progressed:
 
     def warnings(self) -> Iterator[str]:
         for path in self.in_use:
-            yield (
+            yield Remark(
                 f"{to_text(path)} is open in another program: it has the checkpoint's content, but "
                 f"SQLite's counters in it went on, so that it shows as changed"
             )

@@ -83,9 +83,7 @@ def choose_hunks(
     return replace(request, hunks=HunkChoice(names, context))
 
 
-def preview_hunks(
-    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
-) -> RestorePlan:
+def preview_hunks(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
     """The plan of such a request; nothing is stored."""
 
     def present(path: bytes, new: FileEntry) -> Content:
@@ -93,11 +91,11 @@ def preview_hunks(
 
     request, encoded = _with_goal(vault, scan, request, DiscardingWriter(), present)
     scan = replace(scan, encoded=scan.encoded | encoded)
-    return _plan(vault, scan, request, head)
+    return _plan(vault, scan, request)
 
 
 def store_and_plan_hunks(
-    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
+    vault: Vault, scan: Scan, request: RestoreRequest
 ) -> tuple[RestoreRequest, RestorePlan]:
     """The request with the tree to reach, durable, and the plan that leads to it. What the scan
     saw has to be in the store."""
@@ -114,13 +112,11 @@ def store_and_plan_hunks(
     except BaseException:
         writer.abandon()
         raise
-    return request, _plan(vault, scan, request, head)
+    return request, _plan(vault, scan, request)
 
 
-def _plan(
-    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
-) -> RestorePlan:
-    plan = make_plan(vault, scan, request, head)
+def _plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
+    plan = make_plan(vault, scan, request)
     linked = [s for s in plan.steps if isinstance(s.before, FileEntry) and s.before.link]
     if not linked:
         return plan

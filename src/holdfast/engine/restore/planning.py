@@ -23,6 +23,7 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
+from holdfast.domain.remarks import Remark
 from holdfast.domain.restore_plans import (
     Blocked,
     Kept,
@@ -59,9 +60,7 @@ _LEFT_OUT = (
 _DEFAULT_RULE = "default"
 
 
-def make_plan(
-    vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None = None
-) -> RestorePlan:
+def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
     """From the present state, as `scan` found it with the rules of both sides, to the request's
     goal."""
     load = loader_for(vault, scan)
@@ -103,7 +102,7 @@ def make_plan(
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
         kept=(*topmost(plan.kept), *_unread(scan, plan, paths), *uncaptured),
         warnings=(
-            *_warnings(load, scan, head, plan),
+            *_warnings(scan, plan),
             *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
         ),
         missing=() if request.hunks is not None else tuple(_missing(vault, left_out_then, paths)),
@@ -270,9 +269,7 @@ def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> No
     )
 
 
-def _warnings(
-    load: TreeLoader, scan: Scan, head: Checkpoint | None, plan: RestorePlan
-) -> Iterable[str]:
+def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
     touched = set(plan.affected_files)
     marked = [s for s in scan.skipped if s.reason is SkipReason.XATTRS and s.path in touched]
     if marked:
@@ -281,19 +278,25 @@ def _warnings(
             f"checkpoint keeps: they go with it"
             + (f"; so do those of {_count(len(marked) - 1, 'more file')}" if marked[1:] else "")
         )
-    if head is not None and plan.steps:
-        count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
-        if count:
-            saved, back = ("it is", "it") if count == 1 else ("they are", "them")
-            yield (
-                f"{_count(count, 'path')} changed since the last checkpoint; "
-                f"{saved} saved first, so that undo brings {back} back"
-            )
     no_room = SkipReason.OVER_BUDGET
     unread = [s for s in scan.skipped if s.reason.is_failure and s.reason is not no_room]
     if unread:
         left = "is" if len(unread) == 1 else "are"
         yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
+
+
+def saved_first(vault: Vault, scan: Scan, head: Checkpoint | None) -> Iterable[Remark]:
+    """Said before a restore; its result names the checkpoint."""
+    if head is None:
+        return
+    load = loader_for(vault, scan)
+    count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
+    if count:
+        saved, back = ("it is", "it") if count == 1 else ("they are", "them")
+        yield Remark(
+            f"{_count(count, 'path')} changed since the last checkpoint; "
+            f"{saved} saved first, so that undo brings {back} back"
+        )
 
 
 def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Iterable[str]:
@@ -302,7 +305,8 @@ def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Ite
     for top in sorted(tops):
         inside = sum(is_within(path, top) for path in plan.affected_files)
         if inside:
-            yield f"this changes {_count(inside, 'file')} in the repository {to_text(top)}"
+            words = f"this changes {_count(inside, 'file')} in the repository {to_text(top)}"
+            yield Remark(words)
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from holdfast.engine.components.restoring import (
     with_component_steps,
 )
 from holdfast.engine.restore.chosen_hunks import preview_hunks
-from holdfast.engine.restore.planning import loader_for, make_plan
+from holdfast.engine.restore.planning import loader_for, make_plan, saved_first
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.working_agents import working_warnings
 from holdfast.engine.scan.scanner import Scan
@@ -25,14 +25,22 @@ def preview(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
     if request.hunks is not None:
-        plan = with_drift(vault, request, preview_hunks(vault, scan, request, head))
-        return with_working_agents(vault, scan, plan)
-    plan = make_plan(vault, scan, request, head)
+        plan = _with_saved_first(vault, scan, head, preview_hunks(vault, scan, request))
+        return with_working_agents(vault, scan, with_drift(vault, request, plan))
+    plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request))
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)
     steps = plan_components(vault, request.target, request.components)
     plan = with_drift(vault, request, with_component_steps(plan, steps))
     return with_working_agents(vault, scan, plan)
+
+
+def _with_saved_first(
+    vault: Vault, scan: Scan, head: Checkpoint | None, plan: RestorePlan
+) -> RestorePlan:
+    if not plan.steps:
+        return plan
+    return replace(plan, warnings=(*plan.warnings, *saved_first(vault, scan, head)))
 
 
 def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:

@@ -73,7 +73,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         unlocked = Unlocked(vault)
         outcome: RestoreOutcome | None = None
         try:
-            saved, request, plan = save_and_plan(vault, scanner, request, at_head, unlocked)
+            saved, request, plan = save_and_plan(vault, scanner, request, unlocked)
             if plan.blocked and not request.best_effort:
                 raise _blocked(plan)
             plan = with_left_alone(vault, request, plan)

@@ -6,7 +6,6 @@ stood in the way that has ended meanwhile: it is waited for, but not for ever.
 
 from __future__ import annotations
 
-from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.tree_edits import NewMode
 from holdfast.engine.restore.conflicts import amended_tree
@@ -26,7 +25,6 @@ def save_and_plan(
     vault: Vault,
     scanner: Scanner,
     request: RestoreRequest,
-    head: Checkpoint | None,
     unlocked: Unlocked,
 ) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
     """Called with the store's lock held."""
@@ -34,19 +32,19 @@ def save_and_plan(
     if request.hunks is not None:
         from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
 
-        return saved, *store_and_plan_hunks(vault, saved.scan, request, head)
-    plan = make_plan(vault, saved.scan, request, head)
+        return saved, *store_and_plan_hunks(vault, saved.scan, request)
+    plan = make_plan(vault, saved.scan, request)
     for _ in range(_WAITS):
         if not plan.under_way:
             break
         with no_transaction(vault, plan.under_way) as quiet:
             if quiet:
                 saved = save_present(vault, scanner, request)
-                plan = make_plan(vault, saved.scan, request, head)
+                plan = make_plan(vault, saved.scan, request)
     if not plan.blocked or not unlocked.unlock(locked_paths(saved.scan, plan)):
         return saved, request, plan
     saved = save_present(vault, scanner, request)
     modes = {path: NewMode(mode) for path, mode in unlocked.modes.items()}
     saved = saved.with_tree(amended_tree(vault, saved.scan.tree, modes))
-    plan = make_plan(vault, saved.scan, request, head)
+    plan = make_plan(vault, saved.scan, request)
     return saved, request, plan

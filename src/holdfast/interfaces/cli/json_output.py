@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.paths import to_text
+from holdfast.domain.remarks import remarks_in
 from holdfast.interfaces.cli.wording import iso
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def saved(outcome: SaveOutcome, elapsed_ms: float) -> dict[str, Any]:
         "deduplicated": outcome.deduplicated,
         "elapsed_ms": elapsed_ms,
         "warnings": list(outcome.warnings),
+        "remarks": remarks_in(outcome.warnings),
         "partial": outcome.checkpoint.partial,
         "degraded": list(outcome.degraded),
     }
@@ -104,6 +106,7 @@ def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
         "kept": _problems(outcome.kept),
         "missing": _problems(outcome.missing),
         "warnings": list(outcome.warnings),
+        "remarks": remarks_in(outcome.warnings),
         "components": [
             {"name": c.name, "mode": c.mode, "status": c.status}
             | ({"detail": c.detail} if c.detail else {})
@@ -131,6 +134,7 @@ def planned(
         "kept": _problems(plan.kept),
         "missing": _problems(plan.missing),
         "warnings": list(plan.warnings),
+        "remarks": remarks_in(plan.warnings),
         "components": [
             {"name": c.name, "mode": c.mode, "actions": list(c.actions), "blocked": list(c.blocked)}
             | ({"choices": dict(c.choices)} if c.choices else {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
@@ -12,7 +13,8 @@ from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan, is_routine
+from holdfast.domain.remarks import remarks_in, reworded
+from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli import json_output
@@ -64,6 +66,7 @@ def restore_and_report(
     if invocation.json:
         told = json_output.restored(outcome, invocation.elapsed_ms)
         told["warnings"] = [*working, *told["warnings"]]
+        told["remarks"] = [*remarks_in(working), *told["remarks"]]
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
         _show(invocation, request, outcome, shown, what)
@@ -112,9 +115,7 @@ def _show(
             terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated, what=what
         )
     told = shown.warnings if shown is not None else ()
-    for warning in outcome.warnings:
-        if warning not in told and not is_routine(warning):
-            terminal.warn(_typed_in_full(request, warning))
+    _tell(terminal, request, (one for one in outcome.warnings if one not in told))
 
 
 def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
@@ -205,7 +206,7 @@ def _preview(
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
         show_hunks(invocation.terminal, hunks)
-    _tell_beforehand(invocation.terminal, request, plan)
+    _tell(invocation.terminal, request, plan.warnings)
     invocation.terminal.line("Nothing was changed (dry run).")
     return 0
 
@@ -230,7 +231,7 @@ def _confirm(
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
         _tell_of_git(aside, opened, request)
-        _tell_beforehand(aside, request, plan)
+        _tell(aside, request, plan.warnings)
     require_confirmation(
         invocation,
         f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
@@ -240,13 +241,9 @@ def _confirm(
     return plan if asks else None
 
 
-def _tell_beforehand(terminal: Terminal, request: RestoreRequest, plan: RestorePlan) -> None:
-    """Warnings are for what a person should act on; the rest is said in passing."""
-    for warning in plan.warnings:
-        if is_routine(warning):
-            terminal.line(terminal.paint(f"  {visible(warning)}", DIM))
-        else:
-            terminal.warn(_typed_in_full(request, warning))
+def _tell(terminal: Terminal, request: RestoreRequest, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        terminal.tell(reworded(warning, partial(_typed_in_full, request)))
 
 
 def _changed(plan: RestorePlan) -> str:

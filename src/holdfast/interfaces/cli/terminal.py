@@ -204,6 +204,15 @@ class Terminal:
         label = _painted("warning:", (BOLD, YELLOW)) if self.err_colour else "warning:"
         self.err.write(f"{label} {visible(text)}\n")
 
+    def tell(self, warning: str) -> None:
+        """A warning, or a remark in passing."""
+        from holdfast.domain.remarks import Remark
+
+        if isinstance(warning, Remark):
+            self.note(f"  {visible(warning)}", DIM)
+        else:
+            self.warn(warning)
+
     def fail(self, message: str, hint: str | None) -> None:
         """What went wrong, and the way out of it."""
         label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"

@@ -40,6 +40,7 @@ def run(invocation: Invocation) -> int:
             if skip.reason.is_failure
         ]
     if invocation.json:
+        from holdfast.domain.remarks import remarks_in
         from holdfast.interfaces.cli import json_output
 
         invocation.emit(
@@ -51,13 +52,14 @@ def run(invocation: Invocation) -> int:
                 "saved": outcome.saved,
                 "skipped": json_output.skipped(unread),
                 "warnings": list(outcome.warnings),
+                "remarks": remarks_in(outcome.warnings),
                 "elapsed_ms": invocation.elapsed_ms,
             }
         )
     else:
         _show(invocation, outcome)
         for warning in outcome.warnings:
-            invocation.terminal.warn(warning)
+            invocation.terminal.tell(warning)
         if unread:
             from holdfast.interfaces.cli.checkpoint_view import list_skipped
 

@@ -203,4 +203,4 @@ def _show(invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, 
         back = f"  come back: holdfast restore {quote(visible(target))}"
         terminal.line(terminal.paint(back, DIM))
     for warning in outcome.warnings:
-        terminal.warn(warning)
+        terminal.tell(warning)

@@ -163,7 +163,7 @@ def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome 
         f"{change_words(saved.changed)}"
     )
     for warning in outcome.warnings:
-        terminal.warn(warning)
+        terminal.tell(warning)
     terminal.flush()
 
 
