@@ -304,6 +304,10 @@ def test_a_long_conversation_is_shown_from_its_end(told: CommandLine) -> None:
         ([b"\x1b[1;5C", b"n"], ["n"]),
         ([b"\x1bOA"], ["up"]),
         ([b"\x1b[", b""], ["escape", "["]),
+        (["é文".encode()], ["é", "文"]),
+        ([b"\xe6\x96", b"\x87n"], ["文", "n"]),
+        ([b"\xe6\x96", b""], []),
+        ([b"\xe6n\xff\x80n"], ["n", "n"]),
     ],
 )
 def test_keys_are_understood_in_whatever_parts_they_come(

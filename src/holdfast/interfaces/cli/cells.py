@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from unicodedata import category, east_asian_width
 
 _JOINED = ("Mn", "Me", "Cf")
@@ -35,6 +35,17 @@ def wrapped(text: str, width: int) -> list[str]:
         lines += full
         used = cell_width(line)
     return [*lines, line]
+
+
+def fitting_words(parts: Iterable[str], width: int, gap: str = "   ") -> str:
+    """The first of these parts, as many as fit on a line."""
+    line = ""
+    for part in parts:
+        longer = f"{line}{gap}{part}" if line else part
+        if cell_width(longer) > width:
+            break
+        line = longer
+    return line
 
 
 def pieces(word: str, width: int) -> Iterator[str]:

@@ -3,25 +3,27 @@
 draw the list, or the difference of the chosen one → wait for a key → move, search, look or choose
 
 Each row is one saved state, of whichever session, and choosing it restores exactly that state. Its
-changes are planned as a restore would, when the row is first seen. The first one that would change
-something is preselected. Nothing is changed here.
+changes are planned as a restore would, when the row is first seen; in a large workspace that takes
+a while, so no key ever waits for it. The first one that would change something is preselected.
+Nothing is changed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from time import monotonic
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.ids import Digest, SessionId, short
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.withheld import WITHHELD, IgnoredContent
-from holdfast.interfaces.cli.cells import padded
+from holdfast.interfaces.cli.cells import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.checkpoint_view import title
 from holdfast.interfaces.cli.diff_views.difference import Difference
 from holdfast.interfaces.cli.diff_views.unified import COLOURS, reading_lines
@@ -33,15 +35,18 @@ from holdfast.interfaces.cli.wording import ago, count
 _MOST_LINES = 20_000
 _TAB = 4
 _FRAME_LINES = 3
-_WHEN, _CHANGE, _WHO = 16, 9, 16
+_WHEN, _CHANGE, _WHO = 16, 11, 16
 _NARROW, _NARROW_WHO = 100, 10
+_TOO_NARROW_FOR_WHO = 60
 _MOST_TRIED = 50
+_REDRAW_S = 0.2
 _ENTER = ("\r", "\n")
 _ERASE = ("\x7f", "\b")
 _CLEAR = "\x15"
 _NOW = "as now"
-_LIST_HELP = "enter restore   space diff   type to search   ↑↓ move   esc leave"
-_DIFF_HELP = "enter restore   space back to the list   ↑↓ scroll   esc leave"
+_UNKNOWN = "…"
+_LIST_HELP = ("enter restore", "esc leave", "space diff", "type to search", "↑↓ move")
+_DIFF_HELP = ("enter restore", "esc leave", "space back to the list", "↑↓ scroll")
 
 
 class MomentPicker:
@@ -56,7 +61,10 @@ class MomentPicker:
         terminal: Terminal,
         screen: Screen,
         now: datetime,
+        *,
+        older: int = 0,
     ) -> None:
+        """There are `older` moments that are not in the list."""
         self._engine = engine
         self._scan = scan
         self._moments = moments
@@ -64,12 +72,15 @@ class MomentPicker:
         self._terminal = terminal
         self._screen = screen
         self._now = now
+        self._older = older
         self._ignored = IgnoredContent(engine.vault)
         self._files: dict[Digest, frozenset[bytes] | None] = {}
         self._typed = ""
         self._at: int | None = None
         self._top = 0
+        self._drawn: CheckpointId | None = None
         self._page: list[ScreenLine] | None = None
+        self._unread: Iterator[ScreenLine] = iter(())
         self._texts = [self._text(one).casefold() for one in moments]
         self._when_width = self._widest((ago(one.created_at, now) for one in moments), _WHEN)
         self._who_width = self._widest(map(self._who, moments), _WHO)
@@ -81,20 +92,40 @@ class MomentPicker:
                 shown = self._shown()
                 at = self._first_that_changes(shown) if self._at is None else self._at
                 self._at = max(min(at, len(shown) - 1), 0)
-                self._draw(shown, self._at)
-                key = self._screen.next_key()
-                if key in (GONE, "escape") or (key == "q" and not self._typed):
+                key = self._next_key(shown, self._at)
+                if key in (GONE, "escape"):
                     return None
-                if key in _ENTER and shown:
-                    return shown[self._at]
-                if key != RESIZED:
+                if key in _ENTER:
+                    # Typed ahead of the picture, it would take a moment that nobody has seen.
+                    if shown and shown[self._at].id == self._drawn:
+                        return shown[self._at]
+                elif key != RESIZED:
                     self._act(key, shown, self._at)
+
+    def _next_key(self, shown: Sequence[Checkpoint], at: int) -> str:
+        """Draws, and until a key comes plans the rows that are seen. While keys wait, nothing is
+        drawn: the picture never lags behind them."""
+        if self._screen.has_key():
+            return self._screen.next_key()
+        self._draw(shown, at)
+        drawn_at = monotonic()
+        first, body = self._window(shown, at)
+        seen = [] if self._page is not None else shown[first : first + body]
+        unplanned = [one for one in seen if one.tree not in self._files]
+        for one in unplanned:
+            if self._screen.has_key():
+                break
+            self._affected(one)
+            if one is unplanned[-1] or monotonic() - drawn_at > _REDRAW_S:
+                self._draw(shown, at)
+                drawn_at = monotonic()
+        return self._screen.next_key()
 
     def _act(self, key: str, shown: Sequence[Checkpoint], at: int) -> None:
         if key == " ":
             turned = self._page is None and bool(shown)
-            self._page = self._difference(shown[at]) if turned else None
-            self._top = 0
+            self._page, self._top = ([] if turned else None), 0
+            self._unread = islice(self._difference(shown[at]) if turned else (), _MOST_LINES)
         elif self._page is not None:
             self._top += self._by(key)
         elif key in _ERASE:
@@ -110,9 +141,15 @@ class MomentPicker:
         self._typed, self._at = typed, None
 
     def _first_that_changes(self, shown: Sequence[Checkpoint]) -> int:
-        """Not the state that is there already, such as what somebody wants to get away from."""
+        """Not the state that is there already, such as what somebody wants to get away from. While
+        somebody types, only what is known of that counts."""
+        if self._typed:
+            return next((at for at, one in enumerate(shown) if not self._is_known_as_now(one)), 0)
         tried = enumerate(shown[:_MOST_TRIED])
-        return next((at for at, one in tried if self._would_change(one) != _NOW), 0)
+        return next((at for at, one in tried if self._affected(one) != frozenset()), 0)
+
+    def _is_known_as_now(self, one: Checkpoint) -> bool:
+        return one.tree == self._scan.tree or self._files.get(one.tree) == frozenset()
 
     def _by(self, key: str) -> int:
         whole = max(self._body_lines() - 1, 1)
@@ -134,7 +171,7 @@ class MomentPicker:
 
     @staticmethod
     def _widest(texts: Iterable[str], most: int) -> int:
-        return min(max(map(len, texts), default=0), most)
+        return min(max(map(cell_width, texts), default=0), most)
 
     def _body_lines(self) -> int:
         return max(self._screen.size[1] - _FRAME_LINES, 1)
@@ -142,19 +179,35 @@ class MomentPicker:
     def _draw(self, shown: Sequence[Checkpoint], at: int) -> None:
         columns, _ = self._screen.size
         body = self._body_lines()
-        lines = self._rows(shown, at, columns, body) if self._page is None else self._lines(body)
+        page = self._page
+        lines = self._rows(shown, at, columns) if page is None else self._lines(page, body)
         lines += [ScreenLine("")] * (body - len(lines))
         heading = "Restore which moment?" + (f"  search: {self._typed}" if self._typed else "")
-        help_line = _LIST_HELP if self._page is None else _DIFF_HELP
-        place = f"{at + 1} of {len(shown):,}" if shown else "nothing matches"
+        help_line = fitting_words(_LIST_HELP if self._page is None else _DIFF_HELP, columns)
         self._screen.draw(
-            [ScreenLine(heading, (BOLD,)), *lines, ScreenLine(place, (DIM,)), ScreenLine(help_line)]
+            [
+                ScreenLine(heading, (BOLD,)),
+                *lines,
+                ScreenLine(self._place(shown, at), (DIM,)),
+                ScreenLine(help_line),
+            ]
         )
+        self._drawn = shown[at].id if shown else None
 
-    def _rows(
-        self, shown: Sequence[Checkpoint], at: int, columns: int, body: int
-    ) -> list[ScreenLine]:
-        first = max(min(at - body // 2, len(shown) - body), 0)
+    def _place(self, shown: Sequence[Checkpoint], at: int) -> str:
+        place = f"{at + 1:,} of {len(shown):,}" if shown else "nothing matches"
+        if not self._older:
+            return place
+        older = count(self._older, "older moment")
+        return f"{place}; {older} not listed: holdfast {'search' if self._typed else 'log'}"
+
+    def _window(self, shown: Sequence[Checkpoint], at: int) -> tuple[int, int]:
+        """Which row is the first that is seen, and how many there are."""
+        body = self._body_lines()
+        return max(min(at - body // 2, len(shown) - body), 0), body
+
+    def _rows(self, shown: Sequence[Checkpoint], at: int, columns: int) -> list[ScreenLine]:
+        first, body = self._window(shown, at)
         return [
             self._row(one, first + number == at, columns)
             for number, one in enumerate(shown[first : first + body])
@@ -164,19 +217,26 @@ class MomentPicker:
         would = self._would_change(one)
         name = f"[{visible(one.name)}] " if one.name else ""
         wide = self._when_width
-        who_width = min(self._who_width, _NARROW_WHO) if columns < _NARROW else self._who_width
         when = padded(cut(ago(one.created_at, self._now), wide), wide)
-        who = padded(cut(self._who(one), who_width), who_width)
         text = (
-            f"{'▶' if is_chosen else ' '} {when} {padded(would, _CHANGE, right=True)}  {who}  "
-            f"{name}{title(one)}"
+            f"{'▶' if is_chosen else ' '} {when} {padded(would, _CHANGE, right=True)}  "
+            f"{self._who_column(one, columns)}{name}{title(one)}"
         )
         codes: tuple[str, ...] = (BOLD, CYAN) if is_chosen else (DIM,) if would == _NOW else ()
         return ScreenLine(cut(text, columns), codes)
 
+    def _who_column(self, one: Checkpoint, columns: int) -> str:
+        """Whose moment it is; where there is hardly any room, that is left to the reason."""
+        if columns < _TOO_NARROW_FOR_WHO:
+            return ""
+        width = min(self._who_width, _NARROW_WHO) if columns < _NARROW else self._who_width
+        return padded(cut(self._who(one), width), width) + "  "
+
     def _would_change(self, one: Checkpoint) -> str:
-        """How many files restoring it would change now."""
-        files = self._affected(one)
+        """How many files restoring it would change now, as far as that is known."""
+        if one.tree not in self._files:
+            return _UNKNOWN
+        files = self._files[one.tree]
         if files is None:
             return "damaged"
         return count(len(files), "file") if files else _NOW
@@ -192,13 +252,11 @@ class MomentPicker:
                 self._files[one.tree] = None
         return self._files[one.tree]
 
-    def _difference(self, one: Checkpoint) -> list[ScreenLine]:
+    def _difference(self, one: Checkpoint) -> Iterator[ScreenLine]:
         """As `diff` shows it, of the files that a restore would change. The content of ignored
         files is not shown."""
-        lines = [
-            ScreenLine(f"{short(one.id)} {title(one)}", (DIM,)),
-            ScreenLine("Restoring adds the lines marked - and removes the lines marked +", (DIM,)),
-        ]
+        yield ScreenLine(f"{short(one.id)} {title(one)}", (DIM,))
+        yield ScreenLine("Restoring adds the lines marked - and removes the lines marked +", (DIM,))
         try:
             affected = self._affected(one) or frozenset()
             changes = []
@@ -209,18 +267,18 @@ class MomentPicker:
                     changes.append(change)
                 else:
                     name = self._terminal.path(change.path)
-                    lines.append(ScreenLine(f"{name}: {WITHHELD}", (DIM,)))
+                    yield ScreenLine(f"{name}: {WITHHELD}", (DIM,))
             if not affected:
-                return [*lines, ScreenLine("the workspace is as it was at this moment", (DIM,))]
+                yield ScreenLine("the workspace is as it was at this moment", (DIM,))
             shown = Difference(self._engine.vault, one, None, changes)
-            for line in islice(reading_lines(self._terminal, shown), _MOST_LINES):
+            for line in reading_lines(self._terminal, shown):
                 text = visible_line(line.data).expandtabs(_TAB)
-                lines.append(ScreenLine(text, COLOURS[line.style]))
+                yield ScreenLine(text, COLOURS[line.style])
         except HoldfastError as error:
-            lines.append(ScreenLine(f"damaged: {visible(error.message)}", (RED,)))
-        return lines
+            yield ScreenLine(f"damaged: {visible(error.message)}", (RED,))
 
-    def _lines(self, body: int) -> list[ScreenLine]:
-        page = self._page or []
+    def _lines(self, page: list[ScreenLine], body: int) -> list[ScreenLine]:
+        """What is seen of the difference; no more of it is made than that."""
+        page += islice(self._unread, max(self._top + body - len(page), 0))
         self._top = max(min(self._top, len(page) - body), 0)
-        return list(page[self._top : self._top + body])
+        return page[self._top : self._top + body]

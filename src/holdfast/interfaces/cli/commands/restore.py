@@ -217,21 +217,32 @@ def _pick(invocation: Invocation, opened: OpenWorkspace) -> str | None:
             hint="see what there is: holdfast log; then: holdfast restore REF. "
             "The last thing that happened: holdfast undo",
         )
+    from holdfast.domain.ids import short
+    from holdfast.interfaces.cli.checkpoint_view import title
     from holdfast.interfaces.cli.moment_picker import MomentPicker
     from holdfast.interfaces.cli.replay_view.screen import Screen
+    from holdfast.interfaces.cli.terminal import BOLD
+    from holdfast.interfaces.cli.wording import ago
 
     vault, terminal = opened.engine.vault, invocation.terminal
     scope = invocation.scope(opened)
     with invocation.busy("scanning", opened):
         scan = opened.engine.look()
         moments = list(vault.catalog.history(scope, limit=_MOST_MOMENTS))
+        older = vault.catalog.counts(scope).checkpoints - len(moments)
     sessions = {one.id: one for one in vault.catalog.sessions()}
     terminal.flush()
     screen = Screen(sys.stdin.fileno(), terminal.out.fileno(), colour=terminal.out_colour)
-    picker = MomentPicker(opened.engine, scan, moments, sessions, terminal, screen, invocation.now)
+    picker = MomentPicker(
+        opened.engine, scan, moments, sessions, terminal, screen, invocation.now, older=older
+    )
     with invocation.waiting():
         chosen = picker.pick()
-    return None if chosen is None else chosen.id
+    if chosen is None:
+        return None
+    words = f"{short(chosen.id)}  {ago(chosen.created_at, invocation.now)}  {title(chosen)}"
+    terminal.note(f"Chosen: {words}", BOLD)
+    return chosen.id
 
 
 def _patch(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.engine.replay.replay import Replay
-from holdfast.interfaces.cli.cells import cell_width
+from holdfast.interfaces.cli.cells import fitting_words
 from holdfast.interfaces.cli.replay_view.pages import Pages
 from holdfast.interfaces.cli.replay_view.screen import GONE, RESIZED, Screen, ScreenLine
 from holdfast.interfaces.cli.terminal import DIM
@@ -100,7 +100,8 @@ class Browser:
         self._top = max(min(self._top, len(self._lines) - body), 0)
         shown = self._lines[self._top : self._top + body]
         shown += [ScreenLine("")] * (body - len(shown))
-        frame = [self._pages.heading(), *shown, self._place(body), ScreenLine(_help(columns))]
+        help_line = fitting_words(_HELP, columns, "  ")
+        frame = [self._pages.heading(), *shown, self._place(body), ScreenLine(help_line)]
         # Where there is hardly any room, the help line goes last.
         self._screen.draw(frame[:1] + frame[-1:] if rows < _FRAME_LINES else frame)
 
@@ -113,13 +114,3 @@ class Browser:
         return ScreenLine(
             f"{self._page}, lines {self._top + 1}-{last} of {len(self._lines)}", (DIM,)
         )
-
-
-def _help(columns: int) -> str:
-    line = ""
-    for words in _HELP:
-        longer = f"{line}  {words}" if line else words
-        if cell_width(longer) > columns:
-            break
-        line = longer
-    return line

@@ -37,8 +37,13 @@ class KeyReader:
         self._pending = b""
         while pending:
             if pending[:1] != b"\x1b":
-                name, pending = pending[:1].decode("latin-1"), pending[1:]
-                yield name
+                length = _character_bytes(pending)
+                if length > len(pending) and data:
+                    self._pending = pending
+                    return
+                if character := pending[:length].decode("utf-8", "ignore"):
+                    yield character
+                pending = pending[length:]
                 continue
             end = _end_of_sequence(pending)
             if end is None:
@@ -50,6 +55,14 @@ class KeyReader:
             name = _NAMES.get(sequence, "") if sequence else ESCAPE
             if name:
                 yield name
+
+
+def _character_bytes(data: bytes) -> int:
+    """How many bytes the character at the start takes, also if some of them are still to come; one
+    where they are not UTF-8."""
+    lead = data[0]
+    length = 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    return length if all(byte & 0xC0 == 0x80 for byte in data[1:length]) else 1
 
 
 def _end_of_sequence(data: bytes) -> int | None:

@@ -80,12 +80,13 @@ class Screen:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def _set_modes(self) -> None:
-        """Keys at once and unseen. Ctrl-Z is not taken: it would leave the terminal like this."""
+        """Keys at once and unseen. Ctrl-Z and Ctrl-\\ are not taken: they would leave the terminal
+        like this."""
         modes = termios.tcgetattr(self._keyboard)
         modes[3] &= ~(termios.ICANON | termios.ECHO)
         modes[6] = list(modes[6])
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
-        modes[6][termios.VSUSP] = b"\0"
+        modes[6][termios.VSUSP] = modes[6][termios.VQUIT] = b"\0"
         termios.tcsetattr(self._keyboard, termios.TCSADRAIN, modes)
 
     @property
@@ -96,6 +97,12 @@ class Screen:
         except OSError:
             return 80, 24
         return columns or 80, lines or 24
+
+    def has_key(self) -> bool:
+        """Whether `next_key` has something to tell already."""
+        if self._waiting or self._keys.is_within_key:
+            return True
+        return bool(select.select([self._keyboard, self._wake_read], [], [], 0)[0])
 
     def next_key(self) -> str:
         """Waits for a key, or `RESIZED`, or `GONE` when there is no keyboard any more."""
