@@ -14,6 +14,7 @@ from holdfast.component_makers import with_parts
 from holdfast.domain.errors import (
     HoldfastError,
     InvalidSetting,
+    KeyNeeded,
     NoSpace,
     NotFound,
     Refused,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.ports.progress import Progress
     from holdfast.store.encryption.key_slots import Secret
-    from holdfast.store.encryption.unlocking import Unlocked
+    from holdfast.store.encryption.unlocking import KeySources, Unlocked
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
@@ -71,6 +72,10 @@ _FROM_ELSEWHERE = (
 _LOST = (
     "Holdfast made a new store for {}, because its store is not there any more. Earlier "
     "checkpoints are out of reach."
+)
+_ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one was encrypted."
+_NOT_ENCRYPTED = (
+    "The new store is not encrypted, although the marker says that its store was: no key was found."
 )
 
 
@@ -134,6 +139,7 @@ def open_workspace(
     protect: bool = False,
     spare_repositories: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
+    unencrypted: bool = False,
     ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
     """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
@@ -147,7 +153,9 @@ def open_workspace(
     With `spare_repositories` a store that is made for a directory that is no project leaves the
     repositories below to themselves (CP-16).
     With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
-    open it. `ask_passphrase` is called when nothing else opens a store that has a passphrase.
+    open it. A store in place of a lost one that was encrypted is encrypted too, with the key that
+    is at hand, unless `unencrypted` says otherwise. `ask_passphrase` is called when nothing else
+    opens a store that has a passphrase.
     """
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
@@ -170,6 +178,9 @@ def open_workspace(
             )
         _make_home(fs, home)
         with store_trouble("being made"):
+            if new_secret is None and not unencrypted:
+                new_secret, said = _secret_in_place_of_lost(identity, directory, environment)
+                news = (*news, *said)
             layout, secret = _make_store(identity, directory, new_secret, or_missing=new_store)
     elif new_secret is not None and not layout.read_description()["encrypted"]:
         raise Refused(
@@ -258,6 +269,30 @@ def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str,
             return SpaceLimit(vault).budget_left < needed_bytes
 
 
+def _secret_in_place_of_lost(
+    identity: WorkspaceIdentity, directory: Path, environment: Mapping[str, str]
+) -> tuple[Callable[[Path], Secret] | None, tuple[str, ...]]:
+    """What encrypts a new store where the lost one was encrypted, and what to say. `KeyNeeded`
+    without a key. Of a clone only its marker says so: no reason to leave it unprotected."""
+    lost = identity.lost_encrypted(directory)
+    if lost is None:
+        return None, ()
+    from holdfast.store.encryption.unlocking import first_secret
+
+    try:
+        secret, origin = first_secret(_key_sources(environment))
+    except KeyNeeded as error:
+        if not lost.was_here:
+            return None, (_NOT_ENCRYPTED,)
+        raise KeyNeeded(
+            f"the store of {directory} was encrypted and is missing ({lost.directory}), and there "
+            f"is no key for a new one: {error.message}",
+            hint="name a key file in HOLDFAST_KEY_FILE; or: holdfast init --new-store --encrypt; "
+            "without encryption: holdfast init --new-store --no-encrypt",
+        ) from None
+    return (lambda _: secret), (_ENCRYPTED_AGAIN.format(origin),)
+
+
 def _make_store(
     identity: WorkspaceIdentity,
     directory: Path,
@@ -290,19 +325,20 @@ def unlock_store(
     ask: Callable[[], str | None] | None = None,
 ) -> Unlocked:
     """The keys of an encrypted store; never from the workspace, never from the store."""
-    from holdfast.store.encryption.unlocking import KeySources, unlock
+    from holdfast.store.encryption.unlocking import unlock
+
+    return unlock(layout, replace(_key_sources(environment), given=given, ask=ask))
+
+
+def _key_sources(environment: Mapping[str, str]) -> KeySources:
+    from holdfast.store.encryption.unlocking import KeySources
 
     own = read_settings(user_settings_file(environment)).get("key_file")
     named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
     passphrase_file = environment.get("HOLDFAST_PASSPHRASE_FILE")
-    return unlock(
-        layout,
-        KeySources(
-            given,
-            tuple(Path(path).expanduser() for path in named if path),
-            Path(passphrase_file).expanduser() if passphrase_file else None,
-            ask,
-        ),
+    return KeySources(
+        key_files=tuple(Path(path).expanduser() for path in named if path),
+        passphrase_file=Path(passphrase_file).expanduser() if passphrase_file else None,
     )
 
 

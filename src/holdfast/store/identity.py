@@ -30,6 +30,7 @@ from holdfast.store.layout import StoreLayout, make_private_directory
 from holdfast.store.own_files import read_own_file
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
+from holdfast.values.tuples import NamedTuple
 
 _ID = re.compile(r"[0-9a-f]{20}\Z")
 MARKER_NAME = "workspace.json"
@@ -40,6 +41,23 @@ _MARKER_BYTES = 4096
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISDIR)
 _MARKER_DIRECTORY_MODE = 0o775
 _LOCK_TIMEOUT_S = 30.0
+_ENCRYPTED = "encrypted"
+
+
+class Tie(NamedTuple):
+    """What a marker or a path record says about a store. That it is encrypted is said outside of
+    it too, so that a store that is lost is not replaced by one in the open."""
+
+    id: WorkspaceId
+    encrypted: bool
+
+
+class LostEncryption(NamedTuple):
+    """An encrypted store that is not there. Only the user's own record proves that it was here; a
+    marker may have come with a clone."""
+
+    directory: Path
+    was_here: bool
 
 
 class WorkspaceIdentity:
@@ -138,27 +156,37 @@ class WorkspaceIdentity:
             return False
         return bool(self.layout(marked).read_description()["encrypted"])
 
+    def lost_encrypted(self, workspace: Path) -> LostEncryption | None:
+        """Whether the directory had an encrypted store that is not there any more."""
+        for tie, was_here in ((self._path_tie(workspace), True), (self._marked(workspace), False)):
+            if tie is not None and tie.encrypted and not self.layout(tie.id).exists():
+                return LostEncryption(self.layout(tie.id).directory, was_here)
+        return None
+
     def tie(self, workspace: Path, layout: StoreLayout) -> None:
         """Make marker, path record and store agree, where the store can be written."""
         if self._is_tied(workspace, layout) or not self._lock.takes_writes():
             return
-        identifier = WorkspaceId(layout.directory.name)
         with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
-            if layout.read_description()["workspace"] != workspace:
+            described = layout.read_description()
+            if described["workspace"] != workspace:
                 layout.describe(self._fs, workspace)
-            if self._read_path_record(workspace) != identifier:
+            tie = Tie(WorkspaceId(layout.directory.name), described["encrypted"])
+            if self._path_tie(workspace) != tie:
                 record = self._path_record(workspace)
                 make_private_directory(self._fs, record.parent)
-                atomic_write(self._fs, os.fsencode(record), identifier.encode())
-            if self._read_marker(workspace) != identifier:
-                self._write_marker(workspace, identifier)
+                text = f"{tie.id} {_ENCRYPTED}" if tie.encrypted else tie.id
+                atomic_write(self._fs, os.fsencode(record), text.encode())
+            if self._marked(workspace) != tie:
+                self._write_marker(workspace, tie)
 
     def _is_tied(self, workspace: Path, layout: StoreLayout) -> bool:
-        identifier = WorkspaceId(layout.directory.name)
+        described = layout.read_description()
+        tie = Tie(WorkspaceId(layout.directory.name), described["encrypted"])
         return (
-            layout.read_description()["workspace"] == workspace
-            and self._read_path_record(workspace) == identifier
-            and self._read_marker(workspace) == identifier
+            described["workspace"] == workspace
+            and self._path_tie(workspace) == tie
+            and self._marked(workspace) == tie
         )
 
     def layout(self, identifier: WorkspaceId) -> StoreLayout:
@@ -178,6 +206,10 @@ class WorkspaceIdentity:
         return self._home / "by-path" / digest_of(os.fsencode(workspace)).hex()[:32]
 
     def _read_path_record(self, workspace: Path) -> WorkspaceId | None:
+        tie = self._path_tie(workspace)
+        return None if tie is None else tie.id
+
+    def _path_tie(self, workspace: Path) -> Tie | None:
         try:
             text = read_own_file(self._path_record(workspace)).decode("ascii")
         except OSError as error:
@@ -186,7 +218,8 @@ class WorkspaceIdentity:
             return None
         except ValueError:
             return None
-        return WorkspaceId(text) if _ID.match(text) else None
+        identifier, _, word = text.partition(" ")
+        return Tie(WorkspaceId(identifier), word == _ENCRYPTED) if _ID.match(identifier) else None
 
     @contextmanager
     def _marker_directory(self, workspace: Path) -> Iterator[int]:
@@ -198,6 +231,10 @@ class WorkspaceIdentity:
             self._fs.close(fd)
 
     def _read_marker(self, workspace: Path) -> WorkspaceId | None:
+        tie = self._marked(workspace)
+        return None if tie is None else tie.id
+
+    def _marked(self, workspace: Path) -> Tie | None:
         try:
             with self._marker_directory(workspace) as directory:
                 fd = self._fs.open(MARKER_NAME.encode(), _FILE_FLAGS, dir_fd=directory)
@@ -206,20 +243,21 @@ class WorkspaceIdentity:
                     data = self._fs.read(fd, _MARKER_BYTES + 1) if regular else b""
                 finally:
                     self._fs.close(fd)
-            identifier = json.loads(data)["id"] if len(data) <= _MARKER_BYTES else None
+            marker = json.loads(data) if len(data) <= _MARKER_BYTES else {}
+            identifier, encrypted = marker["id"], marker.get(_ENCRYPTED) is True
         except OSError as error:
             if error.errno not in _NOT_THERE:
                 raise  # a moment's trouble must not look like a workspace without a store
             return None
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         if not isinstance(identifier, str) or not _ID.match(identifier):
             return None
-        return WorkspaceId(identifier)
+        return Tie(WorkspaceId(identifier), encrypted)
 
-    def _write_marker(self, workspace: Path, identifier: WorkspaceId) -> None:
+    def _write_marker(self, workspace: Path, tie: Tie) -> None:
         """A workspace that cannot be written to is found by its path alone."""
-        data = json.dumps({"id": identifier}).encode()
+        data = json.dumps({"id": tie.id, **({_ENCRYPTED: True} if tie.encrypted else {})}).encode()
         try:
             self._make_marker_directory(workspace)
             with self._marker_directory(workspace) as directory:

@@ -100,11 +100,13 @@ class Invocation:
         recover: bool = True,
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
+        unencrypted: bool = False,
     ) -> OpenWorkspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
-        left as it is. `new_store`: in place of one that is lost. A
-        store that is made with a `new_secret` is encrypted."""
+        left as it is. `new_store`: in place of one that is lost. A store that is made with a
+        `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
+        `unencrypted`."""
         from holdfast.bootstrap import open_workspace
 
         directory = self.directory
@@ -119,6 +121,7 @@ class Invocation:
             recover=recover,
             new_store=new_store,
             new_secret=new_secret,
+            unencrypted=unencrypted,
             ask_passphrase=self._ask_passphrase,
         )
         if directory.absolute() != opened.engine.vault.workspace:

@@ -74,6 +74,20 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
     )
 
 
+def first_secret(sources: KeySources) -> tuple[Secret, str]:
+    """The first secret that can be read without asking, and its name. `KeyNeeded` when none can."""
+    readers = [(read_key_file, path, "the key file") for path in sources.key_files]
+    if sources.passphrase_file is not None:
+        readers.append((read_passphrase_file, sources.passphrase_file, "the passphrase in"))
+    problems: list[str] = []
+    for read, path, what in readers:
+        try:
+            return read(path), f"{what} {path}"
+        except KeyNeeded as error:
+            problems.append(error.message)
+    raise KeyNeeded("; ".join(problems) or "neither a key file nor a passphrase file is named")
+
+
 def _candidates(
     slots: KeySlots, sources: KeySources
 ) -> Iterator[tuple[Callable[[], Secret | None], str]]:

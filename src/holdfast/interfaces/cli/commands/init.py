@@ -24,7 +24,7 @@ _IF_LOST = """\
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast init [--new-store | --former-store]\n"
+        "holdfast init [--new-store [--no-encrypt] | --former-store]\n"
         "       holdfast init --encrypt [--key-file PATH | --passphrase-file PATH]"
     )
     parser.description = """\
@@ -43,7 +43,8 @@ store is back, --former-store uses it again.
 With --encrypt everything in the store is encrypted. Its key is a file, or a passphrase that is
 asked for. Later commands find a key file through HOLDFAST_KEY_FILE or the setting key_file of the
 user's own file, a passphrase through HOLDFAST_PASSPHRASE_FILE or by asking. Without its key the
-store is lost. A store that exists is not encrypted afterwards."""
+store is lost. A store that exists is not encrypted afterwards. A new store that replaces a missing
+encrypted one is encrypted too; --no-encrypt makes it without encryption."""
     parser.epilog = """\
 example:
   $ holdfast init -C ~/projects/shop
@@ -60,12 +61,19 @@ example:
         help="use the store again that was missing when a new one was made",
     )
     parser.add_argument("--encrypt", action="store_true", help="make an encrypted store")
+    parser.add_argument(
+        "--no-encrypt",
+        action="store_true",
+        help="with --new-store: do not encrypt it, even if the missing store was encrypted",
+    )
     add_new_key_options(parser)
 
 
 def run(invocation: Invocation) -> int:
     if wants_new_key(invocation) and not invocation.options.encrypt:
         raise UsageError("a key is for an encrypted store", hint="add --encrypt")
+    if invocation.options.encrypt and invocation.options.no_encrypt:
+        raise UsageError("--encrypt and --no-encrypt exclude each other", hint="choose one")
     if invocation.options.former_store:
         from holdfast.bootstrap import use_former_store
 
@@ -73,7 +81,13 @@ def run(invocation: Invocation) -> int:
     secret = new_secret(invocation) if invocation.options.encrypt else None
     known = _known(invocation)
     new_store = invocation.options.new_store
-    with invocation.open(create=True, exact=True, new_store=new_store, new_secret=secret) as opened:
+    with invocation.open(
+        create=True,
+        exact=True,
+        new_store=new_store,
+        new_secret=secret,
+        unencrypted=invocation.options.no_encrypt,
+    ) as opened:
         workspace = opened.engine.vault.workspace
         store = opened.store.directory
         encrypted = opened.store.unlocked is not None
