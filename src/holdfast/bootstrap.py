@@ -172,21 +172,16 @@ def open_workspace(
     made = layout is None
     if layout is None:
         if not create:
-            raise NotFound(
-                f"{directory} has no checkpoints yet",
-                hint='make one: holdfast checkpoint "why"',
-            )
+            hint = 'make one: holdfast checkpoint "why"'
+            raise NotFound(f"{directory} has no checkpoints yet", hint=hint)
         _make_home(fs, home)
         with store_trouble("being made"):
-            if new_secret is None and not unencrypted:
-                new_secret, said = _secret_in_place_of_lost(identity, directory, environment)
-                news = (*news, *said)
+            if not unencrypted:
+                new_secret, said = _chosen_secret(identity, directory, environment, new_secret)
+                news += said
             layout, secret = _make_store(identity, directory, new_secret, or_missing=new_store)
-    elif new_secret is not None and not layout.read_description()["encrypted"]:
-        raise Refused(
-            f"{directory} has a store that is not encrypted: {layout.directory}",
-            hint="encryption is chosen when a store is made; nothing was changed",
-        )
+    elif new_secret is not None:
+        _require_encrypted(layout, directory)
 
     def unlock(layout: StoreLayout) -> Unlocked:
         return unlock_store(layout, environment, given=secret, ask=ask_passphrase)
@@ -269,14 +264,26 @@ def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str,
             return SpaceLimit(vault).budget_left < needed_bytes
 
 
-def _secret_in_place_of_lost(
-    identity: WorkspaceIdentity, directory: Path, environment: Mapping[str, str]
+def _require_encrypted(layout: StoreLayout, directory: Path) -> None:
+    if not layout.read_description()["encrypted"]:
+        raise Refused(
+            f"{directory} has a store that is not encrypted: {layout.directory}",
+            hint="encryption is chosen when a store is made; nothing was changed",
+        )
+
+
+def _chosen_secret(
+    identity: WorkspaceIdentity,
+    directory: Path,
+    environment: Mapping[str, str],
+    chosen: Callable[[Path], Secret] | None,
 ) -> tuple[Callable[[Path], Secret] | None, tuple[str, ...]]:
-    """What encrypts a new store where the lost one was encrypted, and what to say. `KeyNeeded`
-    without a key. Of a clone only its marker says so: no reason to leave it unprotected."""
+    """What encrypts a new store: what was chosen, or a key at hand where the lost store was
+    encrypted, and what to say. `KeyNeeded` without a key. Of a clone only its marker says that it
+    was: no reason to leave it unprotected."""
     lost = identity.lost_encrypted(directory)
-    if lost is None:
-        return None, ()
+    if chosen is not None or lost is None:
+        return chosen, ()
     from holdfast.store.encryption.unlocking import first_secret
 
     try:

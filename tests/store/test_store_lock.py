@@ -201,6 +201,44 @@ def test_a_holder_that_stands_still_is_not_waited_for_with_little_patience(
             raise AssertionError
 
 
+@pytest.mark.requirement("HK-2")
+def test_a_stopped_holder_is_not_waited_for_by_anybody(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with held_by_another_process(path) as child:
+        child.send_signal(signal.SIGSTOP)
+        with (
+            pytest.raises(Busy, match=f"process {child.pid} .* makes no progress"),
+            make_lock(path).hold(LONG_ENOUGH_S),
+        ):
+            raise AssertionError
+
+
+@pytest.mark.requirement("HK-2")
+def test_a_thread_with_little_patience_does_not_wait_behind_one_with_more(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    lock = make_lock(path)
+
+    def wait_patiently() -> None:
+        waiting.set()
+        with lock.hold(LONG_ENOUGH_S):
+            pass
+
+    waiting = threading.Event()
+    with ThreadPoolExecutor() as pool, held_by_another_process(path) as child:
+        patiently = pool.submit(wait_patiently)
+        waiting.wait()
+        with (
+            patient(0.5),
+            pytest.raises(Busy, match=f"process {child.pid} .* makes no progress"),
+            lock.hold(LONG_ENOUGH_S),
+        ):
+            raise AssertionError
+        assert not patiently.done()
+        child.kill()
+        child.wait()
+        patiently.result(timeout=LONG_ENOUGH_S)
+
+
 def test_a_holder_that_works_is_waited_for_as_long_as_by_anybody(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with (

@@ -4,9 +4,10 @@ The lock is an advisory lock on a file, so it ends with its process whatever hap
 also tells who holds it, for the message that others get when waiting takes too long, and keeps
 short notes of the holder for those who come later.
 
-Whoever must not be kept waiting, as the hook of an agent, may wait with little patience: for a
-holder that does something as long as anybody, for one that stands still (stopped, or on a disk that
-does not answer) only a moment.
+A holder that works is waited for until the time is up, one that was stopped, as by Ctrl-Z, for a
+moment only. Whoever must not be kept waiting, as the hook of an agent, gives up as soon on any
+holder that does nothing, for example on a disk that does not answer. So does a thread that waits
+behind another one of its process, which has more patience and waits for the same holder.
 
 On a file system that takes no writes, as its answer to opening the file says, whoever only looks
 shares the lock. It is a lock all the same: the file system may be writable for somebody else,
@@ -40,9 +41,13 @@ _TO_LOOK = os.O_RDONLY | os.O_NONBLOCK
 _FIRST_WAIT_S = 0.001
 _LONGEST_WAIT_S = 0.05
 _DESCRIPTION_BYTES = 256
+_NO_PROGRESS = "holds the store and makes no progress"
 _PURPOSE_LENGTH = 40
 """Of four bytes at most each, so that the description always fits."""
 
+
+_STOPPED_S = 2.0
+"""How long a stopped holder is waited for by those who have all the patience."""
 
 _patience_s: ContextVar[float | None] = ContextVar("patience", default=None)
 
@@ -58,7 +63,7 @@ def patient(seconds: float) -> Iterator[None]:
 
 
 class _Holder:
-    """Who holds a lock, watched by somebody who waits with little patience."""
+    """Who holds a lock, watched by somebody who waits for it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -68,9 +73,7 @@ class _Holder:
 
     def stands_still(self, description: bytes) -> bool:
         """Whether it has done nothing for longer than anybody has patience for."""
-        if self._patience_s is None:
-            return False
-        from holdfast.store.processes import progress_of  # no save that finds it free needs it
+        from holdfast.store.processes import is_stopped, progress_of  # late: hardly needed
 
         number = _holder_in(description).get("pid")
         now_ns, seen = self._clock.monotonic_ns(), None
@@ -78,7 +81,13 @@ class _Holder:
             seen = (number, progress_of(number))
         if seen != self._seen:
             self._seen, self._since_ns = seen, now_ns
-        return now_ns - self._since_ns >= self._patience_s * 1e9
+        still_s = (now_ns - self._since_ns) / 1e9
+        if self._patience_s is not None and still_s >= self._patience_s:
+            return True
+        return still_s >= _STOPPED_S and isinstance(number, int) and is_stopped(number)
+
+    def worked(self) -> None:
+        self._since_ns = self._clock.monotonic_ns()
 
 
 class StoreLock:
@@ -93,19 +102,19 @@ class StoreLock:
         self._depth = 0
         self._fd = -1
         self._is_shared = False
+        self._is_waiting = False
+        """Whether the thread that has the thread lock waits for another process."""
 
     @contextmanager
     def hold(self, timeout_s: float, *, looking: bool = False) -> Iterator[None]:
         """`Busy`, naming the holder, when the store is not free within `timeout_s`; `StoreReadOnly`
         where nothing can be written, unless the holder is just `looking`."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
-        if not self._thread_lock.acquire(timeout=max(timeout_s, 0.001)):
-            raise Busy(
-                f"another thread of this process uses the store for longer than {timeout_s:g} s"
-            )
+        holder = _Holder(self._clock)
+        self._acquire_thread(deadline_ns, timeout_s, holder)
         try:
             if self._depth == 0:
-                self._acquire_file(deadline_ns, timeout_s, looking)
+                self._acquire_file(deadline_ns, timeout_s, looking, holder)
             elif self._is_shared and not looking:
                 raise translate_os_error(_read_only(self._path), _DOING)
             self._depth += 1
@@ -172,22 +181,40 @@ class StoreLock:
                 return self._open(_TO_LOOK), True
             raise
 
-    def _acquire_file(self, deadline_ns: int, timeout_s: float, looking: bool) -> None:
+    def _acquire_thread(self, deadline_ns: int, timeout_s: float, holder: _Holder) -> None:
+        wait_s = min(max(timeout_s, 0.001), _LONGEST_WAIT_S)
+        while not self._thread_lock.acquire(timeout=wait_s):
+            if self._clock.monotonic_ns() >= deadline_ns:
+                raise Busy(
+                    f"another thread of this process uses the store for longer than {timeout_s:g} s"
+                )
+            if not self._is_waiting:
+                holder.worked()
+                continue
+            description = self._read_description()
+            if holder.stands_still(description):
+                raise self._busy(description, _NO_PROGRESS)
+
+    def _acquire_file(
+        self, deadline_ns: int, timeout_s: float, looking: bool, holder: _Holder
+    ) -> None:
         with store_trouble(_DOING):
             fd, shared = self._open_to_lock(looking=looking)
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        wait_s, holder = _FIRST_WAIT_S, _Holder(self._clock)
+        wait_s = _FIRST_WAIT_S
         try:
             while True:
                 try:
                     fcntl.flock(fd, how | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
+                    self._is_waiting = True
+                    description = os.pread(fd, _DESCRIPTION_BYTES, 0)
                     if self._clock.monotonic_ns() >= deadline_ns:
                         what = f"has held the store for longer than {timeout_s:g} s"
-                        raise self._busy(fd, what) from None
-                    if holder.stands_still(os.pread(fd, _DESCRIPTION_BYTES, 0)):
-                        raise self._busy(fd, "holds the store and makes no progress") from None
+                        raise self._busy(description, what) from None
+                    if holder.stands_still(description):
+                        raise self._busy(description, _NO_PROGRESS) from None
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
             if not shared and _is_ours_alone(fd):
@@ -196,7 +223,15 @@ class StoreLock:
         except BaseException:
             os.close(fd)
             raise
+        finally:
+            self._is_waiting = False
         self._fd, self._is_shared = fd, shared
+
+    def _read_description(self) -> bytes:
+        try:
+            return read_own_file(self._path)[:_DESCRIPTION_BYTES]
+        except OSError:
+            return b""
 
     def _release_file(self) -> None:
         fd, self._fd, self._is_shared = self._fd, -1, False
@@ -210,13 +245,13 @@ class StoreLock:
         text = json.dumps(said, ensure_ascii=False)
         return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
 
-    def _busy(self, fd: int, what: str) -> Busy:
+    def _busy(self, description: bytes, what: str) -> Busy:
         from holdfast.store.processes import is_ours  # no save needs it
 
         who = "another process"
         hint = f"wait for it to finish, or see who it is: fuser {self._path}"
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            holder = _holder_in(os.pread(fd, _DESCRIPTION_BYTES, 0))
+            holder = _holder_in(description)
             number = int(holder["pid"])
             # On a full disk the one before may still stand there, and its number be another's.
             if is_ours(number):
