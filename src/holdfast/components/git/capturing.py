@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -106,6 +106,10 @@ class _Group(NamedTuple):
     objects: list[NewObject]
 
 
+def _restless() -> ComponentProblem:
+    return ComponentProblem("git kept changing the repository; save again when it has finished")
+
+
 class Capturing:
     """One capture of one repository."""
 
@@ -139,7 +143,7 @@ class Capturing:
                 raise ComponentProblem(
                     f"the repository is damaged: {error}; see: git fsck"
                 ) from None
-        raise ComponentProblem("git kept changing the repository; save again when it has finished")
+        raise _restless()
 
     def _begin_sync(self) -> Meanwhile[None] | None:
         """What the state needs was there when it was looked at; it gets to the disk meanwhile."""
@@ -259,7 +263,7 @@ class Capturing:
             raise
         notes: dict[str, Any] = {}
         try:
-            notes = keeping_alive.result()
+            notes = self._kept(keeping_alive, partial(self._keep, found, taken, certain))
         except GitFailed as error:
             if str(error) not in taken.problems:
                 taken.problems.append(str(error))
@@ -309,6 +313,17 @@ class Capturing:
             known = self._previous.content(TAG_OBJECTS)
             if known is not None:
                 sink.keep(TAG_OBJECTS, known)
+
+    @staticmethod
+    def _kept(
+        keeping_alive: Meanwhile[dict[str, Any]], again: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Git removes empty directories of objects at any time, also one that is about to be used.
+        Just this is repeated: what was added to the checkpoint by now is there."""
+        for result in (keeping_alive.result, *[again] * (_TRIES - 1)):
+            with contextlib.suppress(FileNotFoundError):
+                return result()
+        raise _restless()
 
     def _keep(self, found: Look, taken: _Taken, certain: set[str]) -> dict[str, Any]:
         if self._request.checkpoint is None:

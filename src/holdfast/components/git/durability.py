@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from holdfast.components.git.finding import Repository
@@ -34,8 +35,12 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
         except OSError:
             continue
         recent.append(directory)
-        with os.scandir(directory) as entries:
-            recent += [e.path for e in entries if e.stat().st_mtime_ns >= since_ns]
+        # Git packs by itself, in the background: a file that is gone is in a pack, which is synced.
+        with suppress(FileNotFoundError), os.scandir(directory) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    if entry.stat().st_mtime_ns >= since_ns:
+                        recent.append(entry.path)
         if len(recent) > _ONE_BY_ONE:
             os.sync()  # waits for the whole system, which is quicker than so many files
             return
