@@ -168,6 +168,35 @@ def test_undo_goes_on_after_a_redo_whatever_the_rules_left_out(
         assert differences(describe(project), moment) == []
 
 
+@pytest.mark.requirement("RB-11", "RB-14")
+def test_undo_returns_from_a_restore_that_kept_what_an_older_equal_state_did_not_know(
+    tmp_path: Path,
+) -> None:
+    """Two checkpoints hold the same files and left out different ones."""
+    place = tmp_path / "empty"
+    place.mkdir()
+    cli = CommandLine(place)
+    cli.save("nothing is here yet")
+    (place / "notes.txt").write_text("for a while\n")
+    cli.save("one file")
+    (place / "notes.txt").unlink()
+    (place / ".gitignore").write_text("*\n")
+    (place / "dist").mkdir()
+    (place / "dist" / "app.js").write_text("built\n")
+    wanted = cli.save("everything is ignored")
+    (place / ".gitignore").write_text("nothing\n")
+    (place / "new.txt").write_text("not saved anywhere else\n")
+    before = describe(place)
+
+    answer = cli("restore", wanted, "--yes")
+
+    assert answer.status == 0, answer
+    assert "kept: dist" in answer.out
+    assert not (place / "new.txt").exists()
+    assert cli("undo", "--yes").status == 0
+    assert differences(describe(place), before) == []
+
+
 @pytest.mark.requirement("RB-12", "CL-8")
 def test_status_and_log_agree_about_head_after_undo_and_redo(
     project: Path, cli: CommandLine

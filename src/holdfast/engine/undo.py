@@ -78,7 +78,8 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
             if not changes or any(one.old is not None and one.new is not None for one in changes):
                 return bool(changes)
             # Perhaps rules alone make the difference: a safety checkpoint has what is ignored now.
-            state = next(one for one in history.past if one.tree == old)
+            # Of several states with one tree the newest: each left out other things.
+            state = next(one for one in reversed(history.past) if one.tree == old)
             target = state.newest_checkpoint
             request = RestoreRequest(target.session_id, target)
             plan = make_plan(vault, look((old,), request.rules_of), request)
