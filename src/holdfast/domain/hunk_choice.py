@@ -20,6 +20,8 @@ from holdfast.domain.errors import UsageError
 from holdfast.domain.hunks import Hunk, HunkMismatch, mismatch
 
 DEFAULT_CONTEXT = 3
+# Chosen beside hunks: the file's mode.
+MODE = "mode"
 _NAME_DIGITS = 12
 _HEX = frozenset("0123456789abcdef")
 
@@ -40,6 +42,10 @@ class HunkChoice:
 
     names: frozenset[str]
     context: int = DEFAULT_CONTEXT
+
+    @property
+    def hunk_count(self) -> int:
+        return sum(not name.endswith(MODE) for name in self.names)
 
     def of(self, path: bytes, paths: Sequence[bytes]) -> frozenset[str]:
         """The names of the hunks that are chosen of one of these files; none: the whole of it."""

@@ -88,6 +88,81 @@ def test_a_path_alone_is_compared_with_head(changed: CommandLine) -> None:
     assert _text(changed, "one.txt") == [OLD[0], *NEW[1:]]
 
 
+def test_every_change_is_shown_before_it_is_asked_about(cli: CommandLine) -> None:
+    cli.save("before", "--name", "before")
+    (cli.workspace / "README.md").unlink()
+    (cli.workspace / "link").unlink()
+    (cli.workspace / "link").symlink_to("elsewhere")
+    (cli.workspace / "new.py").write_text("line\n" * 60)
+    (cli.workspace / "run.sh").chmod(0o700)
+    lines = Screen.plain(_answer(cli, "nnnn").replace("\r", ""))
+    assert lines[:3] == ["removed README.md", "@@ -1 +0,0 @@", "-hello"]
+    assert "modified link (symbolic link)" in lines
+    assert {"-README.md", "+elsewhere"} <= set(lines)
+    assert lines.count("+line") == 38
+    assert "… 22 more lines" in lines
+    assert "modified run.sh (mode 0755 → 0700)" in lines
+
+
+@pytest.mark.parametrize(
+    ("answers", "mode", "text"),
+    [
+        ("nyyy", 0o755, OLD),
+        ("ynnn", 0o644, NEW),
+        ("ynyn", 0o644, [*NEW[:19], OLD[19], *NEW[20:]]),
+        ("a", 0o644, OLD),
+        ("yyyy", 0o644, OLD),
+        ("na", 0o755, OLD),
+    ],
+)
+def test_the_mode_of_a_file_is_asked_about_beside_its_hunks(
+    cli: CommandLine, answers: str, mode: int, text: list[str]
+) -> None:
+    file = cli.workspace / "one.txt"
+    file.write_text("".join(OLD))
+    file.chmod(0o644)
+    cli.save("before", "--name", "before")
+    file.write_text("".join(NEW))
+    file.chmod(0o755)
+    assert "Restore the mode 0644" in _answer(cli, answers)
+    assert file.stat().st_mode & 0o777 == mode
+    assert _text(cli, "one.txt") == text
+    cli.json("undo", "--yes")
+    assert (file.stat().st_mode & 0o777, _text(cli, "one.txt")) == (0o755, NEW)
+
+
+def test_the_mode_of_one_file_and_hunks_of_another_go_together(changed: CommandLine) -> None:
+    for name in ("one.txt", "two.txt"):
+        (changed.workspace / name).chmod(0o755)
+    before = {p: p.read_bytes() for p in changed.workspace.iterdir() if p.is_file()}
+    _answer(changed, "nnn" + "yd" + "nyd")
+    assert (changed.workspace / "one.txt").stat().st_mode & 0o777 == 0o644
+    assert (changed.workspace / "two.txt").stat().st_mode & 0o777 == 0o755
+    before[changed.workspace / "two.txt"] = "".join([OLD[0], *NEW[1:]]).encode()
+    assert {p: p.read_bytes() for p in changed.workspace.iterdir() if p.is_file()} == before
+
+
+def test_a_file_and_a_directory_that_took_each_others_place_come_back_as_a_whole(
+    cli: CommandLine,
+) -> None:
+    (cli.workspace / "was_dir").mkdir()
+    (cli.workspace / "was_dir" / "inside").write_text("inside\n")
+    (cli.workspace / "was_file").write_text("file\n")
+    cli.save("before", "--name", "before")
+    (cli.workspace / "was_dir" / "inside").unlink()
+    (cli.workspace / "was_dir").rmdir()
+    (cli.workspace / "was_dir").write_text("now a file\n")
+    (cli.workspace / "was_file").unlink()
+    (cli.workspace / "was_file").mkdir()
+    (cli.workspace / "was_file" / "new").write_text("new\n")
+    shown = _answer(cli, "ny")
+    assert "with everything in it" in shown
+    assert "everything in it are deleted" in shown
+    assert "Delete it" not in shown
+    assert (cli.workspace / "was_dir").read_text() == "now a file\n"
+    assert (cli.workspace / "was_file").read_text() == "file\n"
+
+
 @pytest.mark.requirement("CL-3")
 def test_it_needs_a_terminal(changed: CommandLine) -> None:
     answer = changed("restore", "--patch", "--json")

@@ -5,7 +5,8 @@
 
 Guarantees: the new content is made from the bytes that the safety checkpoint holds, never from the
 file itself; a chosen hunk that is no longer there refuses the restore as a whole; the content is
-durable before a journal names its tree. A hunk that is restored changes neither mode nor links.
+durable before a journal names its tree. A hunk that is restored changes neither mode nor links; the
+mode is chosen by itself.
 Not guaranteed: that HEAD says anything new. It keeps what it says of the file, so that every
 difference that is left still shows.
 """
@@ -20,6 +21,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEnt
 from holdfast.domain.errors import NotFound, Refused, RestoreConflict, UsageError
 from holdfast.domain.hunk_choice import (
     DEFAULT_CONTEXT,
+    MODE,
     HunkChoice,
     NumberedHunk,
     numbered,
@@ -155,6 +157,11 @@ def _reverted(
 ) -> FileEntry:
     """The file as it is to be: as it is now, with the chosen hunks as in the checkpoint."""
     old, new = _both_sides(vault, scan, target, path)
+    if MODE in choice.names:
+        new = replace(new, mode=old.mode)
+        choice = replace(choice, names=choice.names - {MODE})
+    if not choice.names:
+        return new
     present = present_of(path, new)
     diff = _text_diff(vault, target, path, old, present, choice.context)
     chosen = _Chosen(diff, choice, path)

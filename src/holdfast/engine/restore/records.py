@@ -86,8 +86,7 @@ class RestoreRequest:
             return f"Redid the restore: forward to {name}"
         if self.kind is OperationKind.RESET:
             return f"Reset to {name}"
-        if self.hunks is not None:
-            number = len(self.hunks.names)
+        if self.hunks is not None and (number := self.hunks.hunk_count):
             return f"Restored to {name} ({number} selected {'hunk' if number == 1 else 'hunks'})"
         noun = "path" if len(self.paths) == 1 else "paths"
         some = f" ({len(self.paths)} selected {noun})" if self.paths else ""

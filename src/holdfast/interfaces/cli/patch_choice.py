@@ -6,19 +6,28 @@ to leave the rest as it is. Everything that was agreed to is one restore, which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.domain.changes import Change, ChangeType
+from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.domain.hunk_choice import HunkChoice, NumberedHunk, name_in
+from holdfast.domain.hunk_choice import MODE, HunkChoice, NumberedHunk, name_in
 from holdfast.domain.paths import is_within
 from holdfast.engine.restore.chosen_hunks import hunks_of_file
 from holdfast.interfaces.cli.confirmation import can_ask
-from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines
-from holdfast.interfaces.cli.terminal import BOLD, CYAN, Terminal
+from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
+from holdfast.interfaces.cli.diff_views.unified import (
+    heading_line,
+    hunk_lines,
+    reading_lines,
+    show_lines,
+)
+from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal
 from holdfast.interfaces.cli.typed_line import typed_line
+from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
@@ -39,6 +48,8 @@ _WHOLE = {
     ChangeType.REMOVED: "Bring it back: it was deleted",
     ChangeType.MODIFIED: "Restore the whole of it",
 }
+_MOST_LINES = 40
+_MOST_COUNTED = 10_000
 
 
 @dataclass(slots=True)
@@ -47,6 +58,7 @@ class _Chosen:
 
     paths: list[bytes] = field(default_factory=list)
     hunks: dict[bytes, list[NumberedHunk]] = field(default_factory=dict)
+    modes: set[bytes] = field(default_factory=set)
     is_over: bool = False
 
 
@@ -62,9 +74,8 @@ def choose_patches(
     with invocation.busy("comparing", opened):
         scan = opened.engine.look((request.target.tree,))
         changes = opened.engine.changes_in(scan, request.target, renames=False)
-    wanted = [change for change in changes if _selected(change, request.paths)]
     chosen = _Chosen()
-    for change in wanted:
+    for change in _each_asked_once(changes, request.paths):
         if chosen.is_over:
             break
         _ask_about(invocation, opened, request, scan, change, chosen)
@@ -74,15 +85,40 @@ def choose_patches(
     return _request(request, chosen), hunks
 
 
+def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
+    """The changes to ask about, in order. A file that became a directory, or the other way round,
+    comes back as a whole: nothing inside the directory can be decided on its own."""
+    whole: bytes | None = None
+    for change in changes:
+        inside_whole = whole is not None and is_within(change.path, whole)
+        if inside_whole or not _selected(change, paths):
+            continue
+        if _with_directory(change) is not None:
+            whole = change.path
+        yield change
+
+
+def _with_directory(change: Change) -> str | None:
+    """What restoring does where a directory and something else took each other's place."""
+    if change.is_directory:
+        return None
+    if isinstance(change.new, DirectoryEntry):
+        return "Restore it: the directory and everything in it are deleted"
+    if isinstance(change.old, DirectoryEntry):
+        return "Restore the directory that it was, with everything in it"
+    return None
+
+
 def _request(request: RestoreRequest, chosen: _Chosen) -> RestoreRequest:
     paths = tuple(sorted(chosen.paths))
-    if not chosen.hunks:
+    parts = {path: [hunk.name for hunk in found] for path, found in chosen.hunks.items()}
+    for path in chosen.modes:
+        parts.setdefault(path, []).append(MODE)
+    if not parts:
         return replace(request, paths=paths)
     alone = len(paths) == 1
     names = frozenset(
-        hunk.name if alone else name_in(path, hunk.name)
-        for path, found in chosen.hunks.items()
-        for hunk in found
+        name if alone else name_in(path, name) for path, found in parts.items() for name in found
     )
     return replace(request, paths=paths, hunks=HunkChoice(names))
 
@@ -101,26 +137,44 @@ def _ask_about(
     chosen: _Chosen,
 ) -> None:
     terminal, path = invocation.terminal.aside(), change.path
-    terminal.line(terminal.paint(f"{change.type.value} {terminal.path(path)}", BOLD))
+    vault = opened.engine.vault
+    shown = Difference(vault, request.target, None, [change])
     try:
-        hunks = list(hunks_of_file(opened.engine.vault, scan, request.target, path))
+        hunks = list(hunks_of_file(vault, scan, request.target, path))
     except (Refused, UsageError):  # there are no lines to choose from
         hunks = []
     if not hunks:
-        answer = _answer(invocation, terminal, _WHOLE.get(change.type, "Restore it"))
+        _show_start(terminal, shown)
+        question = _with_directory(change) or _WHOLE.get(change.type, "Restore it")
+        answer = _answer(invocation, terminal, question)
         chosen.paths += [path] if answer in "ya" else []
         chosen.is_over = answer == "q"
         return
-    found = list(_chosen_hunks(invocation, terminal, hunks, chosen))
-    if found:
+    show_lines(terminal, [heading_line(terminal, shown, change)])
+    modes = mode_change(change)
+    answer = "n"
+    if modes is not None:
+        answer = _answer(invocation, terminal, f"Restore the mode {modes[0]:04o}")
+    found = hunks if answer == "a" else []
+    if answer in "yn":
+        found = list(_chosen_hunks(invocation, terminal, hunks, chosen))
+    chosen.is_over |= answer == "q"
+    with_mode = answer in "ya"
+    if found or with_mode:
         chosen.paths.append(path)
-    # All of them is the file itself, with its mode and its time.
-    if found and (len(found) < len(hunks) or _mode_differs(change)):
-        chosen.hunks[path] = found
+    # All of it is the file itself, with its mode and its time.
+    if len(found) < len(hunks) or (modes is not None and not with_mode):
+        chosen.hunks |= {path: found} if found else {}
+        chosen.modes |= {path} if with_mode else set()
 
 
-def _mode_differs(change: Change) -> bool:
-    return getattr(change.old, "mode", None) != getattr(change.new, "mode", None)
+def _show_start(terminal: Terminal, shown: Difference) -> None:
+    """What changed, as `diff` shows it; of a long file the beginning."""
+    lines = reading_lines(terminal, shown)
+    show_lines(terminal, islice(lines, _MOST_LINES))
+    if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
+        at_least = "at least " if rest == _MOST_COUNTED else ""
+        terminal.line(terminal.paint(f"… {at_least}{count(rest, 'more line')}", DIM))
 
 
 def _chosen_hunks(

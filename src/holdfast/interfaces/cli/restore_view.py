@@ -166,8 +166,8 @@ def show_outcome(
     if what is not None:
         done, where = ("Undid" if request.kind is OperationKind.UNDO else "Redid"), visible(what)
     changed = summary(outcome.steps)
-    if request.hunks is not None:
-        changed += f" in {count(len(request.hunks.names), 'hunk')}"
+    if request.hunks is not None and (number := request.hunks.hunk_count):
+        changed += f" in {count(number, 'hunk')}"
     terminal.line(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")
     show_kept(terminal, outcome.kept)
     show_missing(terminal, outcome.missing)

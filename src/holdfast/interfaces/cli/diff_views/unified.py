@@ -104,8 +104,7 @@ def _binary(difference: Difference, change: Change) -> Iterator[Line]:
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
     """The same for people: what happened in words, then the lines."""
     for change in one_kind_each(difference.changes):
-        heading = _heading(terminal, difference, change)
-        yield Line("heading", heading.encode("utf-8", "surrogateescape"))
+        yield heading_line(terminal, difference, change)
         content = difference.content(change)
         if content is None:
             continue
@@ -127,12 +126,14 @@ def _is_link(change: Change) -> bool:
     return isinstance(change.new or change.old, SymlinkEntry)
 
 
-def _heading(terminal: Terminal, difference: Difference, change: Change) -> str:
+def heading_line(terminal: Terminal, difference: Difference, change: Change) -> Line:
+    """What happened to which path, and what there is to say besides."""
     path = terminal.path(change.path) + ("/" if change.is_directory else "")
     if change.old_path is not None:
         path = f"{terminal.path(change.old_path)} → {path}"
     said = difference.notes(change)
-    return f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
+    heading = f"{change.type.value} {path}" + (f" ({', '.join(said)})" if said else "")
+    return Line("heading", heading.encode("utf-8", "surrogateescape"))
 
 
 def _cells(content: ContentDiff) -> Iterator[Line]:
