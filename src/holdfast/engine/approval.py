@@ -150,9 +150,7 @@ def approve(
         saved = save_tree(vault, scanner, file_filter=file_filter)
         identifier = CheckpointId(vault.ids.new_id())
         head = _checkpoint(vault, session, session.head)
-        components = capture_components(
-            vault, identifier, head, skipped=saved.scan.skipped, tree=saved.scan.tree
-        )
+        components = capture_components(vault, identifier, head, scan=saved.scan)
         present = _holding(vault, session, saved, components)
         count = _locked_in(vault, session, present)
         base = _base(vault, session)

@@ -105,9 +105,8 @@ def save(
             vault,
             identifier,
             at_head,
-            skipped=saved.scan.skipped,
             thorough=kind not in AUTOMATIC_KINDS or kind is Kind.RISKY,
-            tree=saved.scan.tree,
+            scan=saved.scan,
         )
         if (reuse or kind in AUTOMATIC_KINDS) and name is None:
             wanted = None if reuse else kind
@@ -370,9 +369,7 @@ def new_checkpoint(
     if identifier is None:
         identifier = CheckpointId(vault.ids.new_id())
     if components is None:
-        components = capture_components(
-            vault, identifier, parent, skipped=scan.skipped, tree=scan.tree
-        )
+        components = capture_components(vault, identifier, parent, scan=scan)
     return NewCheckpoint(
         id=identifier,
         session_id=session_id,

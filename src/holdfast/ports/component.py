@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import CheckpointId
 from holdfast.ports.progress import NoProgress, Progress
+from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.domain.git_drift import GitDrift
@@ -62,8 +63,30 @@ class Intended:
     contents: ContentSource | None = None
 
 
+class SeenFile(NamedTuple):
+    """What a scan was told of a plain file."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+
+
+class SeenDirectory(NamedTuple):
+    """What a scan was told of the files of one directory, by its path in the workspace. While
+    `proof` is equal, so is everything about them. `files` are those that had settled, by name."""
+
+    path: bytes
+    proof: object
+    files: Callable[[], Mapping[bytes, SeenFile]]
+
+
 def unknown_changes() -> None:
     return None
+
+
+def nothing_seen() -> tuple[SeenDirectory, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +99,8 @@ class CaptureRequest:
     are captured directories below the workspace that are git repositories of their own, none when
     nobody asks for these, and None when nobody has looked. Not `thorough`: one of many automatic
     checkpoints, which may do without what is costly and seldom needed. `changed` gives the paths
-    that may be others than at the checkpoint before; None when nobody knows."""
+    that may be others than at the checkpoint before; None when nobody knows. `seen` gives what the
+    scan was told of the files it captured, so that nobody has to ask again."""
 
     workspace: Path
     owner: str
@@ -89,6 +113,7 @@ class CaptureRequest:
     repositories: tuple[bytes, ...] | None = None
     thorough: bool = True
     changed: Callable[[], Sequence[bytes] | None] = unknown_changes
+    seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.components.git import dirty as dirty_files
+from holdfast.components.git import plain_files
 from holdfast.domain.git_place import git_place, git_place_as_data
 from holdfast.domain.ids import SessionId
 from holdfast.engine.components.manifests import state_of
@@ -123,6 +125,68 @@ def test_only_what_changed_is_looked_at_when_git_is_as_it_was(
         write(place / "unknown.txt", "not git's\n")
         assert told(session, session.checkpoint("none")) == []
         assert looked == [b"docs/guide.txt"] * 2
+
+
+@pytest.mark.requirement("GT-1", "PF-1")
+def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = with_history(tmp_path / "project")
+    for number in range(20):
+        write(place / f"src/{number}.py", f"{number}\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "many")
+    # Later than every file, so that the times in the index prove something.
+    os.utime(place / ".git/index", ns=(time.time_ns(), time.time_ns() + 10**9))
+    looked: list[bytes] = []
+    real = dirty_files._Looking._is_dirty
+
+    def counted(self: dirty_files._Looking, path: bytes) -> bool:
+        looked.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(dirty_files._Looking, "_is_dirty", counted)
+    with SessionCheckpointer(place, "s") as session:
+        while True:  # until the files have settled
+            first = session.checkpoint("first")
+            if not looked:
+                break
+            looked.clear()
+        write(place / "src/3.py", "changed\n")
+        session.checkpoint("second")
+        session.restore_checkpoint(first)
+        looked.clear()
+        session.undo()
+        assert set(looked) <= {b"src/3.py"}
+        assert told(session, session.checkpoint("third")) == ["src/3.py"]
+        assert set(looked) == {b"src/3.py"}
+
+
+@pytest.mark.requirement("GT-1", "PF-1")
+def test_a_file_that_stays_dirty_is_hashed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = with_history(tmp_path / "project")
+    read: list[bytes] = []
+    real = plain_files.read_whole
+
+    def counted(path: bytes) -> bytes:
+        read.append(os.path.basename(path))
+        return real(path)
+
+    monkeypatch.setattr(dirty_files, "read_whole", counted)
+    monkeypatch.setattr(dirty_files, "_SETTLED_NS", 0)  # the file needs no time to settle
+    with SessionCheckpointer(place, "s") as session:
+        write(place / "docs/guide.txt", "changed\n")
+        session.checkpoint("first")
+        read.clear()
+        for number in range(3):
+            write(place / "code.txt", f"{number}\n")
+            dirty = told(session, session.checkpoint("more"))
+            assert dirty == ["code.txt", "docs/guide.txt"]
+        assert read == [b"code.txt"] * 3
+        write(place / "docs/guide.txt", "guide\n")
+        assert told(session, session.checkpoint("put back")) == ["code.txt"]
 
 
 @pytest.mark.requirement("GT-1")

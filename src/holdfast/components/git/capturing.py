@@ -206,6 +206,8 @@ class Capturing:
                 head.commit,
                 (path for _, path in staged.rows),
                 taken.facts["submodules"],
+                self._request.seen,
+                self._request.now_ns,
             )
         return taken
 

@@ -80,8 +80,7 @@ class GitComponent:
                     return None
                 from holdfast.components.git.dirty import renewed
 
-                place = os.fsencode(request.workspace)
-                return renewed(repository, place, request.previous, changed, sink)
+                return renewed(repository, request, request.previous, changed, sink)
         from holdfast.components.git.capturing import Capturing
 
         return Capturing(repository, request, self._environment, request.timeout_s).run(sink)

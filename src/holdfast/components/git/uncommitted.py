@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from holdfast.components.git.commands import Git
 from holdfast.components.git.finding import Repository
-from holdfast.components.git.index_file import IndexEntry, read_index
+from holdfast.components.git.index_file import IndexEntries, IndexEntry
 from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import read_head
 from holdfast.components.git.staging import read_staged
@@ -35,7 +35,7 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
     head = read_head(repository)
     oid_bytes = len(head.commit or "0" * 40) // 2
     index = read_whole(repository.own(b"index"))
-    known = {e.path: e for e in read_index(index, oid_bytes)} if index else {}
+    known = IndexEntries(index, oid_bytes) if index else {}
     staged = {path for _, path in read_staged(git, head.commit).rows} if known else set()
     found = []
     for path in sorted(paths):

@@ -10,7 +10,7 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,14 +23,21 @@ from holdfast.domain.component_states import (
 )
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest
-from holdfast.domain.paths import parent
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.paths import join, parent
 from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.components.taking import NOTHING, CapturedComponents
 from holdfast.engine.components.telling import Telling, telling
+from holdfast.engine.scan.directory_state import (
+    BEING_WRITTEN,
+    NUMBERS,
+    UNSETTLED,
+    DirectoryState,
+)
+from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import (
@@ -38,6 +45,9 @@ from holdfast.ports.component import (
     CaptureRequest,
     Component,
     Intended,
+    SeenDirectory,
+    SeenFile,
+    nothing_seen,
     unknown_changes,
 )
 from holdfast.ports.objects import ObjectWriter
@@ -57,9 +67,8 @@ def capture(
     *,
     only: Container[str] | None = None,
     beyond_budget: bool,
-    skipped: Sequence[Skipped] | None = None,
     thorough: bool = True,
-    tree: Digest | None = None,
+    scan: Scan | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on."""
     # What a restore is about to bring about has to be captured even where nothing is there now.
@@ -76,9 +85,11 @@ def capture(
     if not chosen and not missing and not kept:
         return NOTHING
     run = _Run(vault, checkpoint, known, intended, beyond_budget=beyond_budget)
-    run.repositories = None if skipped is None else _repositories(vault, skipped)
     run.thorough = thorough
-    run.changed = partial(_changed, vault, before, tree, skipped)
+    if scan is not None:
+        run.repositories = _repositories(vault, scan.skipped)
+        run.changed = partial(_changed, vault, before, scan)
+        run.seen = partial(_seen, scan.root)
     try:
         states = kept + [run.capture(component) for component in chosen]
         for text in missing:
@@ -121,27 +132,44 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
     return tuple(sorted(found - {b""}))
 
 
-def _changed(
-    vault: Vault,
-    before: Checkpoint | None,
-    tree: Digest | None,
-    skipped: Sequence[Skipped] | None,
-) -> list[bytes] | None:
+def _changed(vault: Vault, before: Checkpoint | None, scan: Scan) -> list[bytes] | None:
     """Paths that differ from the checkpoint before, and those that neither has. The record of a
     restore says of components what was before the restore, so nothing is known after it."""
-    if before is None or tree is None or skipped is None or before.kind.is_record:
+    if before is None or before.kind.is_record:
         return None
     found = [
-        s.path for s in skipped if s.reason not in _NO_CONTENT and not s.reason.content_is_captured
+        s.path
+        for s in scan.skipped
+        if s.reason not in _NO_CONTENT and not s.reason.content_is_captured
     ]
     try:
-        for change in tree_changes(vault.load_tree, before.tree, tree):
+        for change in tree_changes(vault.load_tree, before.tree, scan.tree):
             found.append(change.path)
             if len(found) > _MOST_CHANGED:
                 return None
     except StoreDamaged:
         return None
     return found
+
+
+def _seen(root: DirectoryState) -> Iterator[SeenDirectory]:
+    waiting = [(b"", root)]
+    while waiting:
+        path, state = waiting.pop()
+        if state.names:
+            yield SeenDirectory(path, (state.names, state.rows), partial(_seen_files, state))
+        for name, child in state.children.items():
+            if isinstance(child, DirectoryState):  # else nothing of it was looked at
+                waiting.append((join(path, name), child))
+
+
+def _seen_files(state: DirectoryState) -> dict[bytes, SeenFile]:
+    rows = NUMBERS.iter_unpack(state.rows)
+    return {
+        name: SeenFile(*row[1:5])
+        for name, row in zip(state.file_names(), rows, strict=True)
+        if not row[5] & (UNSETTLED | BEING_WRITTEN)
+    }
 
 
 def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:
@@ -197,6 +225,7 @@ class _Run:
         self.repositories: tuple[bytes, ...] | None = None
         self.thorough = True
         self.changed: Callable[[], Sequence[bytes] | None] = unknown_changes
+        self.seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen
 
     def capture(self, component: Component) -> ComponentState:
         with telling(self._vault, component.name, "saving") as progress:
@@ -222,6 +251,7 @@ class _Run:
             repositories=self.repositories,
             thorough=self.thorough,
             changed=self.changed,
+            seen=self.seen,
         )
         self._commit()
         sink = StoreSink(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:  # a save of files alone must not pay for it
-    from collections.abc import Sequence
-
-    from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import CheckpointId, Digest
+    from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Intended
 
@@ -39,14 +38,13 @@ def capture_components(
     intended: dict[str, Intended] | None = None,
     only: Container[str] | None = None,
     beyond_budget: bool = False,
-    skipped: Sequence[Skipped] | None = None,
     thorough: bool = True,
-    tree: Digest | None = None,
+    scan: Scan | None = None,
 ) -> CapturedComponents:
     """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
-    `intended` what a restore is about to do, and `skipped` what the scan left out. With `only`, the
-    others are said to be as they were before. Automatic checkpoints are not `thorough`. `tree` is
-    what the scan found."""
+    `intended` what a restore is about to do, and `scan` the one of the files that are saved with
+    it. With `only`, the others are said to be as they were before. Automatic checkpoints are not
+    `thorough`."""
     if not vault.components.any_for(vault.workspace):
         return NOTHING
     from holdfast.engine.components.capturing import capture
@@ -58,7 +56,6 @@ def capture_components(
         intended or {},
         only=only,
         beyond_budget=beyond_budget,
-        skipped=skipped,
         thorough=thorough,
-        tree=tree,
+        scan=scan,
     )

@@ -141,8 +141,7 @@ def _capture(
         head,
         intended=intended,
         beyond_budget=True,
-        skipped=saved.scan.skipped,
-        tree=saved.scan.tree,
+        scan=saved.scan,
     )
 
 
