@@ -7,16 +7,18 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.bootstrap import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
+from holdfast.store.objects.writer import LocalObjectWriter
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
 from tests.support.hostile_trees import fill, noise
@@ -125,6 +127,57 @@ def test_a_tree_larger_than_the_budget_is_saved_once_without_its_largest_files(
     with composed(workspace, clock=clock) as opened:
         assert left_out(save(opened, "later")) == missing
         assert packs(opened).keys() == before.keys()
+
+
+class Written:
+    """Bytes of new objects that any writer of a store was given, kept or thrown away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes = 0
+        add = LocalObjectWriter.add
+
+        def counted(writer: LocalObjectWriter, digest: Digest, data: bytes, **named: Any) -> bool:
+            is_new = add(writer, digest, data, **named)
+            self.bytes += len(data) if is_new else 0
+            return is_new
+
+        monkeypatch.setattr(LocalObjectWriter, "add", counted)
+
+
+@pytest.mark.parametrize("budget", [4_000_000, 100_000_000], ids=["small", "large"])
+def test_a_first_save_is_measured_before_anything_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, budget: int
+) -> None:
+    configure(workspace, budget=budget)
+    size = budget // 8
+    for number in range(12):
+        with open(workspace / f"{number:02}.bin", "wb") as file:
+            file.truncate(size + number)  # sparse, and equal in nothing but their holes
+            file.write(b"%d" % number)
+    written = Written(monkeypatch)
+    with composed(workspace) as opened:
+        outcome = save(opened, "at first")
+        assert [path[:2] for path in left_out(outcome)] == [b"07", b"08", b"09", b"10", b"11"]
+        assert written.bytes <= budget, "nothing was written and thrown away"
+        written.bytes = 0
+        for number in range(3):
+            fill(workspace / "source.py", b"%d" % number)
+            save(opened)
+        assert written.bytes < 5 * size + 100_000, "later saves write what fits now, once"
+
+
+def test_a_large_change_that_fits_is_written_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(workspace, budget=100_000_000)
+    monkeypatch.setattr("holdfast.engine.save.UNMEASURED_BYTES", 1_000_000)
+    with composed(workspace) as opened:
+        save(opened, "at first")
+        written = Written(monkeypatch)
+        for build in range(3):
+            fill(workspace / "bundle.js", noise(4_000_000, build))
+            assert not left_out(save(opened))
+            assert written.bytes < (build + 1) * 4_100_000
 
 
 def test_a_generated_file_does_not_use_up_the_room_of_edits(

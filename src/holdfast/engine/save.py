@@ -36,6 +36,7 @@ from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.settings import Settings
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.limits import require_room
+from holdfast.engine.measured_late import MeasuredLate
 from holdfast.engine.open_sessions import require_open_session, resumed_words
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.scan.kept_paths import KeptPaths
@@ -51,7 +52,7 @@ from holdfast.values.classes import dataclass, replace
 NOWHERE = Position()
 _SAME_WITHIN_NS = 60 * 1_000_000_000
 UNMEASURED_BYTES = 64 << 20
-"""What a save may store before it has to know how much it will be: more than most ever add."""
+"""Of new content, in a workspace that is known: more than most saves ever add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,23 +249,14 @@ def save_tree(
     the budget: being able to go back ranks higher.
     """
     if beyond_budget:
-        limit = SpaceLimit(vault, budget=False)
-        try:
-            return save_scan(
-                vault, scanner, limit, wanted=wanted, file_filter=file_filter, rules_of=rules_of
-            )
-        except BudgetReached:
-            raise limit.explanation() from None
+        return save_beyond_budget(
+            vault, scanner, wanted=wanted, file_filter=file_filter, rules_of=rules_of
+        )
     limit = SpaceLimit(vault)
-    if limit.bytes > UNMEASURED_BYTES:
+    if limit.bytes > UNMEASURED_BYTES and is_known(vault, scanner):
         with contextlib.suppress(BudgetReached):
             saved = save_scan(
-                vault,
-                scanner,
-                limit,
-                wanted=wanted,
-                file_filter=file_filter,
-                most_bytes=UNMEASURED_BYTES,
+                vault, scanner, limit, wanted=wanted, file_filter=file_filter, unmeasured=True
             )
             if not _has_left_out(saved):
                 return saved
@@ -275,6 +267,45 @@ def save_tree(
     from holdfast.engine.save_within_budget import save_within_budget  # hardly any save needs it
 
     return save_within_budget(vault, scanner, wanted=wanted, file_filter=file_filter)
+
+
+def save_beyond_budget(
+    vault: Vault,
+    scanner: Scanner,
+    *,
+    wanted: tuple[Digest, ...],
+    file_filter: Callable[[Path], bool] | None,
+    largest_bytes: int | None = None,
+    rules_of: RulesOf | None = None,
+) -> SavedTree:
+    """Only the disk is a limit."""
+    limit = SpaceLimit(vault, budget=False)
+    try:
+        return save_scan(
+            vault,
+            scanner,
+            limit,
+            wanted=wanted,
+            file_filter=file_filter,
+            largest_bytes=largest_bytes,
+            rules_of=rules_of,
+        )
+    except BudgetReached:
+        raise limit.explanation() from None
+
+
+def is_known(vault: Vault, scanner: Scanner) -> bool:
+    """Whether a scan now would read only what has changed."""
+    with vault.open_root() as root_fd:
+        return scanner.knows_workspace(vault.scan_generation(root_fd))
+
+
+def _require_fits(
+    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None, limit: SpaceLimit
+) -> None:
+    from holdfast.engine.save_within_budget import require_fits  # hardly any save needs it
+
+    require_fits(vault, scanner, file_filter, limit)
 
 
 def _has_left_out(saved: SavedTree) -> bool:
@@ -288,21 +319,26 @@ def save_scan(
     *,
     wanted: tuple[Digest, ...],
     file_filter: Callable[[Path], bool] | None,
-    most_bytes: int | None = None,
+    unmeasured: bool = False,
     largest_bytes: int | None = None,
     rules_of: RulesOf | None = None,
 ) -> SavedTree:
     """One scan whose content is durable when it returns. `BudgetReached`, and nothing is stored,
-    when it has more than `most_bytes`, or than the limit allows."""
+    when it has more than the limit allows. One that is `unmeasured` is measured as soon as it turns
+    out to be large."""
     policy = capture_policy(vault, file_filter)
-    most_bytes = limit.bytes if most_bytes is None else min(most_bytes, limit.bytes)
-    writer = vault.objects.writer(limit_bytes=most_bytes)
+    writer = vault.objects.writer(limit_bytes=limit.bytes)
+    taking: ObjectWriter = writer
+    if unmeasured:
+        taking = MeasuredLate(
+            writer, UNMEASURED_BYTES, lambda: _require_fits(vault, scanner, file_filter, limit)
+        )
     try:
         with vault.open_root() as root_fd:
             scan = scanner.scan(
                 root_fd,
                 policy,
-                writer,
+                taking,
                 generation=vault.scan_generation(root_fd),
                 started_ns=vault.clock.now_ns(),
                 wanted=wanted,

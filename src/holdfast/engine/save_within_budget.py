@@ -1,6 +1,7 @@
 """A save that may not fit: measure, make room, and leave out the largest files if need be.
 
-    stat everything, read nothing → bytes that would be new
+    stat everything, read nothing → bytes that would be new (before a first save, and in the middle
+                                    of one that turns out to be large: `measured_late`)
     more than there is room for   → retention, then eviction (`eviction`)
     still more                    → the largest changed files are left out, the rest is saved
 
@@ -20,7 +21,13 @@ from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import to_text
 from holdfast.domain.sizes import count_words, size_words
-from holdfast.engine.save import SavedTree, capture_policy, save_scan
+from holdfast.engine.save import (
+    SavedTree,
+    capture_policy,
+    is_known,
+    save_beyond_budget,
+    save_scan,
+)
 from holdfast.engine.scan.rationed_capture import (
     MeasuringCapture,
     estimate_bytes,
@@ -49,6 +56,7 @@ def save_within_budget(
     file_filter: Callable[[Path], bool] | None,
 ) -> SavedTree:
     """The caller holds the store's lock."""
+    is_new = not is_known(vault, scanner)
     sizes = _measure(vault, scanner, file_filter)
     limit = SpaceLimit(vault)
     # No room is made for what an empty store could not hold either.
@@ -61,7 +69,8 @@ def save_within_budget(
         said = make_room(vault, needed_bytes).describe()
         limit = SpaceLimit(vault)
     largest = largest_that_fits(sizes, limit.bytes)
-    largest = _WITHOUT_LIMIT if largest is None else largest
+    if largest is None and not is_new:
+        largest = _WITHOUT_LIMIT  # what had no room before is looked at again
     for _ in range(_ATTEMPTS):
         try:
             saved = save_scan(
@@ -74,22 +83,25 @@ def save_within_budget(
             )
             break
         except BudgetReached:  # more than was measured: something grew, or there are many trees
-            largest = min(largest, max(sizes, default=0)) // 4
+            most = max(sizes, default=0)
+            largest = (most if largest is None else min(largest, most)) // 4
     else:
         # What is left is small, and protection does not end with the budget.
-        limit = SpaceLimit(vault, budget=False)
-        try:
-            saved = save_scan(
-                vault,
-                scanner,
-                limit,
-                wanted=wanted,
-                file_filter=file_filter,
-                largest_bytes=largest,
-            )
-        except BudgetReached:
-            raise limit.explanation() from None
+        saved = save_beyond_budget(
+            vault, scanner, wanted=wanted, file_filter=file_filter, largest_bytes=largest
+        )
     return replace(saved, warnings=(*saved.warnings, *said))
+
+
+def require_fits(
+    vault: Vault,
+    scanner: Scanner,
+    file_filter: Callable[[Path], bool] | None,
+    limit: SpaceLimit,
+) -> None:
+    """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
+    if estimate_bytes(_measure(vault, scanner, file_filter)) > limit.bytes:
+        raise BudgetReached("more to store than there is room for")
 
 
 def may_fit_now(vault: Vault, saved: SavedTree, limit: SpaceLimit) -> bool:
@@ -142,10 +154,8 @@ def _measure(
 ) -> list[int]:
     """What each file that a save now would read may add, at most."""
     started_ns = vault.clock.now_ns()
+    known = set() if is_known(vault, scanner) else _saved_last(vault)
     with vault.open_root() as root_fd:
-        known: set[tuple[int, int]] = set()
-        if not scanner.knows_workspace(vault.scan_generation(root_fd)):
-            known = _saved_last(vault)
         capture = MeasuringCapture(vault.fs, started_ns, known)
         policy = capture_policy(vault, file_filter)
         scanner.measure(root_fd, policy, capture, started_ns=started_ns)
