@@ -5,6 +5,7 @@ Names are loaded when first used, so that `import holdfast` costs nothing.
 
 TYPE_CHECKING = False  # the module that has it costs more than all of this
 if TYPE_CHECKING:
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
@@ -17,6 +18,7 @@ _HOMES = {
     "HoldfastError": "holdfast.domain.errors",
     "SessionCheckpointer": "holdfast.session",
     "SnapshotIntent": "holdfast.domain.intent",
+    "Workspace": "holdfast.api.workspace",
     "WorkspaceSnapshot": "holdfast.domain.snapshots",
     "start_session": "holdfast.session",
 }
@@ -26,6 +28,7 @@ __all__ = [
     "HoldfastError",
     "SessionCheckpointer",
     "SnapshotIntent",
+    "Workspace",
     "WorkspaceSnapshot",
     "__version__",
     "start_session",

@@ -63,6 +63,11 @@ class Operation:
     note: str | None = None
 
 
+def mark_of(operation: Operation) -> str:
+    """What tells an operation from one of another log that has the same number."""
+    return f"{operation.kind.value} {operation.at_ns} {operation.checkpoint}"
+
+
 @dataclass(frozen=True, slots=True)
 class UndoLists:
     """Newest last in both."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.domain.ids import WorkspaceId
 
 if TYPE_CHECKING:
+    from holdfast.ports.event_log import EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
@@ -39,6 +40,11 @@ class StoreAccess(Protocol):
     @property
     def search(self) -> SearchIndex:
         """The index that searches use; its file is opened, or made, by the first of them."""
+        ...
+
+    @property
+    def events(self) -> EventLog:
+        """The numbered stream of what happened; its file is opened, or made, by who follows it."""
         ...
 
     def has_story(self) -> bool:

@@ -130,6 +130,10 @@ class Story(Protocol):
         """In the order in which they were begun."""
         ...
 
+    def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
+        """Of all sessions, in the order in which they were begun."""
+        ...
+
     def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
         """Of one session or all, in the order in which they were begun."""
         ...

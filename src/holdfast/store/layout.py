@@ -13,6 +13,7 @@ $HOLDFAST_HOME/
     story.db, story.lock        messages, annotations, edits; not there before the first of them
     stat-cache.db               speeds up scans (may be lost)
     search.db, search.lock      the index that searches use (may be lost), and who adds to it
+    events.db, events.lock      the numbers of what happened (may be lost), and who adds to it
     hook-events                 digests of events that hooks dealt with of late (may be lost)
     tool-log, tool-log.1        when tools of agents began and ended (may be lost)
     main-branches               where main branches stood when last looked at (may be lost)
@@ -109,6 +110,14 @@ class StoreLayout:
     @property
     def search_lock(self) -> Path:
         return self.directory / "search.lock"
+
+    @property
+    def events(self) -> Path:
+        return self.directory / "events.db"
+
+    @property
+    def events_lock(self) -> Path:
+        return self.directory / "events.lock"
 
     @property
     def agent_states(self) -> Path:

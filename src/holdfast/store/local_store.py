@@ -78,7 +78,7 @@ class LocalStore(StorePlace):
             Suspicion(fs, layout.suspect),
             keys.cipher("journal") if keys else None,
             open_story=lambda: self._opened_story(keys),
-            search_cipher=None if keys is None else lambda: keys.cipher("search index"),
+            cipher_for=None if keys is None else keys.cipher,
         )
         self._clock = clock
         self._ready = False
@@ -284,6 +284,7 @@ class LocalStore(StorePlace):
     def close(self) -> None:
         self.close_story()
         self.close_search()
+        self.close_events()
         self.stat_cache.close()
         self.objects.close()
         if self._own_index is not None:

@@ -26,6 +26,7 @@ from holdfast.store.store_lock import StoreLock
 from holdfast.store.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from holdfast.ports.event_log import EventLog, StoreBell
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
     from holdfast.store.encryption.cipher import Cipher
@@ -44,7 +45,7 @@ class StorePlace:
         note_cipher: Cipher | None = None,
         *,
         open_story: Callable[[], Story],
-        search_cipher: Callable[[], Cipher] | None = None,
+        cipher_for: Callable[[str], Cipher] | None = None,
     ) -> None:
         self._fs = fs
         self._layout = layout
@@ -54,8 +55,9 @@ class StorePlace:
         self._note_cipher = note_cipher
         self._open_story = open_story
         self._story: Story | None = None
-        self._search_cipher = search_cipher
+        self._cipher_for = cipher_for
         self._search: SearchIndex | None = None
+        self._events: EventLog | None = None
         self.lock_timeout_s = 30.0
 
     @contextmanager
@@ -77,9 +79,28 @@ class StorePlace:
         if self._search is None:
             from holdfast.store.search.sqlite import open_search_index  # no save needs it
 
-            cipher = self._search_cipher() if self._search_cipher is not None else None
-            self._search = open_search_index(self._layout, cipher)
+            self._search = open_search_index(self._layout, self._cipher("search index"))
         return self._search
+
+    @property
+    def events(self) -> EventLog:
+        if self._events is None:
+            from holdfast.store.event_log import open_event_log  # no save needs it
+
+            self._events = open_event_log(self._layout, self._cipher("events"))
+        return self._events
+
+    def open_bell(self) -> StoreBell:
+        from holdfast.store.store_bell import open_bell
+
+        return open_bell(self._layout)
+
+    def close_events(self) -> None:
+        if self._events is not None:
+            self._events.close()
+
+    def _cipher(self, purpose: str) -> Cipher | None:
+        return None if self._cipher_for is None else self._cipher_for(purpose)
 
     def close_search(self) -> None:
         if self._search is not None:

@@ -196,6 +196,9 @@ class StoryContract(StoryOpening):
             assert list(story.open_activities()) == [second]
             assert list(story.activities(ONE)) == [ended]
             assert list(story.activities(ONE, after=ended.number)) == []
+            assert list(story.activities_after(0, 10)) == [ended, second]
+            assert list(story.activities_after(0, 1)) == [ended]
+            assert list(story.activities_after(ended.number, 10)) == [second]
 
     def test_what_belongs_to_a_removed_checkpoint_goes_and_the_generation_changes(
         self, tmp_path: Path

@@ -20,7 +20,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import Busy, NoSpace
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
-from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.operations import OperationKind, mark_of
 from holdfast.engine.search.texts import checkpoint_text, message_text
 from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
@@ -106,7 +106,7 @@ class _Indexer:
 
     def _is_current(self, cursors: Cursors) -> bool:
         newest = self._vault.catalog.newest_operation()
-        if newest is not None and (newest.sequence, _mark(newest)) != (
+        if newest is not None and (newest.sequence, mark_of(newest)) != (
             cursors.operation,
             cursors.operation_mark,
         ):
@@ -135,7 +135,7 @@ class _Indexer:
         newest = self._vault.catalog.newest_operation()
         if newest is None:
             return Cursors(story=generation)
-        return Cursors(operation=newest.sequence, operation_mark=_mark(newest), story=generation)
+        return Cursors(operation=newest.sequence, operation_mark=mark_of(newest), story=generation)
 
     def _same_log(self, cursors: Cursors) -> bool:
         catalog = self._vault.catalog
@@ -143,7 +143,7 @@ class _Indexer:
             read = catalog.operations_after(cursors.operation - 1, 1)
             if not read or read[0].sequence != cursors.operation:
                 return False
-            if _mark(read[0]) != cursors.operation_mark:
+            if mark_of(read[0]) != cursors.operation_mark:
                 return False
         new = catalog.operations_after(cursors.operation, _MOST_OPERATIONS)
         return not any(operation.kind in _CHANGES_ANYTHING for operation in new)
@@ -170,7 +170,7 @@ class _Indexer:
                 cursors,
                 checkpoint=new[-1].sequence if new else cursors.checkpoint,
                 operation=operations[-1].sequence if operations else cursors.operation,
-                operation_mark=_mark(operations[-1]) if operations else cursors.operation_mark,
+                operation_mark=mark_of(operations[-1]) if operations else cursors.operation_mark,
                 message=messages[-1][0] if messages else cursors.message,
                 annotation=annotations[-1].sequence if annotations else cursors.annotation,
             ),
@@ -220,8 +220,3 @@ class _Indexer:
     def _tell(self, batch: IndexBatch) -> None:
         self._taken += len(batch.checkpoints) + len(batch.messages)
         self._vault.progress.advance("texts indexed", self._taken, None)
-
-
-def _mark(operation: Operation) -> str:
-    """What tells an operation from one of another log that has the same number."""
-    return f"{operation.kind.value} {operation.at_ns} {operation.checkpoint}"

@@ -34,6 +34,7 @@ _DATABASES = {
     "story.db": "story",
     "story.rebuilt.db": "story",
     "search.db": "search index",
+    "events.db": "events",
     "stat-cache.db": "stat cache",
 }
 _NOTES = "journal"

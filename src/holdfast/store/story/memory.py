@@ -170,6 +170,9 @@ class MemoryStory:
         mine = [a for a in self._activities.values() if a.session_id == session_id]
         return [a for a in mine if a.number > after][:limit]
 
+    def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
+        return [a for a in self._activities.values() if a.number > number][:limit]
+
     def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
         begun = [a for a in self._activities.values() if session_id in (None, a.session_id)]
         return [a for a in begun if a.status is ActivityStatus.OPEN]

@@ -227,6 +227,10 @@ class SqliteStory:
         most = -1 if limit is None else limit
         return self._values(activity_from_row, query, session_id, after, most)
 
+    def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
+        query = f"{_SELECT['activities']} number>? ORDER BY number LIMIT ?"
+        return self._values(activity_from_row, query, number, limit)
+
     def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
         query = f"{_SELECT['activities']} status='open'"
         values = () if session_id is None else (session_id,)

@@ -3,46 +3,15 @@ import { spawn } from "node:child_process"
 
 const COMMAND = ["holdfast"]
 const LONGEST_MS = 120000
-// An upgrade takes the program away for a moment.
-const TRIES = 10
-const BETWEEN_TRIES_MS = 200
-const NOT_RUN = `the command ${COMMAND.join(" ")} cannot be run. See: holdfast doctor`
-const LATE = `the command ${COMMAND.join(" ")} did not answer`
-let toldOf = ""
-
-// Says once for each reason that nothing is saved; the hook says everything else itself.
-function unprotected(reason, show) {
-  if (toldOf === reason) return ""
-  toldOf = reason
-  show(`Not protected: ${reason}`)
-  return `Holdfast is not protecting this session: ${reason}. No checkpoint was made. Tell the user.`
-}
 
 // Sends one event to the hook; resolves with what the agent has to be told. Never rejects, never throws.
-async function send(event, show = () => {}) {
-  for (let number = 1; ; number += 1) {
-    const { text, failure } = await attempt(event, show)
-    const enough = failure === LATE || toldOf || number === TRIES
-    if (failure && enough) return unprotected(failure, show)
-    if (!failure) {
-      toldOf = ""
-      return text
-    }
-    await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS))
-  }
-}
-
-function attempt(event, show) {
+function send(event, show = () => {}) {
   return new Promise((resolve) => {
     let said = ""
-    const fail = (failure) => {
-      clearTimeout(timer)
-      resolve({ failure })
-    }
-    const timer = setTimeout(() => fail(LATE), LONGEST_MS)
+    const timer = setTimeout(() => resolve(""), LONGEST_MS)
     const finish = (text) => {
       clearTimeout(timer)
-      resolve({ text })
+      resolve(text)
     }
     try {
       const [program, ...first] = COMMAND
@@ -50,14 +19,13 @@ function attempt(event, show) {
         cwd: event.directory,
         stdio: ["pipe", "pipe", "ignore"],
       })
-      child.on("error", () => fail(NOT_RUN))
+      child.on("error", () => finish(""))
       child.stdin.on("error", () => {})
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (chunk) => {
         said += chunk
       })
-      child.on("close", (status) => {
-        if (status !== 0) return fail(NOT_RUN)
+      child.on("close", () => {
         try {
           const answer = JSON.parse(said || "{}")
           if (answer.notice) show(answer.notice)
@@ -68,7 +36,7 @@ function attempt(event, show) {
       })
       child.stdin.end(JSON.stringify(event))
     } catch {
-      fail(NOT_RUN)
+      finish("")
     }
   })
 }
@@ -98,7 +66,7 @@ export const Holdfast = async ({ directory, worktree, client }) => {
       if (kind !== "session.created" && kind !== "session.idle" && kind !== "session.deleted") return
       const about = event.properties ?? {}
       const sessionID = about.sessionID ?? about.info?.id
-      if (sessionID) remember(sessionID, await send({ ...where, event: kind, sessionID }, show))
+      if (sessionID) await send({ ...where, event: kind, sessionID }, show)
     },
     "chat.message": async (input, output) => {
       const prompt = promptOf(output?.parts)
@@ -108,9 +76,6 @@ export const Holdfast = async ({ directory, worktree, client }) => {
       const last = (output?.parts ?? []).findLast((part) => part?.type === "text" && typeof part.text === "string")
       if (text && last) last.text += `\n\n${text}`
       else remember(sessionID, text)
-    },
-    "experimental.session.compacting": async ({ sessionID }) => {
-      remember(sessionID, await send({ ...where, event: "experimental.session.compacting", sessionID }, show))
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input

@@ -1,0 +1,1 @@
+"""The door to a workspace for interfaces and library users."""

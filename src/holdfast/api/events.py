@@ -1,0 +1,122 @@
+"""Following what happens in a workspace, whoever does it.
+
+    one thread a workspace: the store's bell rings → what is new gets its numbers → followers wake
+    each follower          : reads on from its own number, as fast or as slowly as it likes
+
+Guarantees: everything in order, once, from any number on, also after a restart; what another
+process did within 300 ms, on a machine with time for it. Nothing is written while a save runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import Busy, HoldfastError, Refused, UsageError
+from holdfast.domain.events import Event
+from holdfast.engine.events import events_after, take_in_events
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.ports.event_log import StoreBell
+
+_AT_ONCE = 500
+_LOOK_S = 5.0
+"""A bell that could not hear something must not make a follower wait for ever."""
+
+
+class EventFeed:
+    """The stream of one open workspace, for any number of followers."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._opened = opened
+        self._woken = threading.Condition()
+        self._rounds = 0
+        self._bell: StoreBell | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._trouble: HoldfastError | None = None
+
+    def events(
+        self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
+    ) -> Iterator[Event]:
+        """Everything after that number, oldest first. With `follow` it goes on with what happens,
+        until nothing has for `timeout_s`, or until the workspace is closed."""
+        if isinstance(after, bool) or not isinstance(after, int) or after < 0:
+            raise UsageError(
+                f"{after!r} is not the number of an event", hint="leave it out to begin with"
+            )
+        return self._followed(after, timeout_s) if follow else self._present(after)
+
+    def close(self) -> None:
+        with self._woken:
+            self._closed = True
+            self._woken.notify_all()
+        if self._bell is not None:
+            self._bell.stop()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._bell is not None:
+            self._bell.close()
+            self._bell = None
+
+    def _present(self, after: int) -> Iterator[Event]:
+        take_in_events(self._opened.engine.vault)
+        while found := events_after(self._opened.engine.vault, after, _AT_ONCE):
+            yield from found
+            after = found[-1].number
+
+    def _followed(self, after: int, timeout_s: float | None) -> Iterator[Event]:
+        self._listen()
+        while True:
+            with self._woken:
+                seen = self._rounds
+            found = events_after(self._opened.engine.vault, after, _AT_ONCE)
+            if found:
+                yield from found
+                after = found[-1].number
+                continue
+            with self._woken:
+                rang = self._woken.wait_for(partial(self._is_news, seen), timeout_s)
+                if self._closed or not rang:
+                    if self._trouble is not None:
+                        raise self._trouble
+                    return
+
+    def _is_news(self, seen: int) -> bool:
+        return self._closed or self._rounds != seen
+
+    def _listen(self) -> None:
+        with self._woken:
+            if self._closed:
+                raise UsageError("the workspace is closed", hint="open it again")
+            if self._thread is not None:
+                return
+            self._bell = self._opened.store.open_bell()  # before the first look: nothing is missed
+            self._thread = threading.Thread(
+                target=self._run, args=(self._bell,), name="holdfast events", daemon=True
+            )
+            self._thread.start()
+
+    def _run(self, bell: StoreBell) -> None:
+        try:
+            while not self._closed:
+                if self._opened.store.was_replaced():
+                    raise Refused(
+                        "the store was repaired while this process followed it",
+                        hint="open the workspace again; the numbers of events go on",
+                    )
+                with suppress(Busy):  # then somebody else takes them in
+                    take_in_events(self._opened.engine.vault)
+                with self._woken:
+                    self._rounds += 1
+                    self._woken.notify_all()
+                bell.wait(_LOOK_S)
+        except HoldfastError as error:
+            with self._woken:
+                self._trouble, self._closed = error, True
+                self._woken.notify_all()

@@ -1,0 +1,75 @@
+"""The numbered stream of what happened in a workspace, taken in from catalog and story.
+
+Derived: no save writes to it. Whoever follows the stream first takes in what is new, in one
+transaction with how far it has read; everybody then reads the same numbers. When the file is lost,
+numbers go on above all that were ever given out, and everything is told once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from holdfast.domain.events import Event, NewEvent
+from holdfast.values.classes import dataclass, field
+
+
+class EventsLost(Exception):
+    """What stood in the file made no sense: an empty one has taken its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventCursors:
+    """How far each source has been read. An `operation` of which `operation_mark` is not true any
+    more belongs to another log; `story` is the version of the story. `open_edits` have not ended
+    yet. `sessions` and `settings` are as they were: status by id, digest of the value by key."""
+
+    operation: int = 0
+    operation_mark: str = ""
+    story: str = ""
+    message: int = 0
+    annotation: int = 0
+    activity: int = 0
+    open_edits: tuple[int, ...] = ()
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class EventLog(Protocol):
+    """Any member may raise `EventsLost`; the next call finds an empty log."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Be the only one who takes in; `Busy` after a wait."""
+        ...
+
+    def cursors(self) -> EventCursors: ...
+
+    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+        """All or nothing, in this order; a key that is there already is left out."""
+        ...
+
+    def after(self, number: int, limit: int) -> Sequence[Event]:
+        """In order."""
+        ...
+
+    def newest(self) -> int:
+        """The highest number that was given out; what it begins above, if none was."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreBell(Protocol):
+    """Rings when another process, or another thread, has written to catalog or story."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it rang since the last time, at the latest after so long. It may ring for
+        nothing; it rings within a fifth of a second of what was written."""
+        ...
+
+    def stop(self) -> None:
+        """End a wait of another thread at once, and every later one."""
+        ...
+
+    def close(self) -> None: ...
