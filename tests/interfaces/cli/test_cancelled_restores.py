@@ -105,3 +105,42 @@ def test_ctrl_c_says_what_is_true(
     else:
         assert {(cli.workspace / each).read_text() for each in names} == {"first"}
     assert debris(cli.workspace) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "said", "becomes"),
+    [
+        (
+            ("holdfast.interfaces.cli.invocation", "Invocation"),
+            "open",
+            "the restore had not begun",
+            "second",
+        ),
+        (
+            ("holdfast.interfaces.cli.terminal", "Terminal"),
+            "line",
+            "the restore was already done, and holdfast undo takes it back",
+            "first",
+        ),
+    ],
+    ids=["opening", "reporting"],
+)
+def test_ctrl_c_beside_the_restore_itself_says_what_is_true(
+    cli: CommandLine, place: tuple[str, str], name: str, said: str, becomes: str
+) -> None:
+    (cli.workspace / "README.md").write_text("first")
+    target = cli.save()
+    (cli.workspace / "README.md").write_text("second")
+    module, owner = place
+    program = SIGNALLED.format(
+        module=module,
+        owner=owner,
+        name=name,
+        after=0,
+        more="",
+        tokens=["restore", target, "--yes", "-C", str(cli.workspace)],
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, f"error: cancelled; {said}\n")
+    assert (cli.workspace / "README.md").read_text() == becomes

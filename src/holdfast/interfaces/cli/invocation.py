@@ -38,6 +38,8 @@ class Invocation:
         self.literal = list(literal)
         self.terminal = terminal
         self.json: bool = options.json
+        # What Ctrl-C says of the workspace where the engine does not say it; None: nothing certain.
+        self.so_far: str | None = None
         self._passphrase: str | None = None
         self._begun = time.perf_counter()
 

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.interfaces.cli.failures import (
@@ -26,7 +27,11 @@ from holdfast.interfaces.cli.failures import (
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
 from holdfast.interfaces.cli.verbs import ANSWERING, overview
 
+if TYPE_CHECKING:
+    from holdfast.interfaces.cli.invocation import Invocation
+
 _GARBAGE_THRESHOLD = 50_000
+_RESTORING = frozenset(("restore", "undo", "redo", "reset"))
 
 
 def main(argv: Sequence[str] | None = None, *, ready: Callable[[], object] | None = None) -> int:
@@ -130,12 +135,23 @@ def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
     if options.quiet and not options.json:
         terminal.hush(answers=verb not in ANSWERING)
     invocation = Invocation(verb, options, literal, terminal)
-    status: int = module.run(invocation)
+    status = _run(module.run, invocation)
     if terminal.for_people:
         from holdfast.interfaces.cli.unprotected_agents import tell_of_unprotected
 
         tell_of_unprotected(verb, invocation)
     return status
+
+
+def _run(command: Callable[[Invocation], int], invocation: Invocation) -> int:
+    if invocation.verb in _RESTORING:
+        invocation.so_far = "the restore had not begun"
+    try:
+        return command(invocation)
+    except KeyboardInterrupt as error:
+        if invocation.so_far is not None and not getattr(error, "__notes__", ()):
+            error.add_note(invocation.so_far)
+        raise
 
 
 def _report(error: BaseException, tokens: list[str], terminal: Terminal) -> int:

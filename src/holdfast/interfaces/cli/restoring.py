@@ -17,6 +17,7 @@ from holdfast.domain.remarks import remarks_in, reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.restore.restore import DONE, NOTHING_CHANGED
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.cancelling import answering_ctrl_c
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
@@ -60,8 +61,10 @@ def restore_and_report(
             invocation.terminal.warn(warning)
     else:
         shown = _confirm(invocation, opened, request, what)
+    invocation.so_far = None
     with invocation.busy("restoring", opened), answering_ctrl_c(invocation):
         outcome = opened.engine.restore(request)
+    invocation.so_far = DONE if outcome.recorded else NOTHING_CHANGED
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
         told = json_output.restored(outcome, invocation.elapsed_ms)
