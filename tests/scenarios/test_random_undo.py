@@ -2,6 +2,7 @@
 
 The model knows nothing of the engine. It keeps a description of every state that a hook or a
 command had to save, in one line, and what was undone, and says where undo and redo lead.
+HEAD has to be the same for `status`, `log` and references after each step.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from tests.support.tree_hash import Node, describe, differences
 
 _NAMES = ("a.txt", "b.py", "src/one.py", "src/two.py", "src/deep/three.py", "docs/four.md")
 _SESSIONS = ("s1", "s2")
-_EXAMPLES = 8
+_EXAMPLES = 3
 _STEPS = 24
+_LINES = 20
 
 Tree = dict[bytes, Node]
 
@@ -41,13 +43,12 @@ class Change:
 
 @dataclass
 class Moment:
-    """A state in the line; `message` says that somebody sent a message in it. After a restore of
-    some paths it is `open`: edits up to the next save count as part of it."""
+    """A state in the line; `message` says that somebody sent a message in it, `restored` that a
+    restore led to it."""
 
     tree: Tree
     message: bool = False
     restored: bool = False
-    open: bool = False
 
 
 @dataclass
@@ -59,20 +60,17 @@ class Model:
     has_undone_messages: bool = False
 
     def saved(self, tree: Tree) -> None:
-        top = self.past[-1] if self.past else None
-        if top is not None and (top.open or top.tree == tree):
-            top.tree, top.open = tree, False
-            return
-        self.past.append(Moment(tree))
-        self.future.clear()
+        if not self.past or self.past[-1].tree != tree:
+            self.past.append(Moment(tree))
+            self.future.clear()
 
     def message(self, tree: Tree) -> None:
         self.saved(tree)
         self.past[-1].message = True
 
-    def restored(self, before: Tree, after: Tree, *, some: bool = False) -> None:
+    def restored(self, before: Tree, after: Tree) -> None:
         self.saved(before)
-        self.past.append(Moment(after, restored=True, open=some))
+        self.past.append(Moment(after, restored=True))
         self.future.clear()
 
     def undo(self, present: Tree, *, turn: bool = False) -> Tree | None:
@@ -101,14 +99,12 @@ class Model:
         return self.past[-1].tree.items() <= present.items()
 
     def _target(self, present: Tree, *, turn: bool) -> int | None:
-        if not turn and len(self.past) > 1 and self.past[-1].restored:
-            before, last = self.past[-2:]
-            if before.tree == present and (last.open or last.tree == present):
-                return len(self.past) - 2
         for place in range(len(self.past) - 1, -1, -1):
             moment = self.past[place]
-            if not moment.open and moment.tree != present and (moment.message or not turn):
+            if moment.tree != present and (moment.message or not turn):
                 return place
+            if moment.restored and place and not turn:
+                return place - 1  # a restore that changed nothing
         return None
 
 
@@ -122,22 +118,30 @@ class Work:
         self.model = Model()
         self.done: list[str] = []
         self.named: dict[str, Tree] = {}
+        self.approved: dict[str, Tree] = {}
         self.changes = 0
 
     def one_thing(self) -> None:
         things: list[tuple[int, Callable[[], None]]] = [
             (6, self.call),
             (2, self.two_calls_at_once),
+            (2, self.call_with_something_in_between),
             (2, self.message),
             (4, self.own_edit),
             (2, self.checkpoint),
             (3, self.restore),
-            (2, self.restore_some),
-            (8, self.undo),
-            (4, self.redo),
+            (4, self.restore_some),
+            (3, self.restore_hunk),
+            (2, self.restore_head),
+            (1, self.delete),
+            (2, self.approve),
+            (1, self.reset),
+            (9, self.undo),
+            (5, self.redo),
             (2, self.turn),
             (1, self.commit),
             (1, self.write_ignored),
+            (1, self.touch),
         ]
         weights = [weight for weight, _ in things]
         self.chance.choices([thing for _, thing in things], weights)[0]()
@@ -147,6 +151,7 @@ class Work:
     def begin(self) -> None:
         for session in _SESSIONS:
             self._send(session, "SessionStart", source="startup")
+            self.approved[session] = self.now
         self.model.saved(self.now)
 
     def call(self) -> None:
@@ -164,6 +169,14 @@ class Work:
         self._hook("s1", "PostToolUse", one)
         two.do()
         self._hook("s2", "PostToolUse", two)
+
+    def call_with_something_in_between(self) -> None:
+        """A person does not wait for the agent."""
+        change = self._change()
+        self._hook("s1", "PreToolUse", change)
+        change.do()
+        self.chance.choice((self.undo, self.redo, self.restore, self.own_edit))()
+        self._hook("s1", "PostToolUse", change)
 
     def message(self) -> None:
         session = self.chance.choice(_SESSIONS)
@@ -189,12 +202,22 @@ class Work:
             subprocess.run(["git", *words], cwd=self.project, check=True)
         self._note("commit")
 
+    def touch(self) -> None:
+        """Nothing that anybody would want to undo."""
+        for place in self.project.rglob("*.py"):
+            place.touch()
+        self._note("touch")
+
     def checkpoint(self) -> None:
         name = f"c{len(self.done)}"
-        self._done(self.cli("checkpoint", "worth keeping", "--name", name))
+        session = self.chance.choice((*_SESSIONS, "person"))
+        words = ("checkpoint", "worth keeping", "--name", name, "--session", session)
+        self._done(self.cli(*words))
         self.named[name] = self.now
+        if session not in self.approved:
+            self.approved[session] = self.now
         self.model.saved(self.now)
-        self._note(f"checkpoint {name}")
+        self._note(f"checkpoint {session}:{name}")
 
     def restore(self) -> None:
         if not self.named:
@@ -210,7 +233,7 @@ class Work:
         if not self.named:
             return
         name = self.chance.choice(list(self.named))
-        path = self.chance.choice(_NAMES)
+        path = self.chance.choice((*_NAMES, "src"))
         before = self.now
         self._note(f"restore {name} {path}")
         answer = self.cli("restore", name, path, "--yes")
@@ -218,7 +241,72 @@ class Work:
             self._is(before)
             return
         self._done(answer)
-        self.model.restored(before, self.now, some=True)
+        after = self.now
+        chosen = self._below(path, after)
+        assert chosen == self._below(path, self.named[name]), self.done
+        above = [path.encode()[:place] for place, byte in enumerate(path) if byte == "/"]
+        others = ({**before, **after}.keys() - chosen.keys() - set(above)) - self._below(
+            path, before
+        ).keys()
+        assert [one for one in others if before.get(one) != after.get(one)] == [], self.done
+        self.model.restored(before, after)
+
+    def restore_hunk(self) -> None:
+        reference = self.chance.choice((*self.named, "HEAD"))
+        path = self.chance.choice(_NAMES)
+        before = self.now
+        answer = self.cli("restore", reference, path, "--hunk", "1", "--yes")
+        self._note(f"restore {reference} {path} --hunk 1: {answer.status}")
+        if answer.status:  # no such file on one side, or no difference
+            self._is(before)
+            return
+        self.model.restored(before, self.now)
+
+    def restore_head(self) -> None:
+        before = self.now
+        self._note("restore HEAD")
+        self._done(self.cli("restore", "HEAD", "--yes"))
+        after = self.now
+        self.model.restored(before, after)
+        self._done(self.cli("restore", "HEAD", "--yes"))  # twice is the same as once
+        self._is(after)
+        self.model.restored(after, after)
+
+    def delete(self) -> None:
+        """A name for a state that something else holds too."""
+        held = [moment.tree for moment in self.model.past]
+        spare = [
+            name
+            for name, tree in self.named.items()
+            if tree not in held and tree not in self.approved.values()
+        ]
+        if not spare:
+            return
+        name = self.chance.choice(spare)
+        self._done(self.cli("delete", name, "--yes"))
+        del self.named[name]
+        self._note(f"delete {name}")
+
+    def approve(self) -> None:
+        session = self.chance.choice(_SESSIONS)
+        before = self.now
+        answer = self.cli("--json", "approve", "--session", session)
+        self._note(f"approve {session}: {answer.status}")
+        if answer.status == 0:
+            self.approved[session] = before
+            if answer.json["saved"]:
+                self.model.saved(before)
+        self._is(before)
+
+    def reset(self) -> None:
+        session = self.chance.choice(_SESSIONS)
+        before = self.now
+        answer = self.cli("--json", "reset", "--session", session, "--yes")
+        self._note(f"reset {session}")
+        self._done(answer)
+        self._is(self.approved[session])
+        if answer.json["abandoned"] is not None:
+            self.model.restored(before, self.approved[session])
 
     def undo(self) -> None:
         self._step("undo", self.model.undo(self.now))
@@ -252,6 +340,21 @@ class Work:
         self._done(answer)
         self._is(promised)
 
+    def heads_agree(self) -> None:
+        """`HEAD`, the arrow of `log` and what `status` says."""
+        marked = [one["id"] for one in self.cli.json("log", "-n", "1000") if one["is_head"]]
+        status = self.cli.json("status")["head"]
+        found = self.cli("--json", "show", "HEAD")
+        told = found.json["id"] if found.status == 0 else None
+        assert [told] == [status and status["id"]] == (marked or [None]), self.done
+
+    @staticmethod
+    def _below(path: str, tree: Tree) -> Tree:
+        start = path.encode()
+        return {
+            one: node for one, node in tree.items() if one == start or one.startswith(start + b"/")
+        }
+
     def _is(self, promised: Tree) -> None:
         wrong = differences(self.now, promised)
         assert wrong == [], "\n".join([*self.done, *wrong])
@@ -278,7 +381,9 @@ class Work:
                 place.chmod(place.stat().st_mode ^ 0o100)
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(f"{number}\n")
+                lines = place.read_text().splitlines() if place.exists() else ["="] * _LINES
+                lines[number % _LINES] = str(number)
+                place.write_text("\n".join(lines) + "\n")
 
         self.changes += 1
         return Change(self.changes, change)
@@ -326,3 +431,5 @@ def test_undo_arrives_at_the_promised_copy_whatever_was_done(
         work.begin()
         for _ in range(_STEPS):
             work.one_thing()
+            if work.chance.random() < 0.2:
+                work.heads_agree()

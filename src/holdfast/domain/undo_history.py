@@ -9,15 +9,14 @@
       a redo           the newest group moves back
 
     undo: the newest state that the workspace is not in already. Something unsaved: the last state.
-    Otherwise the one before it. Directly after a restore that changed nothing: that restore.
+    Otherwise the one before it. Directly after a restore that changed no file: that restore.
     turn: the newest such state in which somebody sent a message.
     redo: the newest group, as a whole.
 
 States are trees, so nothing here depends on which session or person made a change. The safety
 checkpoint of a restore is looked at with the rules of both sides: it may have more than the state
-that the workspace was in. A save that follows a restore of some paths is taken for the outcome of
-it: the log does not have that tree. Deleted checkpoints drop out; an undo whose target is not in
-the log counts as a restore.
+that the workspace was in. Deleted checkpoints drop out; an undo to a state that is not in the log
+counts as a restore.
 """
 
 from __future__ import annotations
@@ -42,11 +41,10 @@ class Moment:
 
 @dataclass(slots=True)
 class State:
-    """What the workspace held for a while. `tree` is None after a restore of some paths, until a
-    save tells. `restored` is the restore that led to it, `checkpoints` all that hold it, oldest
-    first, `also` ids of others that do."""
+    """What the workspace held for a while. `restored` is the restore that led to it, `checkpoints`
+    all that hold it, oldest first, `also` ids of others that do."""
 
-    tree: Digest | None
+    tree: Digest
     since: Operation
     checkpoints: list[Checkpoint]
     restored: Operation | None = None
@@ -77,7 +75,6 @@ class Step:
 
     before: State
     after: State | None
-    changes_nothing: bool = False
 
 
 class Difference(Enum):
@@ -113,9 +110,15 @@ class UndoHistory:
 
     def step(self, present: Digest, differs: Callable[[Digest, Digest], bool]) -> Step | None:
         """The last thing that happened; None when the workspace never held anything else."""
-        if self._is_idle_restore(present, differs):
-            return Step(self.past[-2], self.past[-1], changes_nothing=True)
-        return self._newest_other(present, differs, lambda state: True)
+        after: State | None = None
+        for place in range(len(self.past) - 1, -1, -1):
+            state = self.past[place]
+            if state.tree != present and differs(state.tree, present):
+                return Step(state, after)
+            if place and state.restored is not None:
+                return Step(self.past[place - 1], state)
+            after = state
+        return None
 
     def turn(
         self,
@@ -124,33 +127,13 @@ class UndoHistory:
         boundaries: Set[CheckpointId],
     ) -> Step | None:
         """Everything since the newest message after which something changed."""
-        return self._newest_other(
-            present, differs, lambda state: any(state.holds(one) for one in boundaries)
-        )
-
-    def _newest_other(
-        self,
-        present: Digest,
-        differs: Callable[[Digest, Digest], bool],
-        wanted: Callable[[State], bool],
-    ) -> Step | None:
-        for place in range(len(self.past) - 1, -1, -1):
-            state = self.past[place]
-            if state.tree is None or not wanted(state):
-                continue
-            if state.tree != present and differs(state.tree, present):
-                after = self.past[place + 1] if place + 1 < len(self.past) else None
+        after: State | None = None
+        for state in reversed(self.past):
+            is_boundary = any(one.id in boundaries for one in state.checkpoints)
+            if is_boundary and state.tree != present and differs(state.tree, present):
                 return Step(state, after)
+            after = state
         return None
-
-    def _is_idle_restore(self, present: Digest, differs: Callable[[Digest, Digest], bool]) -> bool:
-        """Whether the last thing that happened is a restore that changed nothing."""
-        if len(self.past) < 2 or self.past[-1].restored is None:
-            return False
-        last, before = self.past[-1].tree, self.past[-2].tree
-        if before is None or last not in (None, before):
-            return False
-        return before == present or not differs(before, present)
 
     def _add(self, moment: Moment) -> None:
         kind = moment.operation.kind
@@ -166,12 +149,11 @@ class UndoHistory:
     def _saved(self, moment: Moment) -> None:
         top = self.past[-1] if self.past else None
         made = moment.made
-        if top is not None and top.tree in (None, made.tree):
-            top.tree = made.tree
+        if top is not None and top.tree == made.tree:
             top.checkpoints.append(made)
             return
         found = Difference.OTHER
-        if top is not None and top.tree is not None and self.redoable:
+        if top is not None and self.redoable:
             found = self._compare(top.tree, made.tree)
             if found is Difference.NONE:
                 top.checkpoints.append(made)
@@ -183,26 +165,42 @@ class UndoHistory:
 
     def _restored(self, moment: Moment) -> None:
         made = moment.made
-        tree = made.tree if selection_of(made) is None else None
-        also = {made.restores_from} if tree is not None and made.restores_from else set()
-        self.past.append(State(tree, moment.operation, [made], moment.operation, also))
+        whole = selection_of(made) is None
+        also = {made.restores_from} if whole and made.restores_from else set()
+        self.past.append(State(made.tree, moment.operation, [made], moment.operation, also))
         self.future, self._future_before_safety = [], []
 
     def _undone(self, moment: Moment) -> bool:
         made = moment.made
         if made.kind is not Kind.RESTORE:
             return False
-        for place in range(len(self.past) - 1, -1, -1):
-            if self.past[place].holds(made.restores_from):
-                above = tuple(self.past[place + 1 :])
-                del self.past[place + 1 :]
-                self.past[place].checkpoints.append(made)
-                if self._safety_has_more:
-                    self.future = self.redoable
-                self.future = [*self.future, Undone(moment.operation, above)]
-                self._future_before_safety = []
-                return True
-        return False
+        place = self._place_of(moment)
+        if place is None:
+            return False
+        above = tuple(self.past[place + 1 :])
+        del self.past[place + 1 :]
+        self.past[place].checkpoints.append(made)
+        if self._safety_has_more:
+            self.future = self.redoable
+        self.future = [*self.future, Undone(moment.operation, above)]
+        self._future_before_safety = []
+        return True
+
+    def _place_of(self, undo: Moment) -> int | None:
+        """Of the state that an undo led to: the one before what it says that it took back, else the
+        newest that has its target or, since that was deleted, its tree."""
+        target, tree = undo.made.restores_from, undo.made.tree
+        places = range(len(self.past) - 1, -1, -1)
+        for place in places[1:]:
+            if self.past[place + 1].since.sequence == undo.operation.reverses:
+                before = self.past[place]
+                if before.tree == tree or before.holds(target):
+                    return place
+                break
+        for place in places:
+            if target is not None and self.past[place].holds(target):
+                return place
+        return next((place for place in places if self.past[place].tree == tree), None)
 
     def _redone(self, moment: Moment) -> bool:
         redoable = self.redoable

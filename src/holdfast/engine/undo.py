@@ -11,6 +11,7 @@ follows it, that agent hears of it as of its own work, and every other session a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from holdfast.domain.changes import tree_changes
@@ -18,6 +19,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NothingToUndo, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.domain.selections import selection_of
 from holdfast.domain.undo_history import Difference, Moment, State, Step, UndoHistory
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.touching import changed_components
@@ -37,14 +39,15 @@ _HINT = "see what was done: holdfast log --records"
 class UndoStep:
     """The restore that undoes the last thing, and that thing. `causes` are checkpoints that were
     made before the tool calls that may have done it, the newest of each session; `undone` is the
-    restore that it was, if it was one. `saved` is the checkpoint that has it, None if none does."""
+    restore that it was, if it was one. `saved` is the checkpoint that has it, None if none does.
+    `since` is the checkpoint after which it happened, by which people know that state best."""
 
     request: RestoreRequest
     causes: tuple[Checkpoint, ...] = ()
     undone: Operation | None = None
     saved: Checkpoint | None = None
     turn: bool = False
-    changes_nothing: bool = False
+    since: Checkpoint | None = None
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
@@ -109,8 +112,8 @@ def next_step(vault: Vault) -> UndoStep:
         )
     undo = history.redoable[-1].undo
     request = _reversal(vault, undo, OperationKind.REDO)
-    now = history.past[-1].tree or request.target.tree
-    return UndoStep(replace(request, seen=Seen(_newest_sequence(vault), now)), undone=undo)
+    seen = Seen(_newest_sequence(vault), history.past[-1].tree)
+    return UndoStep(replace(request, seen=seen), undone=undo)
 
 
 def _undo_step(
@@ -119,10 +122,10 @@ def _undo_step(
     seen = Seen(_newest_sequence(vault), scan.tree)
     undone = None if turn or step.after is None else step.after.restored
     if undone is not None:
-        request = _reversal(vault, undone, OperationKind.UNDO)
-        return UndoStep(
-            replace(request, seen=seen), undone=undone, changes_nothing=step.changes_nothing
-        )
+        # Without what was saved before it, the state before it is what there is to go back to.
+        with suppress(NothingToUndo):
+            request = _reversal(vault, undone, OperationKind.UNDO)
+            return UndoStep(replace(request, seen=seen), undone=undone)
     target = _target(vault, step.before)
     request = RestoreRequest(
         target.session_id,
@@ -132,15 +135,19 @@ def _undo_step(
         components=choose_components(vault, target),
         seen=seen,
     )
+    if undone is not None:
+        return UndoStep(request, undone=undone)
     saved = None if step.after is None else step.after.checkpoints[0]
     causes = () if turn else tuple(_causes(step.before))
-    return UndoStep(request, causes, saved=saved, turn=turn)
+    since = step.before.checkpoints[0] if target.kind.is_record else target
+    return UndoStep(request, causes, saved=saved, turn=turn, since=since)
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:
     """A checkpoint that people know, where the record of a restore stands for one."""
     found = state.newest_checkpoint
-    if found.kind is Kind.RESTORE and found.restores_from is not None:
+    whole = found.kind is Kind.RESTORE and selection_of(found) is None
+    if whole and found.restores_from is not None:
         meant = vault.catalog.checkpoint(found.session_id, found.restores_from)
         if meant is not None and meant.tree == found.tree:
             return meant

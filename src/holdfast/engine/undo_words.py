@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import short
-from holdfast.domain.operations import Operation, OperationKind
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.selections import selected_words, selection_of
 from holdfast.domain.tool_descriptions import one_line
 from holdfast.engine.undo import UndoStep
 from holdfast.engine.vault import Vault
@@ -28,28 +29,51 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
         # A redo brings back what the undo took.
         redone = step.request.kind is OperationKind.REDO
         return words.removeprefix("the undo of ") if redone else words
+    since = step.since or step.request.target
     if step.turn:
-        return f"everything since {_quoted(step.request.target)}"
+        return f"everything since {_quoted(since)}"
     if step.causes:
         return " or ".join(_tool_call(vault, one) for one in step.causes)
-    if step.saved is not None:
+    if step.saved is not None and not step.saved.kind.is_record:
         return f"the changes up to {_quoted(step.saved)}"
-    return f"the unsaved changes since {_quoted(step.request.target)}"
+    # What a restore, an undo or a redo saved first were unsaved changes too.
+    which = "unsaved changes" if step.saved is None else "changes"
+    if selection_of(since) is not None:
+        return f"the {which} since {_from(vault, OperationKind.RESTORE, since)}"
+    return f"the {which} since {_quoted(since)}"
 
 
 def _restore(vault: Vault, operation: Operation) -> str:
     made = None
     if operation.checkpoint is not None:
         made = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
-    if operation.kind is OperationKind.UNDO and made is not None:
-        words = made.intent.reasoning
-        before, _, _ = words.partition(": back to ")
-        return one_line(f"the undo of {before.removeprefix('Undid ')}", _LONGEST)
+    if made is None:
+        return _DONE[operation.kind]
+    if operation.kind is not OperationKind.UNDO:
+        return _from(vault, operation.kind, made)
+    undone = None
+    if operation.reverses is not None:
+        undone = next(iter(vault.catalog.operations_after(operation.reverses - 1, 1)), None)
+    if undone is not None and undone.kind in RESTORING_KINDS:
+        return f"the undo of {_restore(vault, undone)}"
+    before, _, _ = made.intent.reasoning.partition(": back to ")
+    return one_line(f"the undo of {before.removeprefix('Undid ')}", _LONGEST)
+
+
+def _from(vault: Vault, kind: OperationKind, record: Checkpoint) -> str:
+    """`the restore to one`, `the restore of a.txt from one`."""
     target = None
-    if made is not None and made.restores_from is not None:
-        target = vault.catalog.checkpoint(operation.session_id, made.restores_from)
-    to = "" if target is None else f" to {target.name or short(target.id)}"
-    return f"{_DONE[operation.kind]}{to}"
+    if record.restores_from is not None:
+        target = vault.catalog.checkpoint(record.session_id, record.restores_from)
+    name = "" if target is None else target.name or short(target.id)
+    selection = selection_of(record)
+    if selection is None:
+        return f"{_DONE[kind]} to {name}" if name else _DONE[kind]
+    what = selected_words(selection) or "some paths"
+    if selection.hunks:
+        number = len(selection.hunks)
+        what = f"{number} {'hunk' if number == 1 else 'hunks'} in {what}"
+    return one_line(f"{_DONE[kind]} of {what}{f' from {name}' if name else ''}", _LONGEST)
 
 
 def _tool_call(vault: Vault, before: Checkpoint) -> str:

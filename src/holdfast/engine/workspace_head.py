@@ -55,8 +55,10 @@ def standing_on(vault: Vault, session_id: SessionId | None) -> Checkpoint | None
 
 
 def stands_alone(record: Checkpoint) -> bool:
-    """A restore record whose target was deleted is the only one left with that state."""
-    return record.kind is Kind.RESTORE and record.restores_from is None
+    """A restore record whose target was deleted is the only one left with that state. After a
+    restore of some paths HEAD stays where it was, whatever became of the target."""
+    gone = record.kind is Kind.RESTORE and record.restores_from is None
+    return gone and selection_of(record) is None
 
 
 def _of_session(vault: Vault, session_id: SessionId) -> Checkpoint | None:

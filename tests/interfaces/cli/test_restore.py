@@ -407,4 +407,4 @@ def test_without_a_yes_it_says_what_is_about_to_happen(cli: CommandLine, saved: 
     assert cli("undo").err.startswith(f"error: undoing {what} changes 3 files")
     assert cli("undo", "--dry-run").out.startswith(f"Undoing {what} would change this:\n")
     cli.json("undo", "--yes")
-    assert cli("redo").err.startswith("error: redoing the restore (just now) changes 3 files")
+    assert cli("redo").err.startswith(f"error: redoing {what} changes 3 files")

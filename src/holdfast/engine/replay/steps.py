@@ -23,7 +23,6 @@ from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
-from holdfast.domain.selections import selection_of
 from holdfast.engine.vault import Vault
 
 _KEPT_ROWS = 256
@@ -100,8 +99,6 @@ class RecordedSteps(Sequence[ReplayStep]):
         candidates = [row.parent]
         if operation is not None:
             candidates = [operation.safety, operation.head_before, row.parent]
-            if selection_of(row) is not None:
-                candidates = candidates[1:]
         found = (self._row(one) for one in candidates if one is not None)
         return next((one for one in found if one is not None), None)
 

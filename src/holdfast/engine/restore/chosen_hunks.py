@@ -6,9 +6,7 @@
 Guarantees: the new content is made from the bytes that the safety checkpoint holds, never from the
 file itself; a chosen hunk that is no longer there refuses the restore as a whole; the content is
 durable before a journal names its tree. A hunk that is restored changes neither mode nor links; the
-mode is chosen by itself.
-Not guaranteed: that HEAD says anything new. It keeps what it says of the file, so that every
-difference that is left still shows.
+mode is chosen by itself. HEAD stays where it was, as after every restore of some paths.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import is_within
 from holdfast.domain.selections import restore_intent
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.listing import entry_at
@@ -174,22 +175,20 @@ class ResultingTree:
 
 
 def resulting_tree(
-    vault: Vault, request: RestoreRequest, head: CheckpointId | None
+    vault: Vault, request: RestoreRequest, safety: Checkpoint, left_alone: Collection[bytes]
 ) -> ResultingTree:
-    """What HEAD means from now on: the target; after a restore of some paths, the checkpoint that
-    the work stands on with those paths as in the target, so that every other change still shows
-    as one."""
+    """The target; after a restore of some paths, what was saved first with those paths as in the
+    target. `left_alone` are paths that stayed as they were."""
     target = request.target
-    base = vault.catalog.checkpoint(request.session_id, head) if head else None
-    if request.hunks is not None and base is not None:
-        # What is left of the file's differences is still to be seen, and to be restored.
-        return ResultingTree(base.tree, base.report, base.files, base.size_bytes)
-    if not request.paths or base is None:
+    if not request.paths:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    chosen = {path: entry_at(vault.load_tree, target.tree, path) for path in request.paths}
-    digest = amended_tree(vault, base.tree, chosen)
+    chosen = {path: entry_at(vault.load_tree, request.goal.tree, path) for path in request.paths}
+    for path in left_alone:
+        if any(is_within(path, one) for one in request.paths):
+            chosen[path] = entry_at(vault.load_tree, safety.tree, path)
+    digest = amended_tree(vault, safety.tree, chosen)
     tree = vault.load_tree(digest)
-    return ResultingTree(digest, base.report, tree.file_count, tree.size_bytes)
+    return ResultingTree(digest, safety.report, tree.file_count, tree.size_bytes)
 
 
 def record_restore(
@@ -216,11 +215,13 @@ def record_restore(
         restored = dict(request.components)
         captured = capture_components(vault, identifier, safety, only=restored, beyond_budget=True)
         components = captured.manifest
+    if safety_tree != safety.tree:
+        safety = add_safety_row(vault, safety, safety_tree)
     record = NewCheckpoint(
         id=identifier,
         session_id=request.session_id,
-        # After a restore of some paths the work still stands on the checkpoint it stood on.
-        parent=head_before if request.paths and head_before else request.target.id,
+        # After a restore of some paths the work goes on from what was there, and so does HEAD.
+        parent=safety.id if request.paths else request.target.id,
         kind=Kind.RESTORE,
         created_at_ns=now_ns,
         tree=result.tree,
@@ -240,8 +241,6 @@ def record_restore(
         round=round_number,
         components=components,
     )
-    if safety_tree != safety.tree:
-        safety = add_safety_row(vault, safety, safety_tree)
     with vault.catalog.transaction() as transaction:
         added = transaction.add_checkpoint(record)
         transaction.add_operation(

@@ -82,7 +82,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             if request.components:
                 components = _capture(vault, identifier, request, at_head, saved)
                 plan = _with_components(vault, request, plan, components)
-            if at_head is not None and _nothing_to_do(vault, request, plan, at_head):
+            if at_head is not None and _nothing_to_do(request, plan, at_head):
                 unlocked.put_back()
                 if components is not None:
                     release_components(vault)
@@ -160,9 +160,7 @@ def _with_components(
     return with_component_steps(plan, steps)
 
 
-def _nothing_to_do(
-    vault: Vault, request: RestoreRequest, plan: RestorePlan, head: Checkpoint
-) -> bool:
+def _nothing_to_do(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> bool:
     """Whether there is nothing to change, and nothing to record. What somebody asked for is
     recorded also when the workspace is as it should be, so that the next undo is about it. There
     is no record of a reset in whose round nothing was done, nor of what a trigger found to be
@@ -172,7 +170,7 @@ def _nothing_to_do(
         return False
     if any(step.actions or step.blocked for step in plan.components):
         return False
-    return resulting_tree(vault, request, head.id).tree == head.tree
+    return bool(request.paths) or request.target.tree == head.tree
 
 
 def _untouched(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> RestoreOutcome:
@@ -245,7 +243,9 @@ def carry_out(
             restoring.run()
             unsaved = find_unsaved(vault, executor.done.displaced)
             tree = amended_tree(vault, safety.tree, unsaved) if unsaved else safety.tree
-            result = resulting_tree(vault, request, head_before)
+            left_alone = {kept.path for kept in plan.kept} | {b.path for b in plan.blocked}
+            left_alone |= {problem.path for problem in executor.done.problems}
+            result = resulting_tree(vault, request, safety, left_alone)
             record, final_safety = record_restore(
                 vault, request, safety, tree, result, token, head_before
             )

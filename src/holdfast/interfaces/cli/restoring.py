@@ -31,6 +31,7 @@ from holdfast.interfaces.cli.restore_view import (
     show_plan,
     show_where_missing,
     summary,
+    target_words,
 )
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
 
@@ -73,6 +74,7 @@ def restore_and_report(
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
         _show(invocation, request, outcome, shown, what)
+        _tell_of_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         _tell_of_git(invocation.terminal, opened, request)
         if rounds and rounds["abandoned"] is not None:
@@ -130,6 +132,21 @@ def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePla
     if has_nothing_to_reset(opened.engine.vault, request, plan):
         return None
     return active_round(opened.engine.vault, request.session_id)
+
+
+def _tell_of_head(
+    terminal: Terminal, opened: OpenWorkspace, request: RestoreRequest, outcome: RestoreOutcome
+) -> None:
+    """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
+    if not request.paths or not outcome.steps or request.kind is not OperationKind.RESTORE:
+        return
+    from holdfast.engine.workspace_head import standing_on
+
+    head = standing_on(opened.engine.vault, None)
+    if head is None or head.id == request.target.id:
+        return
+    saves = "the next checkpoint saves what was restored"
+    terminal.line(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
 
 
 def _tell_of_git(terminal: Terminal, opened: OpenWorkspace, request: RestoreRequest) -> None:
