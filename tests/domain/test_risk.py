@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -321,7 +322,9 @@ def test_any_text_is_graded(command: str) -> None:
 @pytest.mark.parametrize("length", [200, 16_000, MOST_READ, 1_000_000])
 def test_hostile_commands_of_any_length_are_graded(piece: str, length: int) -> None:
     command = (piece * (length // len(piece) + 1))[:length]
+    begun_s = time.process_time()
     assert _assess(command).grade in RiskGrade
+    assert time.process_time() - begun_s < 4  # an agent waits for it
 
 
 @pytest.mark.requirement("AU-3")

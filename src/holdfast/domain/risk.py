@@ -163,8 +163,11 @@ class _Walk:
             return
         words, many = unwrap(command.words)
         self.told.append(ShellCommand(words, command.redirects, command.fed))
+        # All at once: a command may have very many, and each finding tells of the whole command.
+        self._keep(
+            (f for r in command.redirects for f in _redirect_findings(r.target, r.appends)), command
+        )
         for redirect in command.redirects:
-            self._keep(_redirect_findings(redirect.target, redirect.appends), command)
             self._name(redirect.target)
         if not words:
             return
@@ -193,9 +196,9 @@ class _Walk:
 
     def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
         """All but what only makes a new file."""
-        for finding in found:
-            if not finding.target or self._is_there(finding.target):
-                self.findings.append(replace(finding, command=_text_of(command)))
+        kept = [f for f in found if not f.target or self._is_there(f.target)]
+        text = _text_of(command) if kept else ""
+        self.findings += [replace(finding, command=text) for finding in kept]
 
     def _is_there(self, path: str) -> bool:
         place = join(self._place.directory, path)
@@ -262,5 +265,6 @@ def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
 
 def _text_of(command: ShellCommand) -> str:
     """A command as somebody would type it, for a headline."""
-    redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in command.redirects)
+    shown = command.redirects[:_MOST_TEXT]
+    redirects = (f"{'>>' if r.appends else '>'} {r.target}" for r in shown)
     return " ".join((*command.words[:_MOST_TEXT], *redirects))[:_MOST_TEXT]

@@ -108,7 +108,8 @@ class _Reader:
         self._expecting: str | None = None
         self._heredocs: list[tuple[str, _Draft]] = []
         self._inner: list[str] = []
-        self._scope: tuple[int, ...] = ()
+        self._subshells: list[int] = []
+        self._scope: tuple[int, ...] | None = ()
         self._brackets: list[bool] = []
 
     def commands(self) -> list[ShellCommand]:
@@ -140,7 +141,7 @@ class _Reader:
             self._append(SUBSTITUTION)
         self._end_word()
         if self._drafts[-1].words or self._drafts[-1].redirects:
-            self._drafts.append(_Draft(scope=self._scope))
+            self._drafts.append(_Draft())
 
     def _enter_or_leave(self, kind: str, token: str, position: int) -> None:
         """Keep count of brackets, and of which of them is a subshell."""
@@ -148,9 +149,16 @@ class _Reader:
             subshell = not self._text.startswith(")", position)  # f() begins a function
             self._brackets.append(subshell)
             if subshell:
-                self._scope = (*self._scope, position)
+                self._subshells.append(position)
+                self._scope = None
         elif token == ")" and self._brackets and self._brackets.pop():
-            self._scope = self._scope[:-1]
+            self._subshells.pop()
+            self._scope = None
+
+    def _begin_command(self) -> None:
+        """Not at each bracket: very many may be open, and few of them begin a command."""
+        if self._scope is None:
+            self._scope = tuple(self._subshells)
         self._drafts[-1].scope = self._scope
 
     def _read_heredocs(self, position: int) -> int:
@@ -198,6 +206,8 @@ class _Reader:
             return
         word, self._word = "".join(self._word)[:_MOST_WORD], None
         expecting, self._expecting = self._expecting, None
+        if not self._drafts[-1].words and not self._drafts[-1].redirects:
+            self._begin_command()
         if expecting is None:
             self._drafts[-1].words.append(word)
         elif expecting == "<<<":
