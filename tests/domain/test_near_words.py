@@ -23,6 +23,7 @@ KNOWN = [("token", 3), ("tokens", 9), ("timeout", 1), ("authentication", 2), ("l
         ("leg", ["lag", "log"]),
         ("zz", []),
         ("banana", []),
+        ("authentcate", ["authentication"]),
     ],
 )
 def test_the_nearest_come_first_and_of_equals_the_commoner(word: str, near: list[str]) -> None:

@@ -1,12 +1,15 @@
 """The known words that a mistyped one may have meant.
 
 Distance: letters that were changed, added, left out, or exchanged with their neighbour. Short words
-may differ in one, longer ones in two; a known word that contains what was typed is near as well.
+may differ in one, longer ones in two. A known word is near as well when it contains what was typed,
+or when their stems are near: "refesh" may mean "refreshing".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+
+from holdfast.domain.word_forms import stem
 
 _SHORT = 4
 _SHORTEST = 3
@@ -21,15 +24,23 @@ def nearest(word: str, known: Iterable[tuple[str, int]], limit: int) -> list[str
         return []
     found: list[tuple[float, int, str]] = []
     most = 1 if len(word) <= _SHORT else _FARTHEST
+    own_stem = stem(word)
     for candidate, texts in known:
         if candidate == word or not candidate.isalpha() or len(candidate) < _SHORTEST:
             continue
         away = distance(word, candidate, most)
         if away is not None:
             found.append((away, -texts, candidate))
+        elif _have_near_stems(own_stem, stem(candidate)):
+            found.append((most + 0.25, -texts, candidate))
         elif len(word) > _SHORT and word in candidate:
             found.append((most + 0.5, -texts, candidate))
     return [candidate for _, _, candidate in sorted(found)[:limit]]
+
+
+def _have_near_stems(one: str, other: str) -> bool:
+    """One letter apart at most: endings have gone, so what is left has to agree more closely."""
+    return min(len(one), len(other)) > _SHORT and distance(one, other, 1) is not None
 
 
 def beginnings(word: str) -> Iterator[str]:

@@ -140,3 +140,11 @@ def test_what_was_found_cannot_play_tricks_on_a_terminal(cli: CommandLine) -> No
 def test_a_word_that_other_tools_use_leads_here(cli: CommandLine) -> None:
     for word in ("find", "grep"):
         assert "holdfast search" in cli(word, "login").err
+
+
+@pytest.mark.requirement("SE-8")
+def test_a_mistyped_word_proposes_a_form_of_the_one_that_was_meant(cli: CommandLine) -> None:
+    cli.save("refreshing the session cookies")
+    answer = cli("search", "refesh")
+    assert answer.status == 0
+    assert "did you mean: holdfast search refreshing" in answer.err
