@@ -156,8 +156,10 @@ def _target(vault: Vault, state: State) -> Checkpoint:
 
 def _causes(before: State) -> Iterator[Checkpoint]:
     """Checkpoints that were taken before a tool call, the newest of each session. When the newest
-    of all is something else, it was no tool call."""
-    ordinary = [one for one in before.checkpoints if not one.kind.is_record]
+    of all is something else, it was no tool call; neither was it one that an undo took back."""
+    returned = [place for place, one in enumerate(before.checkpoints) if one.kind is Kind.RESTORE]
+    since = before.checkpoints[returned[-1] + 1 if returned else 0 :]
+    ordinary = [one for one in since if not one.kind.is_record]
     if not ordinary or not is_before_tool(ordinary[-1]):
         return
     seen: set[SessionId] = set()

@@ -24,6 +24,7 @@ from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.domain.git_drift import GitDrift
+    from holdfast.domain.git_place import PresentGit
 
 
 class ComponentProblem(Exception):
@@ -263,6 +264,10 @@ class VersionedComponent(Component, Protocol):
     ) -> GitDrift | None:
         """Where it is now and where it was; None when that is the same. `after` is what a restore
         is about to write, None for what it removes: paths are relative to the workspace."""
+        ...
+
+    def place(self, workspace: Path, *, timeout_s: float) -> PresentGit | None:
+        """Where it is now, for a screen; None where there is nothing, or nothing usable."""
         ...
 
 

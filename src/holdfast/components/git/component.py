@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.components.git.commands import Git
     from holdfast.components.git.nested.restoring import NestedRestoring
     from holdfast.domain.git_drift import GitDrift
+    from holdfast.domain.git_place import PresentGit
     from holdfast.ports.nested_repositories import NestedRepositories
 
 NAME, NESTED = "git", "nested"
@@ -139,6 +140,19 @@ class GitComponent:
         git = Git(repository, self._environment, timeout_s)
         try:
             return drift(git, os.fsencode(workspace), state, after)
+        except BrokenReference:
+            return None  # a broken repository is told about where it matters
+
+    def place(self, workspace: Path, *, timeout_s: float) -> PresentGit | None:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.present import present
+        from holdfast.components.git.references import BrokenReference
+
+        repository = find_repository(workspace, ours=self._ours)
+        if repository is None:
+            return None
+        try:
+            return present(Git(repository, self._environment, timeout_s), os.fsencode(workspace))
         except BrokenReference:
             return None  # a broken repository is told about where it matters
 

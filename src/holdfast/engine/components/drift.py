@@ -13,6 +13,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.git_drift import GitDrift
+from holdfast.domain.git_place import PresentGit
 from holdfast.domain.restore_plans import Step
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
@@ -51,6 +52,19 @@ def git_drift(
         if isinstance(component, VersionedComponent):
             timeout_s = vault.settings.component_timeout
             call = partial(component.drift, vault.workspace, state, after, timeout_s=timeout_s)
+            try:
+                return guarded(call, timeout_s=timeout_s)
+            except Refusal:
+                return None
+    return None
+
+
+def present_git(vault: Vault) -> PresentGit | None:
+    """Where git is now; None without a repository, and where it does not tell in time."""
+    timeout_s = vault.settings.component_timeout
+    for component in vault.components.all():
+        if isinstance(component, VersionedComponent):
+            call = partial(component.place, vault.workspace, timeout_s=timeout_s)
             try:
                 return guarded(call, timeout_s=timeout_s)
             except Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.paths import to_text
-from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.domain.rounds import Round, RoundStatus, round_title
 from holdfast.domain.timeline_data import round_as_data
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import (
@@ -24,6 +24,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     moment,
     title,
 )
+from holdfast.interfaces.cli.fitted_line import Part, show_fitted
 from holdfast.interfaces.cli.round_view import approval_as_json, approval_words
 from holdfast.interfaces.cli.round_view import moment as round_moment
 from holdfast.interfaces.cli.terminal import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _MOST_LINES = 20
 _NAMED = 3
 _NEARLY_FULL = 0.8
+_LATELY = timedelta(days=1)
 _COLOURS = {
     ChangeType.ADDED: GREEN,
     ChangeType.REMOVED: RED,
@@ -61,6 +63,14 @@ class LastThing:
 
     what: str
     at: datetime | None
+    removed: int = 0
+    added: int = 0
+    """Files that it deleted, and files that it made."""
+
+    def is_wreck(self, now: datetime) -> bool:
+        """Whether it deleted files, of late: most likely that is why somebody looks."""
+        recent = self.at is None or now - self.at < _LATELY
+        return recent and self.removed > self.added
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +102,27 @@ class Status:
     """The last cleanup: when, how many checkpoints it deleted, and the bytes that gave back."""
 
     git: str | None = None
-    """Branch and commit that HEAD was saved at."""
+    """Branch, commit and dirty files as they are now."""
 
     last: LastThing | None = None
     agents: Sequence[Protection] = ()
     chosen: str = ""
     """How a command says that it is about this session."""
 
+    session_mark: str = ""
+    """What people know the session by: its title, else agent and id."""
+
+    @property
+    def share(self) -> float:
+        """How much of the store's budget is used."""
+        return self.store_bytes / self.budget_bytes
+
     def change_counts(self) -> dict[str, int]:
         found = Counter(change.type for change in self.changes)
         return {kind.value: found[kind] for kind in ChangeType}
 
 
-def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
+def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, Any]:
     described: dict[str, Any] = {
         "workspace": str(status.workspace),
         "store": str(status.store),
@@ -163,7 +181,7 @@ def status_as_json(status: Status, *, listed: bool) -> dict[str, Any]:
             }
             for one in status.agents
         ],
-        "next": next_words(status),
+        "next": next_words(status, now),
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
@@ -188,70 +206,99 @@ def _problem_as_json(problem: Problem) -> dict[str, Any]:
 
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
     """Where one is, what is not saved, what happened last, whether agents are protected, and what
-    to do next; the rest only where it matters."""
-    _fact(terminal, "workspace", visible(str(status.workspace)))
+    to do next; the rest only where it matters. On a terminal each is one row, eight in all."""
+    home = f"{Path.home()}/"
+    place = visible(str(status.workspace))
+    if terminal.for_people and place.startswith(home):
+        place = f"~/{place.removeprefix(home)}"
+    git = f"  {visible(status.git)}" if status.git else ""
+    _fact(terminal, "workspace", Part(place, elastic=True), Part(git, (DIM,)))
     _show_session(terminal, status, now)
     _show_head(terminal, status, now)
-    if status.last is not None:
-        when = f", {ago(status.last.at, now)}" if status.last.at is not None else ""
-        back = terminal.paint(f"  take it back: holdfast undo{terminal.sure}", DIM)
-        _fact(terminal, "last", f"{visible(status.last.what)}{when}{back}")
+    _show_last(terminal, status, now)
     _show_agents(terminal, status, now)
     show_problems(terminal, status.problems)
     _show_cut_off(terminal, status)
     _show_degraded(terminal, status)
-    _show_store(terminal, status)
-    words = left_out_words(status.skipped)
-    if words:
-        how = terminal.paint("  (list: holdfast status --skipped)", DIM) if not listed else ""
-        _fact(terminal, "left out", words + how)
+    _show_store(terminal, status, listed=listed)
     if status.watch is not None and (not status.watch["watched"] or status.watch["differences"]):
-        _fact(terminal, "watch", _watch_words(terminal, status.watch))
-    _fact(terminal, "next", next_words(status))
+        _fact(terminal, "watch", *_watch_words(status.watch))
+    _fact(terminal, "next", Part(next_words(status, now, terminal.sure)))
     if listed:
         list_skipped(terminal, status.skipped)
 
 
-def next_words(status: Status) -> str:
-    """The one command that is most worth running now."""
+def next_words(status: Status, now: datetime, sure: str = "") -> str:
+    """The one command that is most worth running now: what was lost comes first, then what is not
+    protected, then what is not saved."""
     unprotected = next((one for one in status.agents if not one.protected), None)
     if status.head is None:
         return f'save this state: holdfast checkpoint "why"{status.chosen}'
+    if status.last is not None and status.last.is_wreck(now):
+        return f"bring back {count(status.last.removed, 'deleted file')}: holdfast undo{sure}"
     if unprotected is not None and unprotected.cure:
         return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
+    if any(not one.saved for one in status.problems):
+        return "find out why agents were not protected: holdfast doctor"
+    if status.share >= _NEARLY_FULL:
+        return "make room in the store: holdfast cleanup"
     if status.changes:
-        return f'holdfast checkpoint "why"{status.chosen} saves, holdfast undo takes back'
+        return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to take back'
     if not status.agents:
         return "protect an agent: holdfast install claude-code (or another one)"
     return "see every moment that you can go back to: holdfast log"
 
 
+def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
+    last = status.last
+    if last is None:
+        return
+    when = f", {ago(last.at, now)}" if last.at is not None else ""
+    parts = [Part(visible(last.what), elastic=True), Part(when, optional=terminal.for_people)]
+    if not terminal.for_people:
+        parts.append(Part(f"  take it back: holdfast undo{terminal.sure}"))
+    elif not last.is_wreck(now):  # else it is the next step
+        parts.append(Part("  (holdfast undo)", (DIM,)))
+    _fact(terminal, "last", *parts)
+
+
 def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
-    """Of each agent whether its hooks would really run."""
+    """Of each agent whether its hooks would really run; what is wrong comes first."""
+    rows: list[list[Part]] = []
+    for one in (one for one in status.agents if not one.protected):
+        said = Part("NOT protected", (RED,))
+        finding = Part(f": {visible(one.finding)}", elastic=True)
+        rows.append([Part(f"{visible(one.agent)} "), said, finding])
     safe = [one for one in status.agents if one.protected]
     for agent in dict.fromkeys(one.agent for one in safe):
         seen = next((one.last_event for one in safe if one.agent == agent), None)
         last = f", last seen {ago(seen, now)}" if seen is not None else ""
-        said = terminal.paint("protected", GREEN)
-        _fact(terminal, "agents", f"{visible(agent)} {said}{last}")
-    for one in status.agents:
-        if not one.protected:
-            said = terminal.paint("NOT protected", RED)
-            _fact(terminal, "agents", f"{visible(one.agent)} {said}: {visible(one.finding)}")
-    if not status.agents:
-        _fact(terminal, "agents", "none is protected here")
+        said = Part("protected", (GREEN,))
+        rows.append([Part(f"{visible(agent)} "), said, Part(last, optional=True)])
+    if not rows:
+        rows.append([Part("none is protected here")])
+    if terminal.for_people:
+        later = [[Part("; "), *row] for row in rows[1:]]
+        rows = [[part for row in (rows[0], *later) for part in row]]
+    for row in rows:
+        _fact(terminal, "agents", *row)
 
 
-def _show_store(terminal: Terminal, status: Status) -> None:
-    """Where it is nearly full, or a cleanup has deleted something."""
-    share = status.store_bytes / status.budget_bytes
+def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
+    """Where it is nearly full, or a cleanup has deleted something; and what is left out."""
     cleaned = _cleanup_words(status)
-    if share < _NEARLY_FULL and not cleaned:
-        return
-    used = f"{size(status.store_bytes)} of {size(status.budget_bytes)} ({percent(share)})"
-    if share >= _NEARLY_FULL:
-        used = terminal.paint(used, YELLOW)
-    _fact(terminal, "store", used + cleaned)
+    left_out = left_out_words(status.skipped)
+    full = status.share >= _NEARLY_FULL
+    if full or cleaned:
+        used = f"{size(status.store_bytes)} of {size(status.budget_bytes)}"
+        used = f"{used} ({percent(status.share)})"
+        parts = [Part(used, (YELLOW,) if full else ()), Part(cleaned, elastic=True)]
+        if left_out and terminal.for_people:
+            parts.append(Part(f"; left out: {left_out}"))
+        _fact(terminal, "store", *parts)
+    if left_out and not (terminal.for_people and (full or cleaned)):
+        how = "" if listed else "  (list: holdfast status --skipped)"
+        _fact(terminal, "left out", Part(left_out, elastic=True), Part(how, (DIM,), optional=True))
 
 
 def _cleanup_words(status: Status) -> str:
@@ -271,8 +318,9 @@ def problems_as_json(problems: Sequence[Problem]) -> dict[str, Any]:
 
 def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
     """What agents did without protection, and what of their conversation is not recorded."""
-    _show_problems(terminal, "unsaved", [one for one in problems if not one.saved])
-    _show_problems(terminal, "untold", [one for one in problems if one.saved])
+    unsaved = [one for one in problems if not one.saved]
+    _show_problems(terminal, "unsaved", "not saved", unsaved)
+    _show_problems(terminal, "untold", "no record", [one for one in problems if one.saved])
 
 
 def _show_cut_off(terminal: Terminal, status: Status) -> None:
@@ -283,7 +331,7 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
         for one in (one for one in status.cut_off if one.session_id == session):
             what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
             said = what + (f" (session {visible(session)})" if others else "")
-            _fact(terminal, "cut off", terminal.paint(said, YELLOW))
+            _fact(terminal, "cut off", Part(said, (YELLOW,), elastic=True))
             left = status.to_put_back.get(one.number, one.paths)
             if one.paths and not left:
                 terminal.line("  none of its files was there before, and none is there now")
@@ -297,41 +345,50 @@ def _show_cut_off(terminal: Terminal, status: Status) -> None:
 def _show_degraded(terminal: Terminal, status: Status) -> None:
     """What the last checkpoint has not besides files, and whether the next one tries."""
     for one in status.degraded:
-        _fact(terminal, "without", terminal.paint(f"{one.name}: {visible(one.reason)}", YELLOW))
+        words = f"{one.name}: {visible(one.reason)}"
+        _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
         if one.left_alone_until_ns is not None:
             until = iso(round_moment(one.left_alone_until_ns))
             terminal.line(f"  {count(one.failures, 'failure')} in a row; left alone until {until}")
 
 
-def _watch_words(terminal: Terminal, watch: dict[str, Any]) -> str:
+def _watch_words(watch: dict[str, Any]) -> list[Part]:
     """In doubt, a save looks at every file: slower, and as sure as without a watch."""
     watched = count(watch["directories"], "directory", "directories")
     if watch["watched"]:
-        words = f"{watched}, all changes known"
+        said = Part(f"{watched}, all changes known")
     elif watch["off"]:
-        words = terminal.paint(f"none: {watch['reason']}", YELLOW)
+        said = Part(f"none: {visible(watch['reason'])}", (YELLOW,), elastic=True)
     else:
-        words = f"{watched}; the next save looks at every file: {watch['reason']}"
-    if watch["differences"]:
-        words += terminal.paint(f"  ({count(watch['differences'], 'time')} wrong)", RED)
-    return words
+        words = f"{watched}; the next save looks at every file: {visible(watch['reason'])}"
+        said = Part(words, elastic=True)
+    wrong = f"  ({count(watch['differences'], 'time')} wrong)" if watch["differences"] else ""
+    return [said, Part(wrong, (RED,))]
 
 
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
     others = [visible(name) for name in status.sessions if name != status.session][::-1]
-    names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
-    words = f"  ({count(len(others), 'other session')}: {names})" if others else ""
-    more = terminal.paint(words, DIM) if others else ""
+    number = count(len(others), "other session")
+    if terminal.for_people:
+        more = Part(f"  ({number})" if others else "", (DIM,))
+    else:
+        names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
+        more = Part(f"  ({number}: {names})" if others else "", (DIM,))
     if status.session is None:
-        _fact(terminal, "session", f"none of the command line yet{more}")
+        _fact(terminal, "session", Part("none of the command line yet"), more)
         return
-    words = count(status.checkpoints, "checkpoint")
+    name = status.session_mark if terminal.for_people else status.session
     ended = f", {status.session_status}" if status.session_status != "active" else ""
-    _fact(terminal, "session", f"{visible(status.session)}{ended}, {words}{more}")
-    if status.approval is not None:
-        _fact(
-            terminal, "round", approval_words(status.approval, now) + _abandoned(terminal, status)
-        )
+    told = f"{ended}, {count(status.checkpoints, 'checkpoint')}"
+    if not terminal.for_people or status.approval is None:
+        _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), more)
+        if status.approval is not None:
+            words = approval_words(status.approval, now)
+            _fact(terminal, "round", words + _abandoned(terminal, status))
+        return
+    approved = "not approved yet" if status.approval.has_unapproved else "nothing to approve"
+    in_round = Part(f"; {round_title(status.approval.active.name)}: {approved}", optional=True)
+    _fact(terminal, "session", Part(visible(name), elastic=True), Part(told), in_round, more)
 
 
 def _abandoned(terminal: Terminal, status: Status) -> str:
@@ -342,38 +399,49 @@ def _abandoned(terminal: Terminal, status: Status) -> str:
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     if status.head is None:
-        why = (
-            "the checkpoint it stood on was deleted" if status.checkpoints else "no checkpoint yet"
-        )
+        why = "HEAD was deleted" if status.checkpoints else "no checkpoint yet"
         _fact(terminal, "HEAD", f'{why}; make one: holdfast checkpoint "why"{status.chosen}')
         return
     when = moment(terminal, status.head, now)
-    git = f"  ({visible(status.git)})" if status.git else ""
-    said = f"{identifier(terminal, status.head)}, {when}: {title(status.head)}"
-    _fact(terminal, "HEAD", said + terminal.paint(git, DIM))
+    known = Part(f"{identifier(terminal, status.head)}, {when}: ")
+    _fact(terminal, "HEAD", known, Part(title(status.head), elastic=True))
     if not status.changes:
-        unchanged = terminal.paint("nothing changed since HEAD", GREEN)
-        _fact(terminal, "unsaved", f"{unchanged}, {count(status.files, 'file')}")
+        unchanged = Part("nothing changed since HEAD", (GREEN,))
+        _fact(terminal, "unsaved", unchanged, Part(f", {count(status.files, 'file')}"))
         return
     files = [change for change in status.changes if not change.is_directory] or status.changes
     words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
     named = ", ".join(terminal.path(change.path) for change in files[:_NAMED])
     more = ", …" if len(files) > _NAMED else ""
-    how = terminal.paint("  (list: holdfast diff --stat)", DIM)
-    _fact(terminal, "unsaved", f"{terminal.paint(words, BOLD)}: {named}{more}{how}")
+    _fact(
+        terminal,
+        "unsaved",
+        Part(words, (BOLD,)),
+        Part(f": {named}{more}", elastic=True),
+        Part("  (list: holdfast diff --stat)", (DIM,), optional=True),
+    )
 
 
-def _show_problems(terminal: Terminal, label: str, problems: Sequence[Problem]) -> None:
+def _show_problems(
+    terminal: Terminal, label: str, short_label: str, problems: Sequence[Problem]
+) -> None:
     if not problems:
         return
     from holdfast.interfaces.hooks.problems import log_files
 
     last = problems[-1]
-    events = count(len(problems), "event")
-    words = f"{events} of agents in the last day, the last one {iso(last.at)}"
-    _fact(terminal, label, terminal.paint(words, YELLOW if last.saved else RED))
+    colour = YELLOW if last.saved else RED
     what = " ".join(part for part in (last.agent, last.event, last.tool) if part)
-    terminal.line(f"  {visible(what or 'holdfast hook')}: {visible(last.message)}")
+    reason = f"{visible(what or 'holdfast hook')}: {visible(last.message)}"
+    if terminal.for_people:
+        failed = Part(f"{count(len(problems), 'agent event')} in the last day", (colour,))
+        _fact(terminal, short_label, failed, Part(f"; last: {reason}", elastic=True))
+        return
+    words = (
+        f"{count(len(problems), 'event')} of agents in the last day, the last one {iso(last.at)}"
+    )
+    _fact(terminal, label, terminal.paint(words, colour))
+    terminal.line(f"  {reason}")
     logs = ", ".join(visible(str(log)) for log in log_files())
     terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
 
@@ -397,5 +465,6 @@ def change_line(terminal: Terminal, change: Change) -> str:
     return f"{word} {path}{note}"
 
 
-def _fact(terminal: Terminal, label: str, value: str) -> None:
-    terminal.line(f"{terminal.paint(f'{label:<9}', DIM)} {value}")
+def _fact(terminal: Terminal, label: str, *parts: Part | str) -> None:
+    told = [part if isinstance(part, Part) else Part(part) for part in parts]
+    show_fitted(terminal, [Part(f"{label:<9} ", (DIM,)), *(part for part in told if part.text)])

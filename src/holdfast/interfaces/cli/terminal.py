@@ -35,6 +35,7 @@ _RESET = "\x1b[0m"
 # Control characters, line and paragraph separators, marks that turn the direction of writing,
 # and bytes that are not UTF-8 (as lone surrogates).
 _UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+_COLOUR = "\x1b\\[[0-9;]*m"
 _QUOTED_BYTE = r"\\udc([89a-f][0-9a-f])"
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -44,6 +45,11 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text  # almost always; a pattern takes longer to compile than many a command runs
     return re.sub(_UNSAFE, _written_out, text)
+
+
+def unpainted(text: str) -> str:
+    """Without the colours that `paint` gave it."""
+    return re.sub(_COLOUR, "", text) if "\x1b" in text else text
 
 
 def visible_bytes(data: bytes) -> str:

@@ -16,6 +16,7 @@ from holdfast.interfaces.cli.wording import iso
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.sessions import Session
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.vault import Vault
@@ -89,15 +90,16 @@ def _run(invocation: Invocation) -> int:
             cut_off=left,
             to_put_back={one.number: still_to_put_back(engine.vault, scan, one) for one in left},
             degraded=_degraded(opened, head),
-            git=_git(opened, head),
+            git=_git(opened),
             last=_last(opened, scan),
             agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
+            session_mark=_mark(known),
         )
         unsaved = not_saved_here(invocation.terminal, opened)
         gaps = _gaps(engine.vault.workspace, scan)
     if invocation.json:
-        described = status_as_json(status, listed=invocation.options.skipped)
+        described = status_as_json(status, invocation.now, listed=invocation.options.skipped)
         invocation.emit(described | {"warnings": [gap.finding for gap in gaps]})
     else:
         show_status(invocation.terminal, status, invocation.now, listed=invocation.options.skipped)
@@ -108,26 +110,36 @@ def _run(invocation: Invocation) -> int:
     return 0
 
 
-def _git(opened: OpenWorkspace, head: Checkpoint | None) -> str | None:
-    from holdfast.domain.git_place import git_place
-    from holdfast.engine.components.manifests import state_of
+def _git(opened: OpenWorkspace) -> str | None:
+    from holdfast.engine.components.drift import present_git
 
-    try:
-        state = state_of(opened.engine.vault.objects, head, "git")
-    except StoreDamaged:
-        return None
-    return None if state is None else git_place(state, head)
+    place = present_git(opened.engine.vault)
+    return None if place is None else str(place)
+
+
+def _mark(session: Session | None) -> str:
+    if session is None:
+        return ""
+    return session.title or f"{session.agent or ''} {session.id}".strip()
 
 
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
+    from holdfast.domain.changes import ChangeType
     from holdfast.engine.undo_words import undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
 
+    engine = opened.engine
     try:
-        step = opened.engine.last_step(scan)
-        return LastThing(undone_words(opened.engine.vault, step), moment_of(step))
+        step = engine.last_step(scan)
+        words, at = undone_words(engine.vault, step), moment_of(step)
+        if step.undone is not None:
+            return LastThing(words, at)
+        changes = engine.changes_in(scan, step.request.target)
+        files = [change.type for change in changes if not change.is_directory]
+        removed, added = files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
+        return LastThing(words, at, removed, added)
     except HoldfastError:
         return None
 

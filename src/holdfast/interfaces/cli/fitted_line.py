@@ -1,0 +1,59 @@
+"""A line that has to fit on one row of a terminal.
+
+    all parts if they fit → without the optional ones, last first → the elastic part cut short
+
+In a pipe nothing is left out and nothing is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.interfaces.cli.cells import cell_width, pieces
+from holdfast.interfaces.cli.terminal import Terminal, unpainted
+
+_LEAST = 8
+"""So many cells are left of what is cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text in one colour, or in none. `optional` parts go where there is no room for them; of what
+    still does not fit, the `elastic` part is cut."""
+
+    text: str
+    codes: tuple[str, ...] = ()
+    optional: bool = False
+    elastic: bool = False
+
+
+def show_fitted(terminal: Terminal, parts: Sequence[Part]) -> None:
+    shown = fitted(parts, terminal.width) if terminal.for_people else list(parts)
+    terminal.line("".join(terminal.paint(part.text, *part.codes) for part in shown))
+
+
+def fitted(parts: Sequence[Part], width: int) -> list[Part]:
+    left = list(parts)
+    while _width(left) > width and (optional := [part for part in left if part.optional]):
+        left.remove(optional[-1])
+    beyond = _width(left) - width
+    if beyond <= 0:
+        return left
+    return [
+        replace(part, text=cut(part.text, max(cell_width(part.text) - beyond, _LEAST)))
+        if part.elastic
+        else part
+        for part in left
+    ]
+
+
+def cut(text: str, cells: int) -> str:
+    """The text in at most so many cells, with a sign that there was more."""
+    if cell_width(text) <= cells:
+        return text
+    return next(pieces(text, cells - 1)).rstrip() + "…"
+
+
+def _width(parts: Sequence[Part]) -> int:
+    return sum(cell_width(unpainted(part.text)) for part in parts)
