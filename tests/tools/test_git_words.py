@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.tools import ToolHandlers
-from holdfast.tools.results import Restored
+from holdfast.tools.results import Created, GitNow, Restored
 from tests.components.git.repositories import git
 from tests.tools.calls import done
 
@@ -32,3 +32,24 @@ def test_a_restore_across_branches_tells_the_agent(
     text, made = done(tools, "checkpoint_restore", Restored, confirm_token=shown.confirm_token)
     assert made.git == shown.git
     assert "a commit would now contain 1 changed file" in text
+
+
+@pytest.mark.requirement("GT-1", "MC-1")
+def test_answers_say_where_git_is(
+    workspace: Path, session: SessionCheckpointer, tools: ToolHandlers
+) -> None:
+    git(workspace, "init", "-q", "-b", "main")
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "one")
+    commit = git(workspace, "rev-parse", "HEAD").strip()
+    (workspace / "notes.txt").write_text("dirty\n")
+    text, made = done(tools, "checkpoint_create", Created, reasoning="dirty")
+    assert made.git == GitNow("main", commit, 1)
+    assert f"Git: main@{commit[:7]}, 1 dirty." in text
+    (workspace / "notes.txt").write_text("more\n")
+    session.checkpoint("more")
+    text, undone = done(tools, "checkpoint_restore", Restored, ref=made.checkpoint.id)
+    text, undone = done(tools, "checkpoint_restore", Restored, confirm_token=undone.confirm_token)
+    assert undone.git_now == GitNow("main", commit, 1)
+    assert f"Git: main@{commit[:7]}, 1 dirty." in text
+    assert "Warning:" not in text

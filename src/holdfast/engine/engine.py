@@ -253,8 +253,7 @@ class Engine:
 
         with self.exclusive(looking=True):
             scan = self._look(wanted_trees(self.vault, request), request.rules_of)
-            head = standing_on(self.vault, request.session_id)
-            return preview(self.vault, scan, request, head)
+            return preview(self.vault, scan, request, standing_on(self.vault, None))
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""

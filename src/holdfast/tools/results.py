@@ -52,6 +52,7 @@ class Created:
     deduplicated: bool = False
     remarks: list[str] = field(default_factory=list)
     """Those of the warnings that nobody has to act on."""
+    git: GitNow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,16 @@ class GitPlaceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class GitNow:
+    """Where HEAD is, and how many tracked files are changed, deleted or staged; null where that is
+    not known."""
+
+    branch: str | None
+    commit: str | None
+    dirty: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class GitDriftInfo:
     """HEAD stays elsewhere than it was at the checkpoint; a commit of everything would contain so
     many changed files."""
@@ -254,6 +265,7 @@ class Restored:
     missing: list[PathNote] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """Those of the warnings that nobody has to act on."""
+    git_now: GitNow | None = None
 
 
 @dataclass(frozen=True, slots=True)

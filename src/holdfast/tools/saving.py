@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.git_place import PresentGit, git_place, git_place_as_data
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.remarks import remarks_in
 from holdfast.domain.rounds import round_title
 from holdfast.domain.sizes import size_words
+from holdfast.engine.components.manifests import state_of
 from holdfast.tools.bench import Answer, Bench
-from holdfast.tools.results import Annotated, Approved, Created
-from holdfast.tools.wording import by_rule, count, info, label, noted, notes, said, told_warnings
+from holdfast.tools.results import Annotated, Approved, Created, GitNow
+from holdfast.tools.wording import (
+    by_rule,
+    count,
+    git_now,
+    info,
+    label,
+    noted,
+    notes,
+    one_line,
+    said,
+    told_warnings,
+)
 
 
 def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
@@ -25,6 +40,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         reuse=arguments["reuse"],
     )
     made = outcome.checkpoint
+    place, git = _git(bench, made)
     problems = notes((skipped.path, skipped.describe()) for skipped in outcome.failures)
     changed = made.changed
     size = f"{count(made.files, 'file')}, {size_words(made.size_bytes)}"
@@ -35,6 +51,7 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
     same = f"Nothing has changed since checkpoint {label(made)}: {size}. No other was made."
     lines = [
         same if outcome.deduplicated else saved,
+        *([] if place is None else [f"Git: {one_line(place)}."]),
         *told_warnings(outcome.warnings),
         *noted("Not saved as it should be:", problems),
         f'To come back to this state: checkpoint_restore {{"ref": "{made.id}"}}.',
@@ -52,8 +69,23 @@ def create(bench: Bench, arguments: dict[str, Any]) -> Answer:
         [said(w) for w in outcome.warnings],
         outcome.deduplicated,
         remarks=remarks_in(map(said, outcome.warnings)),
+        git=git,
     )
     return Answer("\n".join(lines), data)
+
+
+def _git(bench: Bench, made: Checkpoint) -> tuple[str | None, GitNow | None]:
+    """Where git was at the checkpoint, in words and as data."""
+    try:
+        state = state_of(bench.engine.vault.objects, made, "git")
+    except StoreDamaged:
+        return None, None
+    data = git_place_as_data(state, made)
+    if data is None:
+        return None, None
+    return git_place(state, made), git_now(
+        PresentGit(data["branch"], data["commit"], data["dirty"])
+    )
 
 
 def annotate(bench: Bench, arguments: dict[str, Any]) -> Answer:

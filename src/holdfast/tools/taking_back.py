@@ -20,6 +20,7 @@ from holdfast.domain.remarks import remarks_in
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
 from holdfast.domain.rounds import round_title
 from holdfast.engine.approval import active_round, has_nothing_to_reset, reset_outcome
+from holdfast.engine.components.drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
@@ -30,6 +31,7 @@ from holdfast.tools.wording import (
     MOST_LISTED,
     bullets,
     count,
+    git_now,
     label,
     noted,
     notes,
@@ -92,7 +94,7 @@ def undo(bench: Bench, arguments: dict[str, Any]) -> Answer:
         return Answer("\n".join(words), data)
     outcome = engine.restore(request)
     back = '{"redo": false}' if redo else '{"redo": true}'
-    return _done(request, outcome, f"To take this back: checkpoint_undo {back}.")
+    return _done(bench, request, outcome, f"To take this back: checkpoint_undo {back}.")
 
 
 def _preview(
@@ -146,7 +148,7 @@ def _carry_out(bench: Bench, tool: str, deed: _Deed) -> Answer:
         first = "The workspace has changed since the preview; nothing was done. This is it now:"
         return _preview(bench, tool, request, dict(deed.arguments), first)
     outcome = bench.engine.restore(request)
-    answer = _done(request, outcome, "To take this back: checkpoint_undo {}.")
+    answer = _done(bench, request, outcome, "To take this back: checkpoint_undo {}.")
     if request.kind is not OperationKind.RESET:
         return answer
     rounds = reset_outcome(bench.engine.vault, bench.session_id, outcome)
@@ -235,7 +237,8 @@ def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
     ]
 
 
-def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> Answer:
+def _done(bench: Bench, request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> Answer:
+    place = present_git(bench.engine.vault)
     created, rewritten, deleted = _counts(outcome.steps)
     data = Restored(
         done=True,
@@ -250,6 +253,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         conflicts=notes((p.path, p.reason) for p in outcome.conflicts[:MOST_LISTED]),
         warnings=[said(warning) for warning in outcome.warnings],
         remarks=remarks_in(map(said, outcome.warnings)),
+        git_now=None if place is None else git_now(place),
         confirm_token=None,
         plan_id=None,
         safety_checkpoint=outcome.safety if outcome.recorded else None,
@@ -273,6 +277,7 @@ def _done(request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> An
         *noted("Changed by somebody meanwhile; their bytes are in the safety one:", data.conflicts),
         *noted(_KEPT, data.kept),
         *noted(_MISSING, data.missing),
+        *([] if place is None else [f"Git: {one_line(str(place))}."]),
         f"The state before is saved as {outcome.safety}. {way_back}",
         "Files you have read may have changed: read them again before you edit them.",
     ]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.git_place import PresentGit
 from holdfast.domain.ids import short
 from holdfast.domain.remarks import Remark, reworded
 from holdfast.domain.sizes import count_words
-from holdfast.tools.results import CheckpointInfo, PathNote
+from holdfast.tools.results import CheckpointInfo, GitNow, PathNote
 from holdfast.tools.shell_words import in_calls
 
 count = count_words
@@ -79,6 +80,11 @@ def info(found: Checkpoint, *, head: str | None, longest: int | None = None) -> 
         partial=found.partial,
         restores_from=found.restores_from,
     )
+
+
+def git_now(place: PresentGit) -> GitNow:
+    branch = None if place.branch is None else one_line(place.branch)
+    return GitNow(branch, place.commit, place.dirty)
 
 
 def within_an_answer(

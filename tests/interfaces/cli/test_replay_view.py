@@ -183,8 +183,8 @@ def test_it_says_what_had_been_said(told: CommandLine) -> None:
         opened.engine.save(session, make_intent("with words"), position=Position(1, "tool-1"))
     with view(told) as screen:
         viewer = Viewer(screen)
-        viewer.see("with words", "tool use tool-1", "message 1")
-        viewer.press("m", "0 user, new with this step", "  faster \\x1b[31m", "1 assistant")
+        viewer.see("with words", "tool use tool-1", "message 2")
+        viewer.press("m", "1 user, new with this step", "  faster \\x1b[31m", "2 assistant")
         screen.type("q")
         screen.finish()
     step = told.json("replay")["steps"][-1]

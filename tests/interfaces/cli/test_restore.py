@@ -27,6 +27,7 @@ KEYS = [
     "remarks",
     "components",
     "git",
+    "git_now",
     "dry_run",
 ]
 

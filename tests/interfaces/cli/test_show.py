@@ -62,7 +62,7 @@ def test_show_tells_the_round_the_place_in_the_conversation_and_the_notes(cli: C
     text = cli("show", made).out
     assert f"checkpoint  {made}  HEAD  approved\n" in text
     assert "round       1\n" in text
-    assert "message     0, user: please fix it\n" in text
+    assert "message     1, user: please fix it\n" in text
     assert "tool use    toolu_17\n" in text
     assert text.count("message  ") == 1
     assert "annotation 1 by ada, 1970-01-01" in text

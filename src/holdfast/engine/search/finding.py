@@ -13,11 +13,13 @@ from itertools import islice
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import to_text
-from holdfast.domain.search_highlights import beginning, excerpt
+from holdfast.domain.search_highlights import Excerpt, beginning, excerpt
 from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
 from holdfast.domain.search_query import SearchQuery, Term, parse_query
+from holdfast.domain.tool_calls import call_words
 from holdfast.engine.search.catching_up import catch_up
 from holdfast.engine.search.suggesting import suggestions
 from holdfast.engine.search.texts import call_text, fields_of, touched_paths
@@ -121,9 +123,12 @@ def _in_checkpoint(
 ) -> Iterator[Match]:
     for field, texts in fields_of(checkpoint, notes).items():
         terms = query.terms + query.names if field is Field.NAME else query.terms
-        for text in texts:
+        for text in texts if field is not Field.TOOL else ():
             if (found := excerpt(text, terms)) is not None:
                 yield Match(field, found)
+    for call in checkpoint.intent.tool_calls:
+        if (found := _in_call(call, query.terms)) is not None:
+            yield Match(Field.TOOL, found)
     if Field.PATH in fields:
         terms = query.terms + query.paths
         yield from islice(_in_paths(vault, checkpoint, terms), _MOST_PATHS_SHOWN)
@@ -135,12 +140,20 @@ def _in_paths(vault: Vault, checkpoint: Checkpoint, terms: Sequence[Term]) -> It
             yield Match(Field.PATH, found)
 
 
+def _in_call(call: ToolCall, terms: Sequence[Term]) -> Excerpt | None:
+    """As people read it; names of arguments are found in what the index has."""
+    words = call_words(call)
+    if not terms:
+        return beginning(words)
+    return excerpt(words, terms) or excerpt(call_text(call), terms)
+
+
 def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
     terms = query.terms
-    texts = [(Field.MESSAGE, message.content)]
-    texts += [(Field.TOOL, call_text(call)) for call in message.tool_calls]
-    for field, text in texts:
-        found = excerpt(text, terms) if terms else beginning(text)
+    said = excerpt(message.content, terms) if terms else beginning(message.content)
+    found_in = [(Field.MESSAGE, said)]
+    found_in += [(Field.TOOL, _in_call(call, terms)) for call in message.tool_calls]
+    for field, found in found_in:
         if found is not None:
             yield Match(
                 field,

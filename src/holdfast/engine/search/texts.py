@@ -75,7 +75,7 @@ def message_text(sequence: int, message: Message) -> MessageText:
 
 
 def call_text(call: ToolCall) -> str:
-    """A tool call in one line."""
+    """A tool call as the index knows it; people read `call_words`."""
     return call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
 
 

@@ -10,6 +10,7 @@ from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.messages import Annotation
 from holdfast.domain.selections import selection_of
+from holdfast.domain.tool_calls import call_words
 from holdfast.interfaces.cli.checkpoint_view import (
     change_words,
     confidence_mark,
@@ -84,8 +85,7 @@ def show_sheet(
     for line in found.intent.reasoning.splitlines() or [""]:
         terminal.line(f"    {visible(line)}")
     for call in () if found.kind.is_record else found.intent.tool_calls:
-        said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
-        terminal.line(f"    {terminal.paint('tool', DIM)} {visible(said)}")
+        terminal.line(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
 
 
 def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
@@ -96,7 +96,7 @@ def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
         if message is not None:
             words = shortened(first_line(message.content), _LONGEST_MESSAGE)
             said = f", {message.role.value}: {visible(words)}"
-        _fact(terminal, "message", f"{found.message_index}{said}")
+        _fact(terminal, "message", f"{found.message_index + 1}{said}")
     if found.tool_use_id is not None:
         _fact(terminal, "tool use", visible(found.tool_use_id))
 

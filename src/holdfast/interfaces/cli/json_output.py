@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint, Skipped
     from holdfast.domain.git_drift import GitDrift
+    from holdfast.domain.git_place import PresentGit
     from holdfast.domain.messages import Annotation
     from holdfast.domain.outcomes import PathProblem, RestoreOutcome, SaveOutcome
     from holdfast.domain.restore_plans import Blocked, Kept, Missing, RestorePlan, Step
@@ -93,7 +94,9 @@ def skipped(paths: Iterable[Skipped]) -> list[dict[str, Any]]:
     ]
 
 
-def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
+def restored(
+    outcome: RestoreOutcome, elapsed_ms: float, git_now: PresentGit | None
+) -> dict[str, Any]:
     return {
         "restored_to": outcome.restored_to,
         "safety_checkpoint": outcome.safety if outcome.recorded else None,
@@ -113,12 +116,18 @@ def restored(outcome: RestoreOutcome, elapsed_ms: float) -> dict[str, Any]:
             for c in outcome.components
         ],
         "git": drifted(outcome.git),
+        "git_now": None if git_now is None else git_now.as_data(),
         "dry_run": False,
     }
 
 
 def planned(
-    target: Checkpoint, plan: RestorePlan, elapsed_ms: float, *, best_effort: bool
+    target: Checkpoint,
+    plan: RestorePlan,
+    elapsed_ms: float,
+    git_now: PresentGit | None,
+    *,
+    best_effort: bool,
 ) -> dict[str, Any]:
     """The same for a restore that did not happen."""
     blocked = _problems(plan.blocked)
@@ -141,6 +150,7 @@ def planned(
             for c in plan.components
         ],
         "git": drifted(plan.git),
+        "git_now": None if git_now is None else git_now.as_data(),
         "dry_run": True,
     }
 

@@ -36,6 +36,7 @@ _LONGEST_MARK = 24
 _INDENT = "     "
 _RIGHT = ("sure", "files")
 _ONLY_WIDE = ("kind", "changes")
+_BELOW = "git below"
 
 
 class Part(NamedTuple):
@@ -67,6 +68,7 @@ def show_table(
         _show_list(terminal, found, rows)
         return
     names = [name for name in rows[0] if terminal.width >= _NARROW or name not in _ONLY_WIDE]
+    names = [name for name in names if name != _BELOW]
     widths = {name: max(len(name), *(_width(row[name]) for row in rows)) for name in names}
     left = sum(widths.values()) + len(_GAP) * len(widths)
     heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
@@ -75,7 +77,7 @@ def show_table(
         cells = [_cell(terminal, row[name], widths[name], right=name in _RIGHT) for name in names]
         reason = _reason(terminal, one, max(terminal.width - left, _LEAST_FOR_REASON))
         terminal.line(_GAP.join([*cells, reason[0]]))
-        for line in reason[1:]:
+        for line in [*reason[1:], *_below(terminal, row)]:
             terminal.line(" " * left + line)
 
 
@@ -85,8 +87,14 @@ def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[R
         shown = [name for name in _SHORT if name in row]
         cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in shown]
         terminal.line(_GAP.join(cells))
-        for line in _reason(terminal, one, terminal.width - len(_INDENT)):
+        reason = _reason(terminal, one, terminal.width - len(_INDENT))
+        for line in [*reason, *_below(terminal, row)]:
             terminal.line(_INDENT + line)
+
+
+def _below(terminal: Terminal, row: Row) -> list[str]:
+    """What stands below the reason."""
+    return [_cell(terminal, row[_BELOW], 0)] if _BELOW in row else []
 
 
 def session_mark(session: Session) -> str:
@@ -125,15 +133,16 @@ def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
 def _add_places(
     rows: Sequence[Row], found: Sequence[Checkpoint], places: Mapping[str, str], width: int
 ) -> None:
-    """Where there is room for them, each only where it is another one than in the row above."""
-    if not places or width < _WIDE:
-        return
+    """A column where there is room for it, else below the reason; each only where it is another one
+    than in the row above."""
     above = ""
     for one, row in zip(found, rows, strict=True):
         place = places.get(one.id, "")
-        row["git"] = [
-            Part(shortened(visible(place), _LONGEST_MARK) if place != above else "", (DIM,))
-        ]
+        told = visible(place) if place != above else ""
+        if places and width >= _WIDE:
+            row["git"] = [Part(shortened(told, _LONGEST_MARK), (DIM,))]
+        elif told:
+            row[_BELOW] = [Part(told, (DIM,))]
         above = place
 
 

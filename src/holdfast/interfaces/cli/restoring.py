@@ -16,6 +16,7 @@ from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.remarks import remarks_in, reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
+from holdfast.engine.components.drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.restore import DONE, NOTHING_CHANGED
 from holdfast.interfaces.cli import json_output
@@ -68,12 +69,14 @@ def restore_and_report(
     invocation.so_far = DONE if outcome.recorded else NOTHING_CHANGED
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
-        told = json_output.restored(outcome, invocation.elapsed_ms)
+        told = json_output.restored(
+            outcome, invocation.elapsed_ms, present_git(opened.engine.vault)
+        )
         told["warnings"] = [*working, *told["warnings"]]
         told["remarks"] = [*remarks_in(working), *told["remarks"]]
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
-        _show(invocation, request, outcome, shown, what)
+        _show(invocation, opened, request, outcome, shown, what)
         _tell_of_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         _tell_of_git(invocation.terminal, opened, request)
@@ -103,6 +106,7 @@ def _rounds(
 
 def _show(
     invocation: Invocation,
+    opened: OpenWorkspace,
     request: RestoreRequest,
     outcome: RestoreOutcome,
     shown: RestorePlan | None,
@@ -119,8 +123,11 @@ def _show(
         show_outcome(
             terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated, what=what
         )
+    place = present_git(opened.engine.vault)
+    if place is not None:
+        terminal.line(terminal.paint(f"  git: {place}", DIM))
     told = shown.warnings if shown is not None else ()
-    _tell(terminal, request, (one for one in outcome.warnings if one not in told))
+    _tell(terminal, request, (w for w in outcome.warnings if w not in told), answering=False)
 
 
 def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
@@ -212,7 +219,11 @@ def _preview(
     if invocation.json:
         invocation.emit(
             json_output.planned(
-                request.target, plan, invocation.elapsed_ms, best_effort=request.best_effort
+                request.target,
+                plan,
+                invocation.elapsed_ms,
+                present_git(opened.engine.vault),
+                best_effort=request.best_effort,
             )
             | ({} if abandoned is None else {"abandoned": abandoned})
             | _hunks_as_json(hunks)
@@ -226,7 +237,7 @@ def _preview(
         from holdfast.interfaces.cli.chosen_hunks import show_hunks
 
         show_hunks(invocation.terminal, hunks)
-    _tell(invocation.terminal, request, plan.warnings)
+    _tell(invocation.terminal, request, plan.warnings, answering=True)
     invocation.terminal.line("Nothing was changed (dry run).")
     return 0
 
@@ -251,7 +262,7 @@ def _confirm(
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoning(opened, request, plan), what)
         _tell_of_git(aside, opened, request)
-        _tell(aside, request, plan.warnings)
+        _tell(aside, request, plan.warnings, answering=True)
     require_confirmation(
         invocation,
         f"{doing(request, what)} changes {_changed(plan)} and needs confirmation",
@@ -261,9 +272,12 @@ def _confirm(
     return plan if asks else None
 
 
-def _tell(terminal: Terminal, request: RestoreRequest, warnings: Iterable[str]) -> None:
+def _tell(
+    terminal: Terminal, request: RestoreRequest, warnings: Iterable[str], *, answering: bool
+) -> None:
     for warning in warnings:
-        terminal.tell(reworded(warning, partial(_typed_in_full, request)))
+        words = reworded(warning, partial(_typed_in_full, request))
+        terminal.tell(words, answering=answering)
 
 
 def _changed(plan: RestorePlan) -> str:

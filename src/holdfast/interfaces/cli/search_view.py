@@ -79,7 +79,7 @@ def _label(match: Match) -> str:
     if match.message_index is None:
         return f"{match.field.value}:"
     gone = ", rolled back" if match.rolled_back else ""
-    return f"{match.field.value} {match.message_index} ({match.role}{gone}):"
+    return f"{match.field.value} {match.message_index + 1} ({match.role}{gone}):"
 
 
 def _text(terminal: Terminal, found: Excerpt) -> str:

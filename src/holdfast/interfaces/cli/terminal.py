@@ -210,11 +210,13 @@ class Terminal:
         label = _painted("warning:", (BOLD, YELLOW)) if self.err_colour else "warning:"
         self.err.write(f"{label} {visible(text)}\n")
 
-    def tell(self, warning: str) -> None:
-        """A warning, or a remark in passing."""
+    def tell(self, warning: str, *, answering: bool = False) -> None:
+        """A warning, or a remark in passing; `answering`: the remark is part of the answer."""
         from holdfast.domain.remarks import Remark
 
-        if isinstance(warning, Remark):
+        if isinstance(warning, Remark) and answering:
+            self.line(self.paint(f"  {visible(warning)}", DIM))
+        elif isinstance(warning, Remark):
             self.note(f"  {visible(warning)}", DIM)
         else:
             self.warn(warning)

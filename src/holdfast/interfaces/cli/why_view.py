@@ -9,6 +9,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.messages import Message
 from holdfast.domain.paths import to_text
+from holdfast.domain.tool_calls import call_words
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import identifier, moment
 from holdfast.interfaces.cli.terminal import CYAN, DIM, YELLOW, Terminal, visible, visible_bytes
@@ -130,12 +131,11 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         alone = len(origin.others) == 1 and not origin.own
         _fact(terminal, "written by" if alone else "or by", visible(other.shown))
     for call in origin.tool_calls:
-        said = call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
-        _fact(terminal, "tool call", visible(shortened(said, _LONGEST_MESSAGE)))
+        _fact(terminal, "tool call", visible(shortened(call_words(call), _LONGEST_MESSAGE)))
     for label, message in (("asked", origin.prompt), ("message", origin.message)):
         if message is not None and (label == "asked" or message is not origin.prompt):
             words = visible(shortened(first_line(message.content), _LONGEST_MESSAGE))
-            _fact(terminal, label, f"{message.index}, {message.role.value}: {words}")
+            _fact(terminal, label, f"{message.index + 1}, {message.role.value}: {words}")
 
 
 def _fact(terminal: Terminal, label: str, value: str) -> None:

@@ -14,6 +14,7 @@ from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import short
 from holdfast.domain.messages import Message
+from holdfast.domain.tool_calls import call_words
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.vault import Vault
 from holdfast.interfaces.cli.cells import wrapped
@@ -99,10 +100,7 @@ class Pages:
             for line in wrapped(visible(text), width):
                 yield ScreenLine(line, (BOLD,))
         for call in found.intent.tool_calls:
-            said = (
-                call if isinstance(call, str) else ", ".join(f"{k}={v!r}" for k, v in call.items())
-            )
-            yield ScreenLine(f"tool {visible(said)}", (DIM,))
+            yield ScreenLine(f"tool {visible(call_words(call))}", (DIM,))
         yield ScreenLine("")
         # Each on its own: damage to the one is no reason not to show the other.
         for part in (self._components, self._changed_paths):
@@ -123,7 +121,7 @@ class Pages:
         said = [("goal", intent.goal_id), ("task", intent.task_id), ("tool use", state.tool_use_id)]
         said.append(("tags", ", ".join(intent.tags)))
         if state.message_index is not None:
-            said.append(("message", str(state.message_index)))
+            said.append(("message", str(state.message_index + 1)))
         for label, value in said:
             if value:
                 yield ScreenLine(f"{label} {visible(value)}")
@@ -178,7 +176,7 @@ class Pages:
         new = message.index >= self._replay.step.first_message
         gone = message.rolled_back_by is not None
         marks = (", new with this step" if new else "") + (", rolled back" if gone else "")
-        head = f"{message.index} {message.role.value}{marks}"
+        head = f"{message.index + 1} {message.role.value}{marks}"
         colour = DIM if gone else _ROLE_COLOURS.get(message.role.value, YELLOW)
         yield ScreenLine(head, (colour,))
         for text in message.content.splitlines():
