@@ -108,10 +108,7 @@ def test_undo_brings_back_what_an_agent_destroyed_and_the_resumed_conversation_i
     cli.json("undo", "--yes")
     assert _own(desk.project / "src") == _own(tmp_path / "copy" / "src")
     assert (desk.project / "notes.txt").read_text() == "overwritten by a server"
-    if agent == "cline":  # it does not tell hooks of a message
-        cli.json("restore", "initial", "--session", session, "--yes")
-    else:
-        cli.json("undo", "--turn", "--yes")
+    cli.json("undo", "--turn", "--yes")
     assert _own(desk.project) == before == _own(tmp_path / "copy")
     assert not model.heard("A person undid")
     if AGENTS[agent].again:

@@ -91,7 +91,13 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
             return True  # and the plan says what is wrong
 
     if turn:
-        step = history.turn(scan.tree, differs, _before_messages(vault, history))
+        messages = _before_messages(vault, history)
+        if not messages:
+            raise NothingToUndo(
+                "No message to an agent is recorded here, so there is no turn to undo",
+                hint="undo the last thing: holdfast undo; or choose a moment: holdfast log",
+            )
+        step = history.turn(scan.tree, differs, messages)
     else:
         step = history.step(scan.tree, differs)
     if step is None:

@@ -92,15 +92,43 @@ def _shim_saying(tmp_path: Path, to_message: str, before_tool: str, after_tool: 
     return module
 
 
-@pytest.mark.requirement("HK-2")
-def test_without_the_command_the_agent_goes_on(tmp_path: Path) -> None:
+@pytest.mark.requirement("HK-2", "HK-7")
+@pytest.mark.parametrize("broken", [False, True], ids=["missing", "broken"])
+def test_without_the_command_the_agent_goes_on_and_is_told_once(
+    tmp_path: Path, broken: bool
+) -> None:
     from holdfast.interfaces.agent_setup.own_files import opencode_plugin
 
     project = tmp_path / "shop"
     (project / "src").mkdir(parents=True)
+    program = tmp_path / "holdfast"
+    if broken:
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
     module = tmp_path / "holdfast.mjs"
-    module.write_text(opencode_plugin("/nowhere/holdfast"))
-    assert _run(tmp_path, module, project)["output"] == "done"
+    module.write_text(opencode_plugin(str(program)))
+    told = _run(tmp_path, module, project)
+    said = f"{told['said']}{told['output']}"
+    assert said.count("Holdfast is not protecting this session") == 1
+    assert str(told["output"]).startswith("done")
+    assert f"{program} cannot be run" in said
+
+
+@pytest.mark.requirement("HK-7")
+def test_a_command_that_is_missing_during_an_upgrade_is_waited_for(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    module = _shim_saying(tmp_path, "first", "second", "third")
+    (tmp_path / "hook").rename(tmp_path / "new")
+    host = HOST.replace(
+        "const sessionID",
+        'setTimeout(() => renameSync("%(new)s", "%(hook)s"), 500)\nconst sessionID',
+    ).replace("import { rmSync }", "import { renameSync, rmSync }")
+    host = host.replace("%(new)s", str(tmp_path / "new")).replace(
+        "%(hook)s", str(tmp_path / "hook")
+    )
+    told = _run(tmp_path, module, project, host)
+    assert (told["said"], told["output"]) == ("tidy up\n\nfirst", "done\n\nsecond\n\nthird")
 
 
 def _run(tmp_path: Path, module: Path, project: Path, text: str = HOST) -> dict[str, object]:

@@ -144,6 +144,7 @@ def test_a_conversation_of_cline_that_is_resumed_is_the_same_session_and_is_told
         ("cursor", {"hook_event_name": "preCompact", "trigger": "auto"}, ()),
         ("copilot", {"trigger": "auto"}, ("preCompact",)),
         ("cline", {"hookName": "pre_compact"}, ()),
+        ("opencode", {"event": "experimental.session.compacting"}, ()),
     ],
 )
 def test_before_an_agent_compacts_its_context_what_changed_is_saved(
@@ -153,8 +154,8 @@ def test_before_an_agent_compacts_its_context_what_changed_is_saved(
     for event in (start, message):
         call_hook(agent, event, project)
     (project / "notes.txt").write_text("known to a context that is about to be summarised\n")
-    keys = ("session_id", "sessionId", "taskId", "conversation_id", "cwd", "workspaceRoots")
-    known = {key: value for key, value in start.items() if key in keys}
+    keys = "session_id sessionId taskId conversation_id sessionID cwd workspaceRoots directory"
+    known = {key: value for key, value in start.items() if key in keys.split()}
     for _ in range(2):
         assert call_hook(agent, known | named, project, arguments=arguments).status == 0
     told = [one["reasoning"] for one in cli.json("log")]

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.requirement("HK-7")
 
 OFF = "not protecting this session"
 BACK = "protects this session again"
-TELLABLE = [agent for agent in AGENTS if agent != "goose"]  # which has no way to
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +51,7 @@ def _telling(answers: list[HookAnswer], words: str) -> int:
     return sum(words in answer.out for answer in answers)
 
 
-@pytest.mark.parametrize("agent", TELLABLE)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_a_session_is_told_once_that_nothing_is_saved_and_once_that_it_is_again(
     agent: str, project: Path, blocked: Path
 ) -> None:
@@ -68,9 +67,29 @@ def test_a_session_is_told_once_that_nothing_is_saved_and_once_that_it_is_again(
     assert _telling(_say(agent, events, project), OFF) == 1
 
 
-@pytest.mark.parametrize("agent", TELLABLE)
+@pytest.mark.parametrize("daemon", ["off", "on"])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_home_that_becomes_a_file_in_the_middle_of_a_session_is_told(
+    agent: str,
+    daemon: str,
+    project: Path,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DAEMON", daemon)
+    if daemon == "on":
+        ask("ping", start=True, start_s=120)
+    events = recorded(agent, project, "true")[:6]
+    assert _telling(_say(agent, events, project), OFF) == 0
+    holdfast_home.rename(project.with_name("away"))
+    holdfast_home.write_text("no directory")
+    answers = _say(agent, recorded(agent, project, "true", 2)[2:6], project)
+    assert _telling(answers, OFF) == 1
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 def test_each_session_is_told(agent: str, project: Path, blocked: Path) -> None:
-    events = recorded(agent, project, "true")[:5]
+    events = recorded(agent, project, "true")[:6]
     assert _telling(_say(agent, events, project), OFF) == 1
     others = json.loads(json.dumps(events).replace(_session_of(events), "another"))
     assert _telling(_say(agent, others, project), OFF) == 1

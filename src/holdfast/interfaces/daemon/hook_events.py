@@ -184,10 +184,11 @@ class _Event:
         from holdfast.bootstrap import store_of
         from holdfast.interfaces.hooks.events import Reply
         from holdfast.interfaces.hooks.handling import BEGINS
+        from holdfast.interfaces.hooks.protection_notices import fresh
 
         if store_of(self.path) is None:
-            if self._event.kind not in BEGINS:
-                return Reply()  # nothing was ever saved here
+            if self._event.kind not in BEGINS:  # nothing to compare with
+                return fresh(self._event, Reply(), saved=False)
             self._make_store()
         if self._event.must_wait:
             return self._work()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
 _TITLE = 60
+_WITHOUT_TEXT = "(the agent did not say what was typed)"
 
 
 def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
@@ -36,7 +37,7 @@ def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
 def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> None:
     """After it, and under the store's lock: the message of an agent whose transcript nobody reads,
     once however often it is delivered."""
-    if event.kind is not EventKind.MESSAGE or not event.prompt or _has_transcript(event):
+    if event.kind is not EventKind.MESSAGE or _has_transcript(event):
         return
     session = find_session(opened, event)
     if session is None or deliveries.said_before(event):
@@ -44,7 +45,7 @@ def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliverie
     from holdfast.engine.conversation import add_message
 
     try:
-        add_message(opened.engine.vault, session.id, "user", event.prompt)
+        add_message(opened.engine.vault, session.id, "user", event.prompt or _WITHOUT_TEXT)
         deliveries.note_said(event)
     except (HoldfastError, ValueError) as error:
         _note(event, error)

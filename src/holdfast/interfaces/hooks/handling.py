@@ -70,7 +70,8 @@ def handle(event: AgentEvent, when_open: Callable[[OpenWorkspace], None] | None 
     except (NotFound, StoreMissing):
         if begins:
             raise
-        return Reply()  # nothing was ever saved here, so there is nothing to compare with
+        # Nothing to compare with; what an event before it could not say is said now.
+        return fresh(event, Reply(), saved=False)
     with opened:
         if when_open is not None:
             when_open(opened)

@@ -1,7 +1,8 @@
 """Cline: one script an event; what belongs to the event is nested under its name.
 
 A conversation that is resumed gets a new `taskId`, and so does each agent that another one starts;
-the session that they belong to is told beside it.
+the session that they belong to is told beside it. An agent starts with each message of the user;
+what was typed is not told, except for a message that is sent while the agent works.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
+_STARTS = ("agent_start", "agent_resume")
 _NESTED = ("preToolUse", "postToolUse", "userPromptSubmit", "tool_call", "tool_result")
 
 
@@ -30,6 +32,11 @@ def flatten(payload: dict[str, Any]) -> dict[str, Any]:
     context = payload.get("sessionContext")
     if isinstance(context, dict) and isinstance(context.get("rootSessionId"), str):
         flat["session_id"] = context["rootSessionId"]
+    if payload.get("hookName") in _STARTS:
+        if payload.get("parent_agent_id"):
+            flat["hookName"] = "session_start"  # another agent's work, not a message
+        else:
+            flat["turn_id"] = payload.get("timestamp")
     for part in flat["output"] if isinstance(flat.get("output"), list) else ():
         if isinstance(part, dict) and part.get("success") is False:  # one of several commands
             flat |= {"success": False, "result": part.get("error") or "failed"}
@@ -46,10 +53,8 @@ DIALECT = Dialect(
     agent="cline",
     render=render,
     events={
-        "agentstart": EventKind.SESSION_START,
-        "agentresume": EventKind.SESSION_START,
-        "taskstart": EventKind.SESSION_START,
-        "taskresume": EventKind.SESSION_START,
+        "agentstart": EventKind.MESSAGE,
+        "agentresume": EventKind.MESSAGE,
         "toolcall": EventKind.BEFORE_TOOL,
         "toolresult": EventKind.AFTER_TOOL,
         "promptsubmit": EventKind.MESSAGE,

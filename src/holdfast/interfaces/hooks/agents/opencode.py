@@ -22,6 +22,7 @@ DIALECT = Dialect(
         "toolexecutebefore": EventKind.BEFORE_TOOL,
         "toolexecuteafter": EventKind.AFTER_TOOL,
         "chatmessage": EventKind.MESSAGE,
+        "experimentalsessioncompacting": EventKind.COMPACT,
         "sessioncreated": EventKind.SESSION_START,
         "sessionidle": EventKind.TURN_END,
         "sessiondeleted": EventKind.SESSION_END,

@@ -3,15 +3,46 @@ import { spawn } from "node:child_process"
 
 const COMMAND = ["holdfast"]
 const LONGEST_MS = 120000
+// An upgrade takes the program away for a moment.
+const TRIES = 10
+const BETWEEN_TRIES_MS = 200
+const NOT_RUN = `the command ${COMMAND.join(" ")} cannot be run. See: holdfast doctor`
+const LATE = `the command ${COMMAND.join(" ")} did not answer`
+let toldOf = ""
+
+// Says once for each reason that nothing is saved; the hook says everything else itself.
+function unprotected(reason, show) {
+  if (toldOf === reason) return ""
+  toldOf = reason
+  show(`Not protected: ${reason}`)
+  return `Holdfast is not protecting this session: ${reason}. No checkpoint was made. Tell the user.`
+}
 
 // Sends one event to the hook; resolves with what the agent has to be told. Never rejects, never throws.
-function send(event, show = () => {}) {
+async function send(event, show = () => {}) {
+  for (let number = 1; ; number += 1) {
+    const { text, failure } = await attempt(event, show)
+    const enough = failure === LATE || toldOf || number === TRIES
+    if (failure && enough) return unprotected(failure, show)
+    if (!failure) {
+      toldOf = ""
+      return text
+    }
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS))
+  }
+}
+
+function attempt(event, show) {
   return new Promise((resolve) => {
     let said = ""
-    const timer = setTimeout(() => resolve(""), LONGEST_MS)
+    const fail = (failure) => {
+      clearTimeout(timer)
+      resolve({ failure })
+    }
+    const timer = setTimeout(() => fail(LATE), LONGEST_MS)
     const finish = (text) => {
       clearTimeout(timer)
-      resolve(text)
+      resolve({ text })
     }
     try {
       const [program, ...first] = COMMAND
@@ -19,13 +50,14 @@ function send(event, show = () => {}) {
         cwd: event.directory,
         stdio: ["pipe", "pipe", "ignore"],
       })
-      child.on("error", () => finish(""))
+      child.on("error", () => fail(NOT_RUN))
       child.stdin.on("error", () => {})
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (chunk) => {
         said += chunk
       })
-      child.on("close", () => {
+      child.on("close", (status) => {
+        if (status !== 0) return fail(NOT_RUN)
         try {
           const answer = JSON.parse(said || "{}")
           if (answer.notice) show(answer.notice)
@@ -36,7 +68,7 @@ function send(event, show = () => {}) {
       })
       child.stdin.end(JSON.stringify(event))
     } catch {
-      finish("")
+      fail(NOT_RUN)
     }
   })
 }
@@ -66,7 +98,7 @@ export const Holdfast = async ({ directory, worktree, client }) => {
       if (kind !== "session.created" && kind !== "session.idle" && kind !== "session.deleted") return
       const about = event.properties ?? {}
       const sessionID = about.sessionID ?? about.info?.id
-      if (sessionID) await send({ ...where, event: kind, sessionID }, show)
+      if (sessionID) remember(sessionID, await send({ ...where, event: kind, sessionID }, show))
     },
     "chat.message": async (input, output) => {
       const prompt = promptOf(output?.parts)
@@ -76,6 +108,9 @@ export const Holdfast = async ({ directory, worktree, client }) => {
       const last = (output?.parts ?? []).findLast((part) => part?.type === "text" && typeof part.text === "string")
       if (text && last) last.text += `\n\n${text}`
       else remember(sessionID, text)
+    },
+    "experimental.session.compacting": async ({ sessionID }) => {
+      remember(sessionID, await send({ ...where, event: "experimental.session.compacting", sessionID }, show))
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input
