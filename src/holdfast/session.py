@@ -69,9 +69,10 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         wanted = valid_session_id(session_id)
         with open_workspace(Path(workspace), create=False) as opened:
             if opened.engine.vault.catalog.session(wanted) is None:
+                from holdfast.engine.session_overview import listed_sessions
                 from holdfast.session_parts.elsewhere import unknown_session
 
-                known = [s.id for s in opened.engine.vault.catalog.sessions()]
+                known = [one.id for one in listed_sessions(opened.engine.vault)]
                 raise unknown_session(wanted, known)
         return cls(workspace, session_id)
 

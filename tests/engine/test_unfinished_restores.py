@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
 from holdfast.upkeep import examine_surroundings, repair_workspace
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
+from tests.support.real_mounts import can_mount, mounted
 from tests.support.tree_hash import debris, describe, differences
 
 pytestmark = pytest.mark.requirement("RB-3", "RL-2")
@@ -272,3 +274,24 @@ def test_a_repair_sets_aside_what_its_own_store_staged_wherever_that_is(
     kept = [path.read_bytes() for path in store.glob("set-aside/*/.holdfast-staging-*/*")]
     assert sum(content.startswith(b"second") for content in kept) == 3
     assert of_another.read_bytes().startswith(b"another store")
+
+
+@pytest.mark.requirement("ST-4", "RL-4")
+def test_a_repair_sets_aside_what_was_staged_on_another_file_system(workspace: Path) -> None:
+    (workspace / "disk").mkdir()
+    # Whoever may not mount anything sees the same for a part of the workspace's own file system.
+    with mounted(workspace / "disk") if can_mount() else nullcontext():
+        names = [f"disk/f{number}" for number in range(6)]
+        for name in names:
+            fill(workspace / name, b"first")
+        with composed(workspace) as opened:
+            first, store = opened.save(), opened.store.directory
+        for name in names:
+            fill(workspace / name, f"second {name}".encode())
+        interrupt(workspace, first.id)
+        (store / "journal").write_bytes(b"half a journal")
+        repair_workspace(workspace, act=True)
+        assert not list((workspace / "disk").glob(".holdfast-staging-*"))
+        aside = (*workspace.glob("disk/set-aside-*/*/*"), *store.glob("set-aside/*/*/*"))
+        kept = [path.read_bytes() for path in aside if path.is_file()]
+        assert sum(content.startswith(b"second") for content in kept) == 3

@@ -35,6 +35,7 @@ from holdfast.engine.prune import (
     reachable,
 )
 from holdfast.engine.recent_work import last_activity_ns, recent_sessions
+from holdfast.engine.session_overview import effective_status
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
@@ -188,7 +189,8 @@ def _ended(vault: Vault) -> dict[SessionId, int]:
     found = {}
     for session in vault.catalog.sessions():
         last_ns = last_activity_ns(vault, session.id)
-        if session.status is not SessionStatus.ACTIVE or now_ns - last_ns > _ENDED_AFTER_NS:
+        is_active = effective_status(vault, session) is SessionStatus.ACTIVE
+        if not is_active or now_ns - last_ns > _ENDED_AFTER_NS:
             found[session.id] = last_ns
     return found
 

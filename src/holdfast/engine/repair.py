@@ -36,13 +36,14 @@ from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.planning import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
-from holdfast.engine.restore.unfinished import leftovers
+from holdfast.engine.restore.unfinished import leftovers, staging_prefix
 from holdfast.engine.restore.unlocking import decode_note, put_back_noted
 from holdfast.engine.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
+from holdfast.store.places import mount_points_below
 
 RECOVERED = SessionId("recovered")
 _TREE, _CHUNK_LIST = b"HFT1", b"HFC1"
@@ -354,7 +355,7 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
     or for its own repair."""
     try:
         with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
-            found = leftovers(vault, handles)
+            found = [*leftovers(vault, handles), *_staged_on_other_mounts(vault)]
     except (OSError, HoldfastError):
         return  # a workspace that is gone or closed
     for path in found:
@@ -367,3 +368,17 @@ def _set_staging_aside(vault: Vault, occasion: str) -> None:
                 continue
         os.makedirs(beside, 0o700, exist_ok=True)
         os.rename(source, os.path.join(beside, basename(path)))
+
+
+def _staged_on_other_mounts(vault: Vault) -> list[bytes]:
+    """A restore stages at the top of each file system that it changes."""
+    found = []
+    prefix, workspace = staging_prefix(vault), os.path.realpath(os.fsencode(vault.workspace))
+    for top in map(os.fsencode, mount_points_below(vault.workspace)):
+        with contextlib.suppress(OSError):
+            found += [
+                os.path.relpath(os.path.join(top, name), workspace)
+                for name in os.listdir(top)
+                if name.startswith(prefix) and os.path.isdir(os.path.join(top, name))
+            ]
+    return found

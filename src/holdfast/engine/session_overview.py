@@ -39,12 +39,15 @@ def sessions_overview(vault: Vault) -> list[SessionSummary]:
     """Those with checkpoints, by their last activity, newest first."""
     current = vault.catalog.current_session()
     head = standing_on(vault, None)
-    found = [
-        _summary(vault, session, count, current, head.session_id if head else None)
-        for session in vault.catalog.sessions()
-        if (count := vault.catalog.counts(session.id).checkpoints)
-    ]
+    at_head = head.session_id if head else None
+    found = [_summary(vault, session, current, at_head) for session in listed_sessions(vault)]
     return sorted(found, key=lambda one: one.last_activity_ns, reverse=True)
+
+
+def listed_sessions(vault: Vault) -> list[Session]:
+    """Those with checkpoints, oldest first. The row of a deleted session stays in the catalog,
+    because the log names it, and nobody is shown it."""
+    return [one for one in vault.catalog.sessions() if vault.catalog.counts(one.id).checkpoints]
 
 
 def effective_status(vault: Vault, session: Session) -> SessionStatus:
@@ -61,7 +64,6 @@ def effective_status(vault: Vault, session: Session) -> SessionStatus:
 def _summary(
     vault: Vault,
     session: Session,
-    checkpoints: int,
     current: SessionId | None,
     at_head: SessionId | None,
 ) -> SessionSummary:
@@ -69,7 +71,7 @@ def _summary(
     return SessionSummary(
         session,
         effective_status(vault, session),
-        checkpoints,
+        vault.catalog.counts(session.id).checkpoints,
         where.checkpoints if where.has_unapproved else 0,
         max(session.created_at_ns, last_activity_ns(vault, session.id)),
         session.id == current,

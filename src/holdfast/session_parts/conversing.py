@@ -112,9 +112,12 @@ class Conversing:
 
     @property
     def status(self) -> str | None:
-        """`active`, `ended` or `archived`; None before the first checkpoint."""
+        """`active`, `ended` or `archived`; None before the first checkpoint. Without its agent's
+        process it has ended."""
+        from holdfast.engine.session_overview import effective_status
+
         session = self._engine.vault.catalog.session(self._id)
-        return session.status.value if session is not None else None
+        return None if session is None else effective_status(self._engine.vault, session).value
 
     def end(self) -> Session:
         """End the session: it stays listed and restorable. It is active again when it is started

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _MOUNTS = Path("/proc/self/mounts")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def existing(path: Path) -> Path:
@@ -21,17 +23,30 @@ def is_on_a_network(path: Path) -> bool:
     return file_system_of(existing(path)) in NETWORK
 
 
-def file_system_of(path: Path) -> str | None:
-    """The type of the file system with the longest mount point above the path."""
+def mount_points_below(directory: Path) -> list[Path]:
+    """Where other file systems begin inside a directory; none where there is no table."""
+    real = os.path.realpath(directory).rstrip("/") + "/"
+    return [Path(point) for point, _ in _mounts() if point.startswith(real)]
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Mount points with the types of their file systems."""
     try:
         table = _MOUNTS.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
-        return None
+        return []
+    found = []
+    for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
+        _, point, kind, *_ = line.split(" ")
+        found.append((_ESCAPED.sub(lambda match: chr(int(match[1], 8)), point), kind))
+    return found
+
+
+def file_system_of(path: Path) -> str | None:
+    """The type of the file system with the longest mount point above the path."""
     real = os.path.realpath(path)
     best, kind = "", None
-    for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
-        _, point, found, *_ = line.split(" ")
-        point = point.replace("\\040", " ")
+    for point, found in _mounts():
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, found

@@ -291,8 +291,6 @@ def _held(description: bytes, now_ns: int) -> Symptom:
 
 def leftovers(around: Surroundings) -> Iterator[Symptom]:
     """What interrupted operations left behind."""
-    own = Path(os.fsdecode(os.fsencode(around.workspace) + b"/" + MARKER_DIRECTORY))
-    staging = sorted(own.glob(os.fsdecode(STAGING_PREFIX) + "*")) if own.is_dir() else []
     found: list[Symptom] = []
     if around.layout is not None:
         directory = around.layout.directory
@@ -300,7 +298,7 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
             finding = f"a restore cannot be finished: {around.restore_trouble}"
             cure = "saving goes on; set that restore aside: holdfast repair"
             found.append(Symptom("leftovers", Gravity.PROBLEM, finding, cure))
-        elif around.layout.journal.exists() or staging:
+        elif around.layout.journal.exists() or _has_staging(around.workspace, directory.name):
             finding = "a restore was interrupted, or is running"
             cure = "any command finishes it: holdfast status"
             found.append(Symptom("leftovers", Gravity.WARNING, finding, cure))
@@ -333,6 +331,17 @@ def leftovers(around: Surroundings) -> Iterator[Symptom]:
     yield from found
     if not found:
         yield Symptom("leftovers", Gravity.FINE, "no interrupted operation left anything")
+
+
+def _has_staging(workspace: Path, store_id: str) -> bool:
+    """Whether a restore from this store left something; that of another store may be in use."""
+    own = Path(os.fsdecode(os.fsencode(workspace) + b"/" + MARKER_DIRECTORY))
+    place = own if own.is_dir() and not own.is_symlink() else workspace
+    prefix = f"{os.fsdecode(STAGING_PREFIX)}{store_id}-"
+    try:
+        return any(name.startswith(prefix) for name in os.listdir(place))
+    except OSError:
+        return False
 
 
 def marker(around: Surroundings) -> Iterator[Symptom]:

@@ -85,6 +85,21 @@ def test_leftovers_of_interrupted_work_are_named(cli: CommandLine) -> None:
     assert any("budget" in cure for cure in cures)
 
 
+@pytest.mark.parametrize("place", [".holdfast", "."])
+def test_what_a_restore_from_another_store_staged_is_not_ours(cli: CommandLine, place: str) -> None:
+    cli.save()
+    store = Path(cli.json("init")["store"])
+    if place == ".":
+        (cli.workspace / ".holdfast").rename(cli.workspace / "aside")
+        (cli.workspace / ".holdfast").write_text("somebody's file\n")
+    (cli.workspace / place / ".holdfast-staging-0123456789abcdef0123-1").mkdir()
+    (found,) = findings(cli, "leftovers")
+    assert "no interrupted operation" in found["finding"]
+    (cli.workspace / place / f".holdfast-staging-{store.name}-1").mkdir()
+    (found,) = findings(cli, "leftovers")
+    assert "a restore was interrupted" in found["finding"]
+
+
 def test_a_copied_workspace_is_told_from_a_moved_one(cli: CommandLine, tmp_path: Path) -> None:
     import shutil
 

@@ -178,6 +178,9 @@ def test_a_deleted_session_is_gone_with_what_only_it_had_and_nothing_else_is(
     assert (done["deleted"], done["checkpoints"]) == ("gone", 1)
     assert done["freed_bytes"] > 100_000
     assert [one["id"] for one in cli.json("sessions")] == ["kept"]
+    assert cli.json("status")["sessions"] == ["kept"]
+    assert cli.json("stats")["sessions"] == 1
+    assert "gone" not in cli("log", "--session", "no such").err
     assert [one["id"] for one in cli.json("log", "--records")] == [kept]
     assert cli.json("search", "secret", "--all-sessions")["hits"] == []
     assert readme.read_text() == "now\n"
@@ -233,3 +236,6 @@ def test_a_session_whose_agent_is_gone_has_ended_and_is_titled_by_its_first_mess
         assert listed["agent"] == "claude-code"
         running.kill()
     assert cli.json("sessions")[0]["status"] == "ended"
+    assert cli.json("status", "--session", listed["id"])["session_status"] == "ended"
+    with SessionCheckpointer(cli.workspace, listed["id"]) as session:
+        assert session.status == "ended"

@@ -300,7 +300,9 @@ class Invocation:
         return session_id(name)
 
     def _no_session(self, opened: OpenWorkspace, message: str) -> NotFound:
-        known = [session.id for session in opened.engine.vault.catalog.sessions()]
+        from holdfast.engine.session_overview import listed_sessions
+
+        known = [session.id for session in listed_sessions(opened.engine.vault)]
         if known:
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
         if self.options.session is None:

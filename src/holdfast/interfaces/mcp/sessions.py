@@ -198,9 +198,10 @@ def _is_current(known: _Open) -> bool:
 
 
 def _require_known(session: SessionCheckpointer) -> None:
-    catalog = session.opened.engine.vault.catalog
-    if catalog.session(SessionId(session.session_id)) is None:
+    vault = session.opened.engine.vault
+    if vault.catalog.session(SessionId(session.session_id)) is None:
+        from holdfast.engine.session_overview import listed_sessions
         from holdfast.session_parts.elsewhere import unknown_session
 
-        known = [one.id for one in catalog.sessions()]
+        known = [one.id for one in listed_sessions(vault)]
         raise unknown_session(SessionId(session.session_id), known)

@@ -49,12 +49,14 @@ def run(invocation: Invocation) -> int:
 
     query = " ".join(invocation.all_words)
     limit = _limit(invocation.options.limit)
+    from holdfast.engine.session_overview import listed_sessions
+
     with invocation.open() as opened:
         one = invocation.options.session is not None and not invocation.options.all_sessions
         wanted = invocation.session(opened) if one else None
         with invocation.busy("searching", opened):
             result = opened.engine.search(query, session_id=wanted, limit=limit, patience_s=None)
-        several = not one and len(opened.engine.vault.catalog.sessions()) > 1
+        several = not one and len(listed_sessions(opened.engine.vault)) > 1
     if invocation.json:
         invocation.emit({"query": query} | result_as_json(result, invocation.elapsed_ms))
         return 0

@@ -106,6 +106,7 @@ def _as_json(one: SessionSummary) -> dict[str, Any]:
 def _change(
     invocation: Invocation, opened: OpenWorkspace, session: Session, words: list[str]
 ) -> int:
+    from holdfast.engine.session_overview import effective_status
     from holdfast.engine.sessions import end, rename
     from holdfast.interfaces.cli.terminal import GREEN
 
@@ -118,7 +119,8 @@ def _change(
         engine.archive(session.id)
     now = engine.vault.catalog.session(session.id) or session
     if invocation.json:
-        invocation.emit({"id": now.id, "title": now.title, "status": now.status.value})
+        status = effective_status(engine.vault, now)
+        invocation.emit({"id": now.id, "title": now.title, "status": status.value})
         return 0
     terminal = invocation.terminal
     terminal.line(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")

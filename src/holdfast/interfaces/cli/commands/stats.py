@@ -20,6 +20,7 @@ example:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.engine.session_overview import listed_sessions
     from holdfast.upkeep import stores_of_lost_workspaces
 
     with invocation.open() as opened:
@@ -27,7 +28,7 @@ def run(invocation: Invocation) -> int:
         counted = opened.engine.statistics(session)
         used_bytes = opened.store.size_bytes()
         budget_bytes = opened.engine.vault.settings.budget
-        sessions = len(opened.engine.vault.catalog.sessions())
+        sessions = len(listed_sessions(opened.engine.vault))
     lost = stores_of_lost_workspaces()
     lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:

@@ -55,6 +55,7 @@ def run(invocation: Invocation) -> int:
 def _run(invocation: Invocation) -> int:
     from holdfast.engine.approval import rounds_in
     from holdfast.engine.attempts import cut_off, still_to_put_back
+    from holdfast.engine.session_overview import effective_status, listed_sessions
     from holdfast.engine.workspace_head import standing_on
     from holdfast.interfaces.cli.standing_place import not_saved_here
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
@@ -76,8 +77,8 @@ def _run(invocation: Invocation) -> int:
             budget_bytes=engine.vault.settings.budget,
             cleanup=_last_cleanup(engine.vault),
             session=session,
-            session_status=known.status.value if known is not None else None,
-            sessions=tuple(s.id for s in engine.vault.catalog.sessions()),
+            session_status=effective_status(engine.vault, known).value if known else None,
+            sessions=tuple(one.id for one in listed_sessions(engine.vault)),
             checkpoints=engine.vault.catalog.counts(session).checkpoints if session else 0,
             head=head,
             changes=changes,

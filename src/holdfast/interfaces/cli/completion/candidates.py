@@ -38,8 +38,11 @@ def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple
 
 
 def sessions(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
-    for session in reversed(opened.engine.vault.catalog.sessions()):
-        yield str(session.id), visible(session.title or session.status.value)
+    from holdfast.engine.session_overview import effective_status, listed_sessions
+
+    vault = opened.engine.vault
+    for session in reversed(listed_sessions(vault)):
+        yield str(session.id), visible(session.title or effective_status(vault, session).value)
 
 
 def paths(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Iterator[tuple[str, str]]:
