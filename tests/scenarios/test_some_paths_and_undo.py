@@ -59,7 +59,7 @@ def test_edits_after_a_restore_of_some_paths_are_undone_before_it(
     undone.append(cli.json("undo", "--yes")["undone"])
     assert differences(describe(project), states[0]) == []
     assert [one["type"] for one in undone] == ["edits", "restore"]
-    assert f"the restore of {chosen[1]} from one" in undone[0]["what"].replace("1 hunk in ", "")
+    assert f"the restore of {chosen[1]} from one" in undone[0]["what"].replace("parts of ", "")
     assert undone[1]["what"] in undone[0]["what"]
 
     for state in states[1:]:

@@ -70,9 +70,7 @@ def _from(vault: Vault, kind: OperationKind, record: Checkpoint) -> str:
     if selection is None:
         return f"{_DONE[kind]} to {name}" if name else _DONE[kind]
     what = selected_words(selection) or "some paths"
-    if selection.hunks:
-        number = len(selection.hunks)
-        what = f"{number} {'hunk' if number == 1 else 'hunks'} in {what}"
+    what = f"parts of {what}" if selection.hunks else what
     return one_line(f"{_DONE[kind]} of {what}{f' from {name}' if name else ''}", _LONGEST)
 
 

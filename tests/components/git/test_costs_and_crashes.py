@@ -22,6 +22,7 @@ from tests.components.git.repositories import (
     with_history,
     write,
 )
+from tests.interfaces.cli.command_line import CommandLine
 
 EXACT = {"git": "exact"}
 
@@ -68,6 +69,24 @@ def test_no_process_is_started_when_nothing_in_git_has_changed(
         started(counted)
         session.checkpoint("a commit")
         assert 0 < started(counted) <= 2
+
+
+@pytest.mark.requirement("GT-1", "PF-1", "RB-11")
+def test_no_process_is_started_for_a_restore_and_its_undo_when_git_is_as_it_was(
+    tmp_path: Path, counted: Path
+) -> None:
+    cli = CommandLine(with_history(tmp_path / "project"))
+    while True:  # until the clock can tell the last change from a further one
+        started(counted)
+        cli.save("why")
+        if started(counted) == 0:
+            break
+    write(cli.workspace / "code.txt", "changed\n")
+    cli.save("files alone have changed")
+    started(counted)
+    for words in (("restore", "HEAD~1"), ("undo",), ("redo",), ("restore", "HEAD~1", "code.txt")):
+        assert cli(*words, "--yes").status == 0
+        assert started(counted) == 0, words
 
 
 @pytest.fixture

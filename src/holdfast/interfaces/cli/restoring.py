@@ -79,7 +79,8 @@ def restore_and_report(
         _show(invocation, opened, request, outcome, shown, what)
         _tell_of_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
-        _tell_of_git(invocation.terminal, opened, request)
+        if shown is None:
+            _tell_of_git(invocation.terminal, opened, request, outcome)
         if rounds and rounds["abandoned"] is not None:
             ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
             line = f"  {ended} is abandoned; {begun} begins"
@@ -156,17 +157,25 @@ def _tell_of_head(
     terminal.line(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
 
 
-def _tell_of_git(terminal: Terminal, opened: OpenWorkspace, request: RestoreRequest) -> None:
-    """One line about branches, tags and stash entries that are gone or moved and stay so."""
+def _tell_of_git(
+    terminal: Terminal,
+    opened: OpenWorkspace,
+    request: RestoreRequest,
+    outcome: RestoreOutcome | None = None,
+) -> None:
+    """One line about branches, tags and stash entries that are gone or moved and stay so. How git
+    is now, what the restore saved first says, if it is done: git is not run once more."""
     if request.paths or request.target.components is None or "git" in dict(request.components):
         return
+    from holdfast.engine.components.manifests import read_states
     from holdfast.engine.components.restoring import plan_components
 
-    differing = [
-        line
-        for step in plan_components(opened.engine.vault, request.target, (("git", "refs:"),))
-        for _, line in step.choices
-    ]
+    vault, present = opened.engine.vault, None
+    if outcome is not None and outcome.recorded:
+        safety = vault.catalog.checkpoint(request.session_id, outcome.safety)
+        present = read_states(vault.objects, safety) if safety is not None else None
+    steps = plan_components(vault, request.target, (("git", "refs:"),), present)
+    differing = [line for step in steps for _, line in step.choices]
     if not differing:
         return
     more = f" and {len(differing) - _MOST_LOOKED_FOR} more"
