@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -166,3 +167,35 @@ def test_what_is_no_text_is_refused_by_name(thing: Any) -> None:
     with pytest.raises(UnknownReference, match="is not a text") as refused:
         parse(thing)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "expected"),
+    [
+        # It is 08:00 in UTC, 09:00 in Berlin and 03:00 in New York.
+        ("today", "UTC", "2027-01-15T00:00:00Z"),
+        ("7:30", "UTC", "2027-01-15T07:30:00Z"),
+        ("08:00", "UTC", "2027-01-15T08:00:00Z"),
+        ("08:01", "UTC", "2027-01-14T08:01:00Z"),
+        ("today", "Europe/Berlin", "2027-01-14T23:00:00Z"),
+        ("08:30", "Europe/Berlin", "2027-01-15T07:30:00Z"),
+        ("23:59", "America/New_York", "2027-01-15T04:59:00Z"),
+    ],
+)
+def test_a_time_of_day_is_the_last_one_that_clocks_here_showed(
+    monkeypatch: pytest.MonkeyPatch, text: str, zone: str, expected: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        at = datetime.fromisoformat(expected)
+        assert parse(f"@{{{text}}}") == TimeReference(int(at.timestamp()) * SECOND_NS)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["24:00", "9:5", "09:60", "9"])
+def test_what_no_clock_shows_is_not_a_time(text: str) -> None:
+    with pytest.raises(UnknownReference):
+        parse(f"@{{{text}}}")

@@ -16,6 +16,7 @@ from holdfast.domain.errors import UnknownReference
 _HEAD = re.compile(r"HEAD((?:~\d{0,6}|\^)*)\Z")
 _BACK = re.compile(r"~(\d*)|\^")
 _AT = re.compile(r"@\{(.*)\}\Z", re.DOTALL)
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z")
 _AGO = re.compile(r"(\d{1,9}|an?|one)\s*([a-z]+)\s+ago\Z")
 _UNIT_SECONDS = {
     "second": 1,
@@ -96,7 +97,7 @@ def likely_meaning(text: str) -> str | None:
     lowered = text.strip().lower()
     if text.startswith("@{"):
         return "quote it, so that it stays one word: '@{2 hours ago}'"
-    if _AGO.match(lowered) or lowered in ("now", "yesterday"):
+    if _AGO.match(lowered) or lowered in ("now", "today", "yesterday"):
         return f"a time is written '@{{{lowered}}}'"
     if lowered.startswith("head") or lowered in ("@", "latest", "last", "newest"):
         return "the newest is HEAD, the one before it HEAD~1, then HEAD~2"
@@ -116,6 +117,10 @@ def _moment_ns(text: str, now_ns: int) -> int:
         return now_ns
     if lowered == "yesterday":
         return now_ns - _DAY_NS
+    if lowered == "today":
+        return _clock_ns(0, 0, now_ns)
+    if clock := _CLOCK.match(lowered):
+        return _clock_ns(int(clock[1]), int(clock[2]), now_ns)
     if ago := _AGO.match(lowered):
         unit = ago[2] if ago[2] in _UNIT_SECONDS else ago[2].removesuffix("s")
         count = int(ago[1]) if ago[1].isdigit() else 1
@@ -132,6 +137,16 @@ def _moment_ns(text: str, now_ns: int) -> int:
         ) from None
     since = moment - _EPOCH
     return since // timedelta(microseconds=1) * 1000
+
+
+def _clock_ns(hour: int, minute: int, now_ns: int) -> int:
+    """When clocks here showed that time last."""
+    now = (_EPOCH + timedelta(microseconds=now_ns // 1000)).astimezone()
+    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=None)
+    if then > now.replace(tzinfo=None):
+        then -= timedelta(days=1)
+    # Without a zone it is local time, with the offset that was in force then.
+    return (then.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _months_before(now_ns: int, months: int) -> int:

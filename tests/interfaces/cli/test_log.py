@@ -120,6 +120,7 @@ def test_the_log_of_a_stretch_of_time(cli: CommandLine) -> None:
     assert [one["id"] for one in cli.json("log", "--since", "1h")] == [made]
     assert cli.json("log", "--until", "2 hours ago") == []
     assert cli.json("log", "--since", "yesterday", "--until", "1h") == []
+    assert cli("log", "--since", "today").status == cli("log", "--since", "09:30").status == 0
     answer = cli("log", "--since", "whenever", "--json")
     assert answer.status == 2
     assert "--since does not understand 'whenever'" in answer.error["message"]
@@ -132,6 +133,8 @@ def test_the_log_says_when_there_is_more(cli: CommandLine) -> None:
     answer = cli("log", "-n", "2")
     assert len(answer.out.splitlines()) == 2
     assert answer.err == "… 3 more: holdfast log -n 0\n"
+    # The whole log would be another answer than the rest of this one.
+    assert cli("log", "-n", "2", "--since", "1h").err == "… 3 more: the same with -n 0\n"
     assert "… 3 more: holdfast log -n 0" in cli("log", "-n", "2", "--color", "always").out
     assert "… 4 more" in cli("log", "-n", "1", "--since", "1h").err
     for everything in (("-n", "0"), ("-n", "5"), ()):

@@ -31,7 +31,7 @@ def configure(parser: Parser) -> None:
     parser.description = """\
 List the checkpoints of the workspace, newest first, with the session of each where there are
 several; --session S lists one. With PATHs, only checkpoints that changed one of them. --since and
---until take an age (2h, 3d), a date or a time (yesterday, "2026-11-15 09:30").
+--until take an age (2h, 3d), a date or a time (today, 09:30, "2026-11-15 09:30").
 
 Restores leave records behind: the state before (safety) and after (restore). --records lists them
 too, and they can be restored like any other.
@@ -111,7 +111,7 @@ def run(invocation: Invocation) -> int:
                 show_table(invocation.terminal, found, here, invocation.now, marks, places)
             else:
                 _plain(invocation, found, here, marks)
-            _tell_of_more(invocation, more)
+            _tell_of_more(invocation, more, whole=not wanted.is_narrow)
     return 0
 
 
@@ -179,13 +179,15 @@ def _nothing(invocation: Invocation, scope: SessionId | None, wanted: HistoryFil
     return f'{where} has no checkpoint yet; make one: holdfast checkpoint "why"'
 
 
-def _tell_of_more(invocation: Invocation, more: int) -> None:
-    """On standard error in a pipe, where every line is a checkpoint."""
+def _tell_of_more(invocation: Invocation, more: int, *, whole: bool) -> None:
+    """On standard error in a pipe, where every line is a checkpoint. Not `whole`: only some were
+    asked for."""
     if not more:
         return
     from holdfast.interfaces.cli.terminal import DIM
 
-    words = f"… {more:,} more: holdfast log -n 0"
+    how = "holdfast log -n 0" if whole else "the same with -n 0"
+    words = f"… {more:,} more: {how}"
     terminal = invocation.terminal
     if terminal.for_people:
         terminal.line(terminal.paint(words, DIM))
