@@ -42,15 +42,18 @@ class OtherAgent:
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
     """`checkpoint` is the first that has the line, in the file that was called `path` then, and
-    `before` the one that it follows, which has it not. What was done between the two is told by
-    `reasoning`, `tool_calls` and `tool_use_id`; `message` is the last one of the conversation by
-    then, and `prompt` the last thing that the person had asked for. `others` were in the middle of
-    a call that may have written the line; without `own`, the session itself was not."""
+    `before` the one that it follows, which has it not. What was done between the two, in the
+    session `session_id`, is told by `reasoning`, `tool_calls` and `tool_use_id`; `message` is the
+    last one of the conversation by then, and `prompt` the last thing that the person had asked for.
+    `others` were in the middle of a call that may have written the line; without `own`, the session
+    itself was not. `by_hand`: the file was written when no call of an agent was running, so that
+    nothing tells whether the line was."""
 
     state: LineState
     path: bytes
     checkpoint: Checkpoint | None = None
     before: CheckpointId | None = None
+    session_id: SessionId | None = None
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_use_id: str | None = None
@@ -58,6 +61,7 @@ class LineOrigin:
     prompt: Message | None = None
     others: tuple[OtherAgent, ...] = ()
     own: bool = True
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

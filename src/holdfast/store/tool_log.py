@@ -3,6 +3,7 @@
     B KEY SESSION TIME {"session", "tool", "at", "names"}   a tool begins, at a checkpoint
     E KEY TIME                                              it has ended
     S SESSION TIME                                          all of the session have ended
+    L TIME CHECKPOINT                                       all was as in this checkpoint
 
 A checkpoint that would change nothing is not made, so only this file knows of each call. Sessions,
 and the files that an edit names, are there as digests: nothing of them can be read from it, in an
@@ -66,6 +67,19 @@ class ToolLog:
 
     def end_all_of(self, session_key: str, now_ns: int) -> None:
         self._add(f"S {session_key} {now_ns}")
+
+    def unchanged(self, at: str, now_ns: int) -> None:
+        self._add(f"L {now_ns} {at}")
+
+    def looks(self) -> list[tuple[int, str]]:
+        """When somebody looked after a call and found everything as in a checkpoint, and which."""
+        found = []
+        for line in self._lines():
+            with contextlib.suppress(ValueError):
+                kind, at_ns, at = line.split(" ")
+                if kind == "L":
+                    found.append((int(at_ns), at))
+        return found
 
     def calls(self) -> list[LoggedCall]:
         """Every call that is known, in the order in which they began."""

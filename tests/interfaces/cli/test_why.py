@@ -47,12 +47,14 @@ def test_the_json_has_the_promised_shape(cli: CommandLine, written: list[str]) -
         "path",
         "checkpoint",
         "before",
+        "session_id",
         "reasoning",
         "tool_calls",
         "tool_use_id",
         "message",
         "prompt",
         "own",
+        "by_hand",
         "others",
     ]
     assert (initial["state"], initial["checkpoint"]["id"]) == ("initial", written[0])

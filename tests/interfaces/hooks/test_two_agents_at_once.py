@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ def send(project: Path, session: str, moment: str, use: str, tool: str, **given:
     assert (answer.status, answer.err) == (0, "")
 
 
-def origin(cli: CommandLine, session: str, line: str) -> dict[str, Any]:
-    """Where a line comes from, asked of a session."""
-    found = cli.json("why", "src/app.py", "--session", session)
+def origin(cli: CommandLine, session: str | None, line: str) -> dict[str, Any]:
+    """Where a line comes from, asked of a session or of the whole workspace."""
+    chosen = () if session is None else ("--session", session)
+    found = cli.json("why", "src/app.py", *chosen)
     (place,) = [one["origin"] for one in found["lines"] if one["text"] == line]
     told: dict[str, Any] = found["origins"][place]
     return told
@@ -39,6 +41,14 @@ def origin(cli: CommandLine, session: str, line: str) -> dict[str, Any]:
 def append(project: Path, line: str) -> None:
     with (project / "src" / "app.py").open("a") as file:
         file.write(f"{line}\n")
+
+
+def edit(project: Path, session: str, use: str, line: str, named: str = "src/app.py") -> None:
+    """A whole call, which adds a line to the file."""
+    file_path = str(project / named)
+    send(project, session, "Pre", use, "Edit", file_path=file_path)
+    append(project, line)
+    send(project, session, "Post", use, "Edit", file_path=file_path)
 
 
 @pytest.fixture
@@ -118,4 +128,113 @@ def test_an_edit_of_another_file_is_not_named(begun: Path, cli: CommandLine) -> 
     assert (told["own"], told["others"]) == (True, [])
     told = origin(cli, "two", "of the first")
     assert told["own"] is False
+    assert [(one["session_id"], one["tool"]) for one in told["others"]] == [("one", "Edit")]
+
+
+def test_three_agents_one_after_the_other_are_credited_with_their_own_lines(
+    begun: Path, cli: CommandLine
+) -> None:
+    calls = [("one", "1"), ("two", "2"), ("three", "3"), ("one", "4"), ("two", "5"), ("one", "6")]
+    for session, use in calls:
+        edit(begun, session, use, f"line of call {use}")
+    send(begun, "three", "Pre", "7", "Bash", command="make")
+    append(begun, "line of call 7")
+    send(begun, "three", "Post", "7", "Bash", command="make")
+
+    # The first call found everything as it was, so that no checkpoint is its own.
+    told = origin(cli, None, "line of call 1")
+    assert told["session_id"] == "one"
+    assert [(one["session_id"], one["tool"]) for one in told["others"]] == [("one", "Edit")]
+    for session, use in [*calls[1:], ("three", "7")]:
+        told = origin(cli, None, f"line of call {use}")
+        assert (told["session_id"], told["tool_use_id"]) == (session, use)
+        assert (told["own"], told["others"], told["by_hand"]) == (True, [], False)
+    assert "session    three" in cli("why", "src/app.py:8").out
+
+
+def test_lines_that_a_person_wrote_between_two_agents_are_not_an_agents(
+    begun: Path, cli: CommandLine
+) -> None:
+    time.sleep(0.1)  # file times may be some milliseconds behind the clock
+    append(begun, "by hand")
+    edit(begun, "one", "1", "by the agent")
+    send(begun, "two", "Pre", "2", "Bash", command="true")
+    send(begun, "two", "Post", "2", "Bash", command="true")
+    edit(begun, "one", "3", "by the agent again")
+    time.sleep(0.1)
+    append(begun, "by hand after the edit")
+    send(begun, "two", "Pre", "4", "Bash", command="true")
+
+    told = origin(cli, None, "by hand")
+    assert (told["own"], told["others"], told["by_hand"]) == (False, [], True)
+    assert (told["reasoning"], told["tool_calls"]) == (None, [])
+    assert "written    by hand or by a program" in cli("why", "src/app.py:2").out
+    told = origin(cli, None, "by the agent")
+    assert (told["session_id"], told["tool_use_id"], told["by_hand"]) == ("one", "1", False)
+    # Nothing tells the two lines apart that one checkpoint has first.
+    told = origin(cli, None, "by hand after the edit")
+    assert (told["session_id"], told["tool_use_id"], told["by_hand"]) == ("one", "3", True)
+    assert "or         by hand or by a program" in cli("why", "src/app.py:5").out
+    assert "an agent, or by hand or by a program" in cli("why", "src/app.py").out
+
+
+def test_calls_on_one_file_that_overlapped_are_all_named(begun: Path, cli: CommandLine) -> None:
+    path = str(begun / "src" / "app.py")
+    for session in ("one", "two", "three"):
+        send(begun, session, "Pre", f"{session}-1", "Edit", file_path=path)
+    append(begun, "whose is this")
+    for session in ("one", "two", "three"):
+        send(begun, session, "Post", f"{session}-1", "Edit", file_path=path)
+    edit(begun, "two", "two-2", "of the second")
+    send(begun, "one", "Pre", "one-2", "Bash", command="true")
+
+    told = origin(cli, None, "whose is this")
+    assert {one["session_id"] for one in told["others"]} == {"one", "two", "three"}
+    assert (told["own"], told["tool_calls"], told["reasoning"]) == (False, [], None)
+    told = origin(cli, None, "of the second")
+    assert (told["session_id"], told["tool_use_id"], told["others"]) == ("two", "two-2", [])
+
+
+def test_an_edit_through_a_link_is_credited_to_its_agent(begun: Path, cli: CommandLine) -> None:
+    (begun / "link.py").symlink_to("src/app.py")
+    edit(begun, "one", "1", "of the first")
+    edit(begun, "two", "2", "through the link", named="link.py")
+    edit(begun, "one", "3", "of the first again")
+
+    told = origin(cli, None, "through the link")
+    assert [(one["session_id"], one["tool"]) for one in told["others"]] == [("two", "Edit")]
+    assert (told["own"], told["by_hand"]) == (False, False)
+
+
+@pytest.mark.requirement("RB-2")
+def test_lines_that_an_undo_brought_back_belong_to_whoever_wrote_them(
+    begun: Path, cli: CommandLine
+) -> None:
+    edit(begun, "one", "1", "of the first")
+    edit(begun, "two", "2", "of the second")
+    send(begun, "one", "Pre", "3", "Bash", command="rm src/app.py")
+    (begun / "src" / "app.py").unlink()
+    send(begun, "one", "Post", "3", "Bash", command="rm src/app.py")
+    assert cli("undo", "--yes").status == 0
+
+    edit(begun, "two", "4", "saved by a restore only")
+    assert cli("restore", "HEAD~1", "--yes").status == 0
+    assert cli("undo", "--yes").status == 0
+
+    for session, line in (
+        ("one", "of the first"),
+        ("two", "of the second"),
+        ("two", "saved by a restore only"),
+    ):
+        assert origin(cli, None, line)["session_id"] == session
+
+
+def test_a_manual_checkpoint_between_two_calls_hides_no_agent(
+    begun: Path, cli: CommandLine
+) -> None:
+    edit(begun, "one", "1", "of the first")
+    cli.save("looks good so far")
+
+    told = origin(cli, None, "of the first")
+    assert told["reasoning"] == "looks good so far"
     assert [(one["session_id"], one["tool"]) for one in told["others"]] == [("one", "Edit")]

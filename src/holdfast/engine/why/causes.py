@@ -33,10 +33,10 @@ _EARLIER_MESSAGES = 200
 class Causes:
     """Tells what was done; whatever it reads of log and story it reads once."""
 
-    def __init__(self, vault: Vault, session_id: SessionId) -> None:
+    def __init__(self, vault: Vault, session_id: SessionId, told: Told) -> None:
         self._vault = vault
         self._session_id = session_id
-        self.told = Told(vault)
+        self.told = told
         self._made_after: dict[CheckpointId, CheckpointId | None] | None = None
         self._activities: Sequence[Activity] | None = None
 
@@ -44,6 +44,7 @@ class Causes:
         """The origin with what led from one checkpoint to the next."""
         said = replace(
             origin,
+            session_id=self._session_id,
             reasoning=first.intent.reasoning,
             tool_calls=() if _tells_no_call(first) else first.intent.tool_calls,
             tool_use_id=None if _is_before_a_call(first) else first.tool_use_id,
@@ -66,6 +67,24 @@ class Causes:
             said = replace(said, reasoning=activity.reason)
         return self._with_messages(said, self._message(first))
 
+    def edit_begun_at(self, origin: LineOrigin, at: Checkpoint) -> LineOrigin | None:
+        """The origin with the edit of the file that a checkpoint was made for, if it was."""
+        calls = at.intent.tool_calls
+        if not _is_before_a_call(at) or not any(_edits(call, origin.path) for call in calls):
+            return None
+        said = replace(
+            origin,
+            session_id=self._session_id,
+            reasoning=at.intent.reasoning,
+            tool_calls=calls,
+            tool_use_id=at.tool_use_id,
+        )
+        return self._with_messages(said, self._message(at))
+
+    def asked_at(self, origin: LineOrigin, at: Checkpoint) -> LineOrigin:
+        """The origin with what was said when a call began that nothing else tells about."""
+        return self._with_messages(replace(origin, session_id=self._session_id), self._message(at))
+
     def _call_of(
         self, before: Checkpoint, first: Checkpoint, path: bytes
     ) -> tuple[ToolCall, ...] | None:
@@ -79,8 +98,7 @@ class Causes:
             tools = [str(call.get("tool")) for call in calls if not isinstance(call, str)]
             named = any(first.intent.reasoning.startswith(f"After {tool}") for tool in tools)
             return calls if first.tool_use_id is not None or named else None
-        best = max(likelihood(call, path) for call in calls)
-        return calls if best is Likelihood.EDIT else None
+        return calls if any(_edits(call, path) for call in calls) else None
 
     def _are_neighbours(self, before: Checkpoint, first: Checkpoint) -> bool:
         """Whether one was made on the other, and not on something that was dropped since."""
@@ -142,6 +160,10 @@ class Causes:
             )
             prompt = next((one for one in reversed(earlier) if one.role is Role.USER), None)
         return replace(origin, message=message, prompt=prompt)
+
+
+def _edits(call: ToolCall, path: bytes) -> bool:
+    return likelihood(call, path) is Likelihood.EDIT
 
 
 def _tells_no_call(checkpoint: Checkpoint) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
@@ -28,33 +29,34 @@ _LONGEST_NS = 600 * 1_000_000_000
 _MOST_BETWEEN = 1_000
 
 
+class RunningCall(NamedTuple):
+    """A call, the checkpoint that holds what there was when it began, and when it ended, if
+    somebody noted that."""
+
+    agent: OtherAgent
+    at: str
+    ended_ns: int | None
+
+
 class ConcurrentCalls:
     """Looks at other sessions; the log of tools is read once."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._calls: list[LoggedCall] | None = None
+        self._looks: list[tuple[int, str]] = []
         self._sessions: dict[str, Session] = {}
         self._contents: dict[tuple[Digest, bytes], Digest | None] = {}
 
     def named(self, origin: LineOrigin, before: Checkpoint, first: Checkpoint) -> LineOrigin:
         """The origin with the agents of other sessions that may have written the line. What the
         session itself did is told only if it may have, too."""
-        if self._calls is None:
-            self._calls = ToolLog(self._vault.access.directory).calls()
-            known = self._vault.catalog.sessions() if self._calls else ()
-            self._sessions = {name_digest(one.id.encode()): one for one in known}
-        own = name_digest(first.session_id.encode())
-        if first.kind.is_record or all(one.session == own for one in self._calls):
-            return origin
-        begin_ns, end_ns = self._moment(origin.path, before, first)
-        name = name_digest(origin.path)
-        running = [one for one in self._calls if _may_have_written(one, begin_ns, end_ns, name)]
-        others = [one for one in running if one.session != own and one.session in self._sessions]
+        found = None if first.kind.is_record else self.running(origin.path, before, first)
+        others = [one.agent for one in found or () if one.agent.session_id != first.session_id]
         if not others:
             return origin
-        is_agent = own in self._sessions and self._sessions[own].agent is not None
-        if is_agent and not any(one.session == own for one in running):
+        own = self._vault.catalog.session(first.session_id)
+        if own is not None and own.agent is not None and len(others) == len(found or ()):
             origin = replace(
                 origin,
                 reasoning=None,
@@ -64,13 +66,38 @@ class ConcurrentCalls:
                 prompt=None,
                 own=False,
             )
-        named = [(self._sessions[one.session], one.tool) for one in others]
-        agents = [OtherAgent(session.id, session.agent, tool) for session, tool in named]
-        return replace(origin, others=tuple(dict.fromkeys(agents)))
+        return replace(origin, others=tuple(dict.fromkeys(others)))
+
+    def running(
+        self, path: bytes, before: Checkpoint, first: Checkpoint
+    ) -> list[RunningCall] | None:
+        """The calls of all sessions that may have written a file between two checkpoints, in the
+        order in which they began; None where the log of tools does not go back that far."""
+        if self._calls is None:
+            log = ToolLog(self._vault.access.directory)
+            self._calls, self._looks = log.calls(), log.looks()
+            known = self._vault.catalog.sessions() if self._calls else ()
+            self._sessions = {name_digest(one.id.encode()): one for one in known}
+        if not self._calls or self._calls[0].begun_ns > first.created_at_ns:
+            return None
+        begin_ns, end_ns = self._moment(path, before, first)
+        name = name_digest(path)
+        return [
+            RunningCall(OtherAgent(session.id, session.agent, one.tool), one.at, one.ended_ns)
+            for one in self._calls
+            if _may_have_written(one, begin_ns, end_ns, name)
+            and (session := self._sessions.get(one.session)) is not None
+        ]
+
+    def was_written_after(self, calls: list[RunningCall], path: bytes, first: Checkpoint) -> bool:
+        """Whether the file was last written when all of these had ended, by its own time."""
+        entry = entry_at(self._vault.load_tree, first.tree, path)
+        written_ns = entry.mtime_ns if isinstance(entry, FileEntry) else 0
+        return all(one.ended_ns is not None and one.ended_ns < written_ns for one in calls)
 
     def _moment(self, path: bytes, before: Checkpoint, first: Checkpoint) -> tuple[int, int]:
         """When the file was last seen as it was, and first as it became, by any session: in its
-        checkpoints, and in those that held everything when a call began."""
+        checkpoints, and in those that held everything when a call began or had changed nothing."""
         old, new = self._content(before, path), self._content(first, path)
         begin_ns, end_ns = before.created_at_ns, first.created_at_ns
         for at_ns, seen in sorted(self._seen(before, first), key=lambda one: one[0]):
@@ -86,11 +113,11 @@ class ConcurrentCalls:
             if one.sequence >= first.sequence:
                 break
             yield one.created_at_ns, one
-        for call in self._calls or ():
-            if before.created_at_ns <= call.begun_ns < first.created_at_ns:
-                found = self._vault.catalog.checkpoint(None, call.at)
+        for at_ns, at in [*((one.begun_ns, one.at) for one in self._calls or ()), *self._looks]:
+            if before.created_at_ns <= at_ns < first.created_at_ns:
+                found = self._vault.catalog.checkpoint(None, at)
                 if found is not None:
-                    yield call.begun_ns, found
+                    yield at_ns, found
 
     def _content(self, checkpoint: Checkpoint, path: bytes) -> Digest | None:
         if (checkpoint.tree, path) not in self._contents:

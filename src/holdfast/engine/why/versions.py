@@ -25,6 +25,7 @@ from holdfast.domain.selections import selection_of
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import list_files
 from holdfast.engine.vault import Vault
+from holdfast.engine.why.workspace_line import WorkspaceLine
 
 LARGEST_BYTES = 16 * 1024 * 1024
 """Of a file whose lines are told: some 200 MB of memory."""
@@ -68,10 +69,17 @@ class FileVersions:
     """What a walk through the history of a file asks for."""
 
     def __init__(
-        self, vault: Vault, newest: FileVersion, lines: list[bytes], head: Checkpoint | None
+        self,
+        vault: Vault,
+        newest: FileVersion,
+        lines: list[bytes],
+        head: Checkpoint | None,
+        line: WorkspaceLine | None = None,
     ) -> None:
-        """`newest` is where the walk begins, and `head` what a file of the workspace follows."""
+        """`newest` is where the walk begins, and `head` what a file of the workspace follows. With
+        a `line` it goes through the states of the workspace, else through those of a session."""
         self._vault = vault
+        self._line = line
         self._present = lines
         self._head = head
         self._known: dict[tuple[Digest, bytes], Entry | None] = {}
@@ -90,7 +98,8 @@ class FileVersions:
         older = [self.parent_of(version)]
         record = version.checkpoint
         if record is not None and record.restores_from and selection_of(record) is not None:
-            older.append(self._vault.catalog.checkpoint(record.session_id, record.restores_from))
+            within = None if self._line is not None else record.session_id
+            older.append(self._vault.catalog.checkpoint(within, record.restores_from))
         found = [self._located(one, version) for one in older if one is not None]
         return [one for one in found if one is not None]
 
@@ -98,6 +107,8 @@ class FileVersions:
         at = version.checkpoint
         if at is None:
             return self._head
+        if self._line is not None:
+            return self._line.before(at)
         return self._vault.catalog.checkpoint(at.session_id, at.parent) if at.parent else None
 
     def lines(self, version: FileVersion) -> list[bytes] | None:

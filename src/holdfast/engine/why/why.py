@@ -8,9 +8,11 @@ Guarantee: nothing is changed, and nobody's lock is waited for.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from blake3 import blake3
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import Digest, SessionId, short
@@ -19,12 +21,14 @@ from holdfast.domain.paths import require_safe_path, to_text
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at
 from holdfast.engine.references import resolve
+from holdfast.engine.told import Told
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
 from holdfast.engine.why.concurrent import ConcurrentCalls
 from holdfast.engine.why.present_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
+from holdfast.engine.why.workspace_line import WorkspaceLine
 from holdfast.engine.withheld import require_captured
 
 MOST_VERSIONS = 100_000
@@ -35,7 +39,7 @@ MOST_LINES = 20_000_000
 
 def why(
     vault: Vault,
-    session_id: SessionId,
+    session_id: SessionId | None,
     path: bytes,
     *,
     line: int | None = None,
@@ -43,12 +47,12 @@ def why(
     most_versions: int = MOST_VERSIONS,
     most_lines: int = MOST_LINES,
 ) -> Explanation:
-    """Of all lines, or of one, counted from 1; of the file in the workspace or in a checkpoint."""
+    """Of all lines, or of one, counted from 1; of the file in the workspace or in a checkpoint. As
+    one session knows it or, with None, from the states that any session has saved."""
     require_safe_path(path)
+    states = WorkspaceLine(vault) if session_id is None else None
     if reference is None:
-        session = vault.catalog.session(session_id)
-        head = session.head if session else None
-        at = vault.catalog.checkpoint(session_id, head) if head else None
+        at = _newest(vault, session_id) if states is None else states.newest()
         data = read_present(vault, path, LARGEST_BYTES)
         require_captured(vault, path)
         newest = FileVersion(path, Digest(blake3(data).digest()))
@@ -56,7 +60,7 @@ def why(
         at = resolve(vault, session_id, reference)
         newest, data = _version_in(vault, at, path)
     texts = _lines_of(path, data)
-    versions = FileVersions(vault, newest, texts, at)
+    versions = FileVersions(vault, newest, texts, at, states)
     wanted = _wanted(path, line, len(texts))
     found = blame(
         newest,
@@ -74,6 +78,12 @@ def why(
     warnings = (*versions.warnings, *explained.warnings())
     of = None if newest.checkpoint is None else newest.checkpoint.id
     return Explanation(path, of, len(texts), lines, warnings)
+
+
+def _newest(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:
+    session = None if session_id is None else vault.catalog.session(session_id)
+    head = session.head if session else None
+    return vault.catalog.checkpoint(session_id, head) if head else None
 
 
 def _lines_of(path: bytes, data: bytes) -> list[bytes]:
@@ -120,13 +130,16 @@ class _Explained:
     def __init__(
         self,
         vault: Vault,
-        session_id: SessionId,
+        session_id: SessionId | None,
         versions: FileVersions,
         found: Found[FileVersion],
     ) -> None:
+        self._vault = vault
+        self._session_id = session_id
         self._versions = versions
         self._found = found
-        self._causes = Causes(vault, session_id)
+        self._told = Told(vault)
+        self._causes_of: dict[SessionId, Causes] = {}
         self._concurrent = ConcurrentCalls(vault)
         self._origins: dict[tuple[object, ...], LineOrigin] = {}
 
@@ -139,8 +152,8 @@ class _Explained:
         said = []
         if any(version.key in self._found.ended for version in self._found.origins.values()):
             said.append("some lines are older than what was looked at")
-        if self._causes.told.trouble is not None:
-            said.append(f"messages are missing: {self._causes.told.trouble}")
+        if self._told.trouble is not None:
+            said.append(f"messages are missing: {self._told.trouble}")
         return said
 
     def _origin(self, version: FileVersion) -> LineOrigin:
@@ -154,5 +167,37 @@ class _Explained:
             reason = first.intent.reasoning
             return LineOrigin(LineState.INITIAL, version.path, first, reasoning=reason)
         origin = LineOrigin(LineState.WRITTEN, version.path, first, before.id)
-        explained = self._causes.explain(origin, before, first)
+        if self._session_id is None:
+            return self._by_any_session(origin, before, first)
+        explained = self._causes(first.session_id).explain(origin, before, first)
         return self._concurrent.named(explained, before, first)
+
+    def _by_any_session(
+        self, origin: LineOrigin, before: Checkpoint, first: Checkpoint
+    ) -> LineOrigin:
+        """Between two neighbouring states of the workspace: the call that was running then, with
+        its reason where that is certain; all that were; or that no agent's was."""
+        found = self._concurrent.running(origin.path, before, first)
+        agents = tuple(dict.fromkeys(call.agent for call in found or ()))
+        if found is None or first.kind in (Kind.MANUAL, Kind.RESTORE):  # it speaks for itself
+            told = self._causes(first.session_id).explain(origin, before, first)
+            others = [agent for agent in agents if agent.session_id != first.session_id]
+            return replace(told, others=tuple(others if first.kind is Kind.MANUAL else ()))
+        by_hand = self._concurrent.was_written_after(found, origin.path, first)
+        origin = replace(origin, by_hand=by_hand)
+        unsure = replace(origin, others=agents, own=False)
+        if len({agent.session_id for agent in agents}) != 1:
+            return unsure
+        session_id = agents[0].session_id
+        at = self._vault.catalog.checkpoint(session_id, found[-1].at) or before
+        causes = self._causes(session_id)
+        if first.session_id == session_id:
+            told = causes.explain(origin, at, first)
+        else:
+            told = causes.edit_begun_at(origin, at) or origin
+        return told if told.tool_calls else causes.asked_at(unsure, at)
+
+    def _causes(self, session_id: SessionId) -> Causes:
+        if session_id not in self._causes_of:
+            self._causes_of[session_id] = Causes(self._vault, session_id, self._told)
+        return self._causes_of[session_id]

@@ -23,6 +23,9 @@ _WITHOUT_CHECKPOINT = {
 }
 
 
+_NO_AGENT = "by hand or by a program"
+
+
 def explanation_as_json(found: Explanation) -> dict[str, Any]:
     """Each origin once; lines name theirs by its place in the list."""
     places: dict[int, int] = {}
@@ -51,12 +54,14 @@ def _origin(origin: LineOrigin) -> dict[str, Any]:
         "path": to_text(origin.path),
         "checkpoint": described,
         "before": origin.before,
+        "session_id": origin.session_id,
         "reasoning": origin.reasoning,
         "tool_calls": [c if isinstance(c, str) else dict(c) for c in origin.tool_calls],
         "tool_use_id": origin.tool_use_id,
         "message": _message(origin.message),
         "prompt": _message(origin.prompt),
         "own": origin.own,
+        "by_hand": origin.by_hand,
         "others": [
             {"session_id": other.session_id, "agent": other.agent, "tool": other.tool}
             for other in origin.others
@@ -101,6 +106,8 @@ def _head(terminal: Terminal, origin: LineOrigin) -> str:
 
 def _by(origin: LineOrigin) -> str:
     """Who or what wrote it, in a few words; never one agent where it may have been another."""
+    if origin.by_hand:
+        return _NO_AGENT if not (origin.own or origin.others) else f"an agent, or {_NO_AGENT}"
     if not origin.others:
         return first_line(origin.reasoning or "")
     if len(origin.others) == 1 and not origin.own:
@@ -125,11 +132,15 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         before = short(origin.before) if terminal.for_people else origin.before
         _fact(terminal, "not yet in", terminal.paint(before, CYAN))
     _fact(terminal, "file then", terminal.path(origin.path))
+    if origin.session_id is not None:
+        _fact(terminal, "session", visible(origin.session_id))
     if origin.reasoning is not None:
         _fact(terminal, "why", visible(shortened(first_line(origin.reasoning), _LONGEST_MESSAGE)))
     for other in origin.others:
         alone = len(origin.others) == 1 and not origin.own
         _fact(terminal, "written by" if alone else "or by", visible(other.shown))
+    if origin.by_hand:
+        _fact(terminal, "or" if origin.own or origin.others else "written", _NO_AGENT)
     for call in origin.tool_calls:
         _fact(terminal, "tool call", visible(shortened(call_words(call), _LONGEST_MESSAGE)))
     for label, message in (("asked", origin.prompt), ("message", origin.message)):

@@ -32,7 +32,7 @@ from holdfast.interfaces.hooks.left_out_notices import turned_off, without_notic
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.projects_below import reached_below, save_below
 from holdfast.interfaces.hooks.protection_notices import fresh
-from holdfast.interfaces.hooks.running import note_begin, note_end
+from holdfast.interfaces.hooks.running import note_begin, note_end, note_unchanged
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
 from holdfast.merged_branches import keep_merge
@@ -304,6 +304,7 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
         and was_last_at(vault, head.tree)
         and opened.engine.look().tree == head.tree
     ):
+        note_unchanged(opened, head)
         return Reply(head.id, deduplicated=True)
     if event.kind in _ENDS:
         description = _ENDS[event.kind]

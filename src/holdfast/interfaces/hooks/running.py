@@ -46,11 +46,14 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
 
 
 def _names(event: AgentEvent) -> list[bytes]:
-    """Of the files that can be there: half a character is in no name."""
+    """Of the files that can be there, half a character is in no name; and of what links lead to,
+    because that is what an edit writes."""
     names = []
     for path in event.paths:
         with contextlib.suppress(UnicodeEncodeError):
             names.append(os.fsencode(path))
+        with contextlib.suppress(OSError, ValueError):
+            names.append(os.fsencode(os.path.realpath(os.path.join(event.cwd or "", path))))
     return names
 
 
@@ -63,6 +66,12 @@ def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
     elif event.kind in _ENDS_ALL:
         _tools(opened).end_all_of(_session(event))
         ToolLog(opened.store.directory).end_all_of(_session(event), now_ns)
+
+
+def note_unchanged(opened: OpenWorkspace, saved: Checkpoint) -> None:
+    """A call has changed nothing since `saved`: what changes from now on is not its doing."""
+    now_ns = opened.engine.vault.clock.now_ns()
+    ToolLog(opened.store.directory).unchanged(saved.id, now_ns)
 
 
 def _tools(opened: OpenWorkspace) -> RunningTools:

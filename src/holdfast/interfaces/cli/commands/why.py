@@ -11,7 +11,6 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
-    from holdfast.domain.ids import SessionId
 
 _LONGEST_NUMBER = 9
 
@@ -42,12 +41,11 @@ def run(invocation: Invocation) -> int:
     if not words:
         raise UsageError("the file is missing", hint="for example: holdfast why src/app.py:12")
     with invocation.open() as opened:
-        session = _session(invocation, opened)
         path, line = _place(invocation, opened, words[0])
         with invocation.busy("looking back", opened):
             found = why(
                 opened.engine.vault,
-                session,
+                invocation.scope(opened),
                 path,
                 line=line,
                 reference=invocation.options.ref,
@@ -62,13 +60,6 @@ def run(invocation: Invocation) -> int:
     for warning in found.warnings:
         invocation.terminal.warn(warning)
     return 0
-
-
-def _session(invocation: Invocation, opened: OpenWorkspace) -> SessionId:
-    """The session of the checkpoint that was named, or the one to ask by default."""
-    if invocation.options.ref is None:
-        return invocation.session(opened)
-    return invocation.resolve(opened, invocation.options.ref).session_id
 
 
 def _place(invocation: Invocation, opened: OpenWorkspace, word: str) -> tuple[bytes, int | None]:
