@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.component_makers import with_parts
 from holdfast.domain.errors import (
@@ -40,7 +40,7 @@ from holdfast.store.own_files import require_own_place
 from holdfast.store.settings_files import (
     ProjectSettings,
     read_project_settings,
-    read_settings,
+    read_user_settings,
     trust_project_settings,
 )
 from holdfast.store.system import RandomIds, SystemClock
@@ -90,19 +90,35 @@ def holdfast_home(environment: Mapping[str, str]) -> Path:
     return base / "holdfast"
 
 
+class SettingProblem(NamedTuple):
+    """A setting that cannot be used: where and why, and what to do about it."""
+
+    finding: str
+    cure: str
+
+
+class GatheredSettings(NamedTuple):
+    """Effective values, where each comes from, and what cannot be used."""
+
+    values: dict[str, Any]
+    origins: dict[str, str]
+    problems: tuple[SettingProblem, ...]
+
+
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
-    `recovered` tells that an interrupted restore was put right on the way. `news` is what there is
-    to say about the store, for whoever opened it to pass on. `environment` is that of whoever it
-    works for, which need not be this process: programs are started with it.
+    `setting_problems` are settings that cannot be used. `recovered` tells that an interrupted
+    restore was put right on the way. `news` is what there is to say about the store, for whoever
+    opened it to pass on. `environment` is that of whoever it works for, which need not be this
+    process: programs are started with it.
     """
 
     def __init__(
         self,
         engine: Engine,
         store: LocalStore,
-        origins: Mapping[str, str],
+        settings: GatheredSettings,
         environment: Mapping[str, str],
         *,
         recovered: bool = False,
@@ -111,7 +127,8 @@ class OpenWorkspace:
         self.news = news
         self.engine = engine
         self.store = store
-        self.setting_origins = origins
+        self.setting_origins = settings.origins
+        self.setting_problems = settings.problems
         self.environment = environment
         self.recovered = recovered
 
@@ -194,13 +211,13 @@ def open_workspace(
             store.make_ready()
         if made and spare_repositories and _spare_repositories(store, directory) and protect:
             news = (*news, _PLAIN.format(directory))
-        values, origins = gather_settings(store.catalog.settings(), directory, environment)
-        settings = make_settings(values)
+        gathered = gather_settings(store.catalog.settings(), directory, environment)
+        settings = make_settings(gathered.values)
         store.lock_timeout_s = settings.lock_timeout
         vault = _vault(directory, fs, store, clock, settings, environment)
         engine = Engine(vault, file_filter=file_filter)
         recovered = recover and not passive and engine.recover_if_free()
-        return OpenWorkspace(engine, store, origins, environment, recovered=recovered, news=news)
+        return OpenWorkspace(engine, store, gathered, environment, recovered=recovered, news=news)
     except BaseException:
         store.close()
         raise
@@ -340,7 +357,14 @@ def unlock_store(
 def _key_sources(environment: Mapping[str, str]) -> KeySources:
     from holdfast.store.encryption.unlocking import KeySources
 
-    own = read_settings(user_settings_file(environment)).get("key_file")
+    user_file = user_settings_file(environment)
+    user = read_user_settings(user_file)
+    if "key_file" in user.broken:
+        raise InvalidSetting(
+            f"{user_file}: {user.broken['key_file']}, where key_file is set",
+            hint="correct it: holdfast config edit --user",
+        )
+    own = user.values.get("key_file")
     named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
     passphrase_file = environment.get("HOLDFAST_PASSPHRASE_FILE")
     return KeySources(
@@ -558,22 +582,17 @@ def _not_a_project(directory: Path, store_home: Path) -> _NoProject | None:
 
 def gather_settings(
     stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Effective values and where each comes from: the environment wins over the store, which wins
-    over what is taken from the project file, which wins over the user's file. What the project
-    includes is added to what the user includes. A retired setting has an origin and no value."""
+) -> GatheredSettings:
+    """The environment wins over the store, which wins over what is taken from the project file,
+    which wins over the user's file. What the project includes is added to what the user includes. A
+    retired setting has an origin and no value. What cannot be used is left out and named."""
     environment = os.environ if environment is None else environment
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    problems: list[SettingProblem] = []
     user_file = user_settings_file(environment)
-    for key, value in read_settings(user_file).items():
-        if key in RETIRED:
-            origins[key] = str(user_file)
-            continue
-        try:
-            values[key], origins[key] = check_setting(key, value), str(user_file)
-        except InvalidSetting as error:
-            raise InvalidSetting(f"{user_file}: {error.message}", hint=error.hint) from None
+    user = read_user_settings(user_file)
+    edit = "holdfast config edit --user"
+    values = _readable(user.values, str(user_file), edit, problems, broken=user.broken)
+    origins = dict.fromkeys((*values, *(user.values.keys() & RETIRED.keys())), str(user_file))
     project = project_settings(workspace, environment)
     includes = (*values.get("include", ()), *project.values.get("include", ()))
     values |= project.values
@@ -581,16 +600,45 @@ def gather_settings(
         values["include"] = includes
     project_file = str(project_settings_file(workspace))
     origins |= dict.fromkeys((*project.values, *project.retired), project_file)
-    for key, text in stored.items():
-        origins[key] = "store"
-        if key not in RETIRED:
-            values[key] = json.loads(text)
-    _take_from_environment(environment, values, origins)
-    return values, origins
+    own = _readable(
+        {key: json.loads(text) for key, text in stored.items()},
+        "settings of this workspace",
+        "holdfast config edit",
+        problems,
+    )
+    values |= own
+    origins |= dict.fromkeys((*own, *(stored.keys() & RETIRED.keys())), "store")
+    _take_from_environment(environment, values, origins, problems)
+    return GatheredSettings(values, origins, tuple(problems))
+
+
+def _readable(
+    found: Mapping[str, Any],
+    source: str,
+    cure: str,
+    problems: list[SettingProblem],
+    *,
+    broken: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    if not found and not broken:
+        return {}
+    from holdfast.domain.unreadable_settings import readable_settings  # late: many set nothing
+
+    try:
+        readable = readable_settings(found, broken or {})
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{source}: {error.message}", hint=f"correct it: {cure}") from None
+    problems += [
+        SettingProblem(f"{source}: {why}; not applied", cure) for why in readable.problems.values()
+    ]
+    return dict(readable.values)
 
 
 def _take_from_environment(
-    environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]
+    environment: Mapping[str, str],
+    values: dict[str, Any],
+    origins: dict[str, str],
+    problems: list[SettingProblem],
 ) -> None:
     """`HOLDFAST_AUTO_INTERVAL=30` and the like, for whoever has set them."""
     given = [name for name in environment if name.startswith("HOLDFAST_")]
@@ -604,9 +652,12 @@ def _take_from_environment(
                 from holdfast.engine.setting_words import value_of_words  # late: hardly ever needed
 
                 text = value_of_words(key, [text])
-            values[key], origins[key] = check_setting(key, text), variable
-        except InvalidSetting as error:
-            raise InvalidSetting(f"{variable}: {error.message}", hint=error.hint) from None
+            taken = {key: check_setting(key, text)}
+        except InvalidSetting:
+            cure = f"correct the variable {variable}, or unset it"
+            taken = _readable({key: environment[variable]}, variable, cure, problems)
+        values |= taken
+        origins |= dict.fromkeys(taken, variable)
 
 
 def project_settings(workspace: Path, environment: Mapping[str, str]) -> ProjectSettings:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -62,6 +63,8 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
             Path(workspace), create=True, file_filter=file_filter, purpose=f"session {self._id}"
         )
         self._engine = self._open.engine
+        for problem in self._open.setting_problems:
+            warnings.warn(f"{problem.finding}: {problem.cure}", stacklevel=2)
 
     @classmethod
     def load(cls, workspace: Path, session_id: str) -> SessionCheckpointer:

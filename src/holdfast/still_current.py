@@ -17,5 +17,6 @@ def is_still_current(opened: OpenWorkspace, environment: Mapping[str, str] | Non
     if opened.store.was_replaced():
         return False
     vault = opened.engine.vault
-    values, _ = gather_settings(vault.catalog.settings(), vault.workspace, environment)
-    return make_settings(values) == vault.settings
+    found = gather_settings(vault.catalog.settings(), vault.workspace, environment)
+    same = make_settings(found.values) == vault.settings
+    return same and found.problems == opened.setting_problems

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.bootstrap import (
+    SettingProblem,
     gather_settings,
     holdfast_home,
     nearest_workspace,
@@ -112,7 +114,7 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
     from holdfast.engine.repair import journal_problem
-    from holdfast.store.surroundings import BEFORE_OPENING, Surroundings, examine
+    from holdfast.store.surroundings import BEFORE_OPENING, Gravity, Surroundings, examine
     from holdfast.workspace_choice import project_top
 
     home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
@@ -121,6 +123,9 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
     workspace = next(known, None) or project_top(start) or start
     around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
     found = examine(around, BEFORE_OPENING)
+    problems: tuple[SettingProblem, ...] = ()
+    with suppress(HoldfastError):  # why nothing can be saved: told when it is opened
+        problems = gather_settings({}, workspace, os.environ).problems
     try:
         with open_workspace(workspace, create=False, force=True, recover=False) as opened:
             vault = opened.engine.vault
@@ -133,12 +138,16 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
                 budget_bytes=vault.settings.budget,
                 restore_trouble=journal_problem(vault),
             )
+            problems = opened.setting_problems
     except NotFound:
         pass
     except HoldfastError as error:
         around = replace(around, opening_error=error)
     opening, *others = examine(around)
-    return [opening, *found, *others, *_protection(workspace)]
+    gaps = protection_gaps(workspace, problems)
+    if all(one.subject != "leftovers" or one.gravity is Gravity.FINE for one in others):
+        gaps += _ignored_now(workspace)
+    return [opening, *found, *others, *_protection(gaps)]
 
 
 class Gap(NamedTuple):
@@ -148,12 +157,13 @@ class Gap(NamedTuple):
     cure: str
 
 
-def protection_gaps(workspace: Path) -> list[Gap]:
-    """Settings of the project that are not applied, and a workspace that is less than all."""
+def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem]) -> list[Gap]:
+    """Settings that cannot be used, those of the project that are not applied, and a workspace that
+    is less than all."""
     from holdfast.bootstrap import former_store, project_settings, project_settings_file
     from holdfast.workspace_choice import repository_top
 
-    gaps = []
+    gaps = [Gap(*problem) for problem in setting_problems]
     file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
     if project.waiting:
         keys = ", ".join(project.waiting)
@@ -189,11 +199,25 @@ def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
     return Gap(finding, "see which: holdfast status --skipped")
 
 
-def _protection(workspace: Path) -> list[Symptom]:
+def _ignored_now(workspace: Path) -> list[Gap]:
+    """Asked last, and not while somebody works or interrupted work is left: the lock that a look
+    needs would put that right."""
+    with (
+        suppress(HoldfastError, OSError),
+        open_workspace(workspace, create=False, force=True, recover=False) as opened,
+        opened.engine.vault.access.exclusive(wait=False, looking=True),
+    ):
+        scan = opened.engine.look()
+        ignored = ignored_by_far(scan.skipped, scan.files)
+        return [] if ignored is None else [ignored]
+    return []
+
+
+def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
     from holdfast.store.surroundings import Gravity, Symptom
 
-    gaps = [Symptom("protection", Gravity.WARNING, *gap) for gap in protection_gaps(workspace)]
-    return gaps or [Symptom("protection", Gravity.FINE, "no setting of the project weakens it")]
+    found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
+    return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]
 
 
 def stores_of_lost_workspaces() -> list[StoreWithoutWorkspace]:
@@ -220,6 +244,6 @@ def remove_store(store: StoreWithoutWorkspace) -> None:
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:
     """A repair does not stop at a setting that nobody can use."""
     try:
-        return make_settings(gather_settings(catalog.settings(), workspace, os.environ)[0])
+        return make_settings(gather_settings(catalog.settings(), workspace, os.environ).values)
     except HoldfastError:
         return Settings()

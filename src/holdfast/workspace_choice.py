@@ -146,7 +146,7 @@ def is_left_out(workspace: Path, directory: Path) -> bool:
             with open_workspace(workspace, create=False, passive=True) as opened:
                 policy = capture_policy(opened.engine.vault)
         except NotFound:  # nothing was ever saved there
-            settings = make_settings(gather_settings({}, workspace)[0])
+            settings = make_settings(gather_settings({}, workspace).values)
             policy = CapturePolicy(settings, workspace)
         root_fd = os.open(workspace, _DIRECTORY)
         try:

@@ -239,15 +239,40 @@ def test_a_symlink_to_a_workspace_means_the_workspace(workspace: Path, tmp_path:
         assert session.head == made
 
 
-@pytest.mark.requirement("CP-12")
+@pytest.mark.requirement("CP-12", "HK-7")
 @pytest.mark.parametrize(
     "text", ["nonsense = 1", "budget = -5", "include = '*.db'", "not toml", "\udcff"]
 )
-def test_a_wrong_setting_of_the_user_is_named_and_nothing_is_saved(
+def test_a_wrong_setting_of_the_user_is_named_and_the_others_hold(
     workspace: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    fill(tmp_path / "config/holdfast/config.toml", text.encode("utf-8", "surrogateescape"))
+    file = tmp_path / "config/holdfast/config.toml"
+    lines = f'lock_timeout = 7\n{text}\nignore = ["*.pem"]\n'
+    fill(file, lines.encode("utf-8", "surrogateescape"))
+    fill(workspace / "key.pem", b"secret")
+    fill(workspace / "file", b"1")
+    with pytest.warns(UserWarning, match="not applied") as named:
+        session = SessionCheckpointer(workspace, "s")
+    with session:
+        saved = session.checkpoint("saved all the same")
+        for name in ("file", "key.pem"):
+            (workspace / name).unlink()
+        session.restore(saved)
+    assert (workspace / "file").read_bytes() == b"1"
+    assert not (workspace / "key.pem").exists()
+    assert str(file) in str(named[0].message)
+
+
+@pytest.mark.requirement("CP-12")
+@pytest.mark.parametrize(
+    "text", ["ignore = 5", 'ignore = [".env"', 'ignore = [\n  ".env",\n  *.pem,\n]', "ignor = ["]
+)
+def test_nothing_is_saved_while_it_is_unclear_what_to_leave_out(
+    workspace: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    fill(tmp_path / "config/holdfast/config.toml", text.encode())
     with pytest.raises(InvalidSetting) as refused:
         SessionCheckpointer(workspace, "s")
     assert isinstance(refused.value, HoldfastError)

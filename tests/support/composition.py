@@ -102,7 +102,7 @@ def composed(
     )
     try:
         store.make_ready()
-        values, _ = gather_settings(store.catalog.settings(), workspace, os.environ)
+        values = gather_settings(store.catalog.settings(), workspace, os.environ).values
         vault = Vault(
             workspace,
             fs,

@@ -8,11 +8,15 @@
 
 Guarantee: whatever a cloned project has in its file, saves go on. What is not taken is listed with
 its reason. A yes is for one path and one content: an edited file has to be trusted again.
+
+The user's own file is taken in whole. A line that is not TOML is left out, and belongs to the
+setting above it that has not ended, if there is one: `holdfast.domain.unreadable_settings`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +32,8 @@ from holdfast.values.classes import dataclass, field
 
 _LARGEST_BYTES = 1 << 20
 _NOT_TRUSTED = "not trusted"
+_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
+_KEY = re.compile(rb"\s*([A-Za-z0-9_-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +50,55 @@ class ProjectSettings:
         return tuple(key for key, why in self.held_back.items() if why == _NOT_TRUSTED)
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """The user's own file; `InvalidSetting` when it cannot be used."""
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """What the user's own file sets, and by key, or by line, what cannot be read."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_user_settings(path: Path) -> UserSettings:
+    """`InvalidSetting` when the file cannot be read, or no line of it can be told from another."""
     content = _read(path, 0)
-    return {} if content is None else _parse(path, content)
+    if content is None:
+        return UserSettings()
+    try:
+        return UserSettings(_parse(path, content))
+    except InvalidSetting as error:
+        return _parse_without_broken_lines(path, content, error)
+
+
+def _parse_without_broken_lines(path: Path, content: bytes, error: InvalidSetting) -> UserSettings:
+    lines = content.splitlines()
+    broken: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            _leave_out(lines, number, "is not UTF-8", broken)
+    while True:
+        try:
+            return UserSettings(_parse(path, b"\n".join(lines)), broken)
+        except InvalidSetting as refused:
+            found = _LINE.search(refused.message)
+            if found is None or not lines[int(found[1]) - 1].strip():
+                raise error from None  # something that does not end: what belongs to it?
+            _leave_out(lines, int(found[1]), "is not valid TOML", broken)
+
+
+def _leave_out(lines: list[bytes], number: int, why: str, broken: dict[str, str]) -> None:
+    """It is of its own key, or of one above it whose value has not ended."""
+    above = lines[: number - 1]
+    try:
+        _parse(Path(), b"\n".join(above))
+        above = []
+    except InvalidSetting:
+        pass
+    keys = (_KEY.match(line) for line in (lines[number - 1], *reversed(above)))
+    key = next((found[1].decode() for found in keys if found is not None), f"line {number}")
+    broken.setdefault(key, f"line {number} {why}")
+    lines[number - 1] = b""
 
 
 def read_project_settings(path: Path, home: Path) -> ProjectSettings:

@@ -114,7 +114,12 @@ def test_a_holdfastignore_that_leaves_out_most_is_named(cli: CommandLine) -> Non
     cli.save()
     assert cli.json("status")["warnings"] == []
     (cli.workspace / ".holdfastignore").write_text("*\n!/.gitignore\n")
-    assert ".holdfastignore leaves out" in cli("status").err
+    (warning,) = cli.json("status")["warnings"]
+    assert warning.startswith(".holdfastignore leaves out")
+    assert warning in cli("status").err
+    findings = cli("--json", "doctor").json["findings"]
+    (found,) = [one for one in findings if one["subject"] == "protection"]
+    assert (found["status"], found["finding"]) == ("warning", warning)
 
 
 def test_just_keys_that_can_only_protect_more_are_taken_from_any_file() -> None:

@@ -210,3 +210,33 @@ def test_what_was_told_is_remembered_beside_the_stores_and_no_longer_than_it_is_
     os.rename(store / "catalog.away", store / "catalog.db")
     assert _telling(_say("claude-code", [message], project), BACK) == 1
     assert not (holdfast_home / NAME).exists()
+
+
+@pytest.mark.parametrize("daemon", ["off", "on"])
+def test_a_mistake_in_the_settings_is_told_once_and_ends_no_protection(
+    daemon: str,
+    project: Path,
+    cli: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOLDFAST_DAEMON", daemon)
+    settings = tmp_path / "config" / "holdfast" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    if daemon == "on":
+        ask("ping", start=True, start_s=120)
+    events = recorded("claude-code", project, "rm -rf src")
+    assert _telling(_say("claude-code", events[:3], project), "not applied") == 0
+    settings.write_text('auto_edit = "onn"\nbudjet = 5\nthis is no TOML\n')
+    answers = _say("claude-code", [*events[3:4], *events[1:4]], project)
+    for words in ("auto_edit cannot be 'onn'", "no setting 'budjet'", "line 3 is not valid TOML"):
+        assert _telling(answers, words) == 1
+    assert _telling(answers, OFF) == 0
+    assert any(one["kind"] == "risky" for one in cli.json("log"))
+    status, doctor = cli("--json", "status").json, cli("--json", "doctor").json
+    findings = {one["finding"] for one in doctor["findings"]}
+    for words in ("auto_edit", "budjet", "line 3"):
+        (warning,) = [one for one in status["warnings"] if words in one]
+        assert str(settings) in warning
+        assert warning in findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from holdfast.interfaces.cli.terminal import Terminal, visible
 from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.bootstrap import OpenWorkspace, SettingProblem
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.store.encryption.key_slots import Secret
 
@@ -93,6 +93,11 @@ class Invocation:
                 hint="change to another one, or name one with -C DIR",
             ) from None
 
+    def warn_of_settings(self, problems: Iterable[SettingProblem]) -> None:
+        """For people; programs find it in `status` and `doctor`."""
+        for problem in () if self.json else problems:
+            self.terminal.warn(f"{problem.finding}: {problem.cure}")
+
     def open(
         self,
         *,
@@ -132,6 +137,8 @@ class Invocation:
             self.terminal.standing_in = standing_in(directory, opened.engine.vault.workspace)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
+        if self.verb != "status":  # which tells it by itself
+            self.warn_of_settings(opened.setting_problems)
         if not self.json:
             for text in opened.news:
                 self.terminal.note(f"note: {text}")

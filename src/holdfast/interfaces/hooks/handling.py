@@ -28,7 +28,7 @@ from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.interfaces.hooks.ignored import name_ignored
-from holdfast.interfaces.hooks.left_out_notices import turned_off, without_notices
+from holdfast.interfaces.hooks.left_out_notices import not_applied, turned_off, without_notices
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.projects_below import reached_below, save_below
 from holdfast.interfaces.hooks.protection_notices import fresh
@@ -419,9 +419,11 @@ def _saved_before(opened: OpenWorkspace, event: AgentEvent, session: Session) ->
 
 
 def _with_news(opened: OpenWorkspace, reply: Reply) -> Reply:
-    """What has to be said about the store itself, because it was made just now."""
+    """What has to be said about the store itself, because it was made just now, and about settings
+    that cannot be used."""
     news, opened.news = opened.news, ()
-    notices = (Notice(f"store:{text}", text, text) for text in news)
+    notices = [Notice(f"store:{text}", text, text) for text in news]
+    notices += [not_applied(problem) for problem in opened.setting_problems]
     return reply._replace(notices=(*reply.notices, *notices))
 
 

@@ -9,6 +9,7 @@ from holdfast.interfaces.hooks.events import Notice
 from holdfast.interfaces.hooks.outside import OUTSIDE_NOT_KEPT
 
 if TYPE_CHECKING:
+    from holdfast.bootstrap import SettingProblem
     from holdfast.domain.outcomes import SaveOutcome
 
 _WORDS = {"edit": "edits", "shell": "commands"}
@@ -25,6 +26,13 @@ def turned_off(trigger: str) -> Notice:
         f"Holdfast is not protecting this session in full: {what}. {way}",
         f"Holdfast: {what}. {way}",
     )
+
+
+def not_applied(problem: SettingProblem) -> Notice:
+    """A setting with a mistake in it; everything else goes on."""
+    said = f"Holdfast: {problem.finding}. The other settings apply, and checkpoints are made"
+    way = f"To correct it: {problem.cure}"
+    return Notice(f"setting:{problem.finding}", f"{said}. Tell the user. {way}", f"{said}. {way}")
 
 
 def without_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:

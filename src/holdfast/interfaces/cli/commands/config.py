@@ -161,7 +161,8 @@ def _change(invocation: Invocation, key: str, value: Any) -> str | None:
 
 
 def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Values by key, and where each comes from. A workspace without a store has settings too."""
+    """Values by key, and where each comes from. A workspace without a store has settings too; with
+    one, what cannot be used is told when it is opened."""
     from dataclasses import fields
 
     from holdfast.bootstrap import (
@@ -175,8 +176,9 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     if workspace_around(invocation.directory) is None:
         home = holdfast_home(os.environ)
         directory = require_project(invocation.directory, home, force=True)
-        values, origins = gather_settings({}, directory, os.environ)
-        settings = make_settings(values)
+        found = gather_settings({}, directory, os.environ)
+        settings, origins = make_settings(found.values), found.origins
+        invocation.warn_of_settings(found.problems)
     else:
         with invocation.open() as opened:
             settings, origins = opened.engine.vault.settings, dict(opened.setting_origins)

@@ -79,8 +79,8 @@ def _idle_s(text: str | None) -> float:
     from holdfast.domain.settings import make_settings
 
     # There is one daemon, whatever the workspace: only the user's own file counts.
-    values, _ = gather_settings({}, Path(os.devnull), os.environ)
-    return make_settings(values).daemon_idle * 60
+    found = gather_settings({}, Path(os.devnull), os.environ)
+    return make_settings(found.values).daemon_idle * 60
 
 
 def _number(option: str, text: str) -> float:

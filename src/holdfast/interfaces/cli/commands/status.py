@@ -98,7 +98,7 @@ def _run(invocation: Invocation) -> int:
             session_mark=_mark(known),
         )
         unsaved = not_saved_here(invocation.terminal, opened)
-        gaps = _gaps(engine.vault.workspace, scan)
+        gaps = _gaps(opened, scan)
     if invocation.json:
         described = status_as_json(status, invocation.now, listed=invocation.options.skipped)
         invocation.emit(described | {"warnings": [gap.finding for gap in gaps]})
@@ -153,12 +153,13 @@ def _agents(invocation: Invocation, opened: OpenWorkspace) -> Sequence[Protectio
     return [*(one for one in found if one.protected), *unprotected(found)]
 
 
-def _gaps(workspace: Path, scan: Scan) -> list[Gap]:
+def _gaps(opened: OpenWorkspace, scan: Scan) -> list[Gap]:
     """Where protection is less than a person may expect."""
     from holdfast.upkeep import ignored_by_far, protection_gaps
 
     ignored = ignored_by_far(scan.skipped, scan.files)
-    return [*protection_gaps(workspace), *([] if ignored is None else [ignored])]
+    gaps = protection_gaps(opened.engine.vault.workspace, opened.setting_problems)
+    return [*gaps, *([] if ignored is None else [ignored])]
 
 
 def _tell_of_problems(invocation: Invocation) -> None:
