@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from holdfast.component_makers import with_parts
 from holdfast.domain.errors import (
@@ -44,7 +44,7 @@ from holdfast.store.settings_files import (
     trust_project_settings,
 )
 from holdfast.store.system import RandomIds, SystemClock
-from holdfast.values.classes import replace
+from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
@@ -90,14 +90,16 @@ def holdfast_home(environment: Mapping[str, str]) -> Path:
     return base / "holdfast"
 
 
-class SettingProblem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
     """A setting that cannot be used: where and why, and what to do about it."""
 
     finding: str
     cure: str
 
 
-class GatheredSettings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GatheredSettings:
     """Effective values, where each comes from, and what cannot be used."""
 
     values: dict[str, Any]

@@ -163,7 +163,7 @@ def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem])
     from holdfast.bootstrap import former_store, project_settings, project_settings_file
     from holdfast.workspace_choice import repository_top
 
-    gaps = [Gap(*problem) for problem in setting_problems]
+    gaps = [Gap(problem.finding, problem.cure) for problem in setting_problems]
     file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
     if project.waiting:
         keys = ", ".join(project.waiting)
