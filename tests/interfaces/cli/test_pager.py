@@ -63,3 +63,22 @@ def test_leaving_the_pager_early_is_no_error(cli: CommandLine) -> None:
         shown = screen.finish()
     assert screen.status == 0
     assert shown.count("line") == 2
+
+
+def test_ctrl_c_in_the_pager_is_no_error(cli: CommandLine, tmp_path: Path) -> None:
+    (cli.workspace / "large").write_text("line\n" * 200_000)
+    cli.save("one")
+    patient = tmp_path / "patient"
+    patient.write_text(
+        "#!/bin/sh\ntrap 'echo heard' INT\nread line\necho waiting\nread line </dev/tty\n"
+    )
+    patient.chmod(0o755)
+    environment = {"HOLDFAST_PAGER": str(patient)}
+    with Screen(cli.workspace, "show", "HEAD:large", environment=environment) as screen:
+        screen.read_until("waiting")
+        screen.type("\x03")
+        screen.read_until("heard")
+        screen.type("q\n")
+        shown = screen.finish()
+    assert "error" not in shown
+    assert screen.status == 0

@@ -53,6 +53,10 @@ def paged(terminal: Terminal) -> Iterator[None]:
             yield
     except BrokenPipeError:
         pass  # whoever reads has seen enough
+    except KeyboardInterrupt as error:
+        # Ctrl-C is for the pager, which stops waiting for more: there is nothing to complain about.
+        if type(error) is not KeyboardInterrupt:
+            raise
     finally:
         _wait_for(pager, stream)
 
