@@ -334,6 +334,51 @@ def test_an_edit_through_a_link_puts_back_what_the_link_leads_to(
 
 
 @pytest.mark.requirement("RB-4")
+def test_links_on_the_way_that_the_edit_replaces_are_put_back(workspace: Path) -> None:
+    (workspace / "linked").symlink_to("src")
+    (workspace / "second").symlink_to("src/a.py")
+    (workspace / "first").symlink_to("second")
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("before the links changed")
+        (workspace / "second").unlink()
+        (workspace / "second").symlink_to("linked/a.py")
+        before = describe(workspace)
+
+        def replace_the_links() -> None:
+            (workspace / "second").unlink()
+            (workspace / "second").write_text("a file")
+            (workspace / "linked").unlink()
+            (workspace / "linked").mkdir()
+            (workspace / "linked" / "a.py").write_text("of another directory")
+
+        with pytest.raises(Broken):
+            edit(session, {"first": "overwritten"}, Broken(), then=replace_the_links)
+        assert describe(workspace) == before
+
+
+@pytest.mark.requirement("RB-4")
+@pytest.mark.parametrize("named", ["src/a.py", "again.py", "link.py"])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_file_with_several_names_is_put_back_under_each(
+    workspace: Path, named: str, in_place: bool
+) -> None:
+    with SessionCheckpointer(workspace, "s") as session:
+        session.checkpoint("one name each")
+        (workspace / "src" / "a.py").write_text("saved nowhere else\n")
+        (workspace / "again.py").hardlink_to(workspace / "src" / "a.py")
+        (workspace / "link.py").symlink_to("again.py")
+        before = describe(workspace)
+
+        def edited() -> None:
+            if not in_place:
+                (workspace / "src" / "a.py").unlink()
+            (workspace / "src" / "a.py").write_text("through another name\n")
+
+        with pytest.raises(Broken):
+            edit(session, {named: "overwritten\n"}, Broken(), then=edited)
+        assert describe(workspace) == before
+
+
 def test_a_link_that_the_edit_replaces_by_a_file_is_put_back(workspace: Path) -> None:
     (workspace / "CLAUDE.md").symlink_to("src/a.py")
     (workspace / "nowhere").symlink_to("made.txt")

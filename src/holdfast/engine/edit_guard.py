@@ -7,7 +7,8 @@
 Guarantees: starting costs the files, not the workspace; before a file is changed, what it was is
 durable. Putting back is a restore with all of its safety: what the edit left is saved first, undo
 brings it back, and a file that the edit made is removed only when the store has it, with the
-directories made for it that nobody else has filled. An edit whose process dies stays open,
+directories made for it that nobody else has filled. A file is kept under each of its names in the
+workspace, with the links that lead to it. An edit whose process dies stays open,
 protected from cleanup, until somebody decides about it.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import fsencode
 from os.path import lexists
@@ -39,7 +40,7 @@ from holdfast.domain.paths import (
 )
 from holdfast.engine.conversation import require_room
 from holdfast.engine.edit_directories import remove_emptied, standing
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, list_files
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _CERTAIN = 1.0
 _NAMED = 5
 _MOST = 1 << 53
+_MOST_LINKS = 40
 
 
 def start_edit(
@@ -71,7 +73,9 @@ def start_edit(
     with settled(vault), vault.access.exclusive():
         require_open_session(vault, session_id)
         head = _head(engine, session_id, why)
-        entries = _capture(vault, wanted)
+        groups = _names_of_one_file(engine, wanted)
+        wanted = tuple(dict.fromkeys((*wanted, *groups)))
+        entries = _capture(vault, wanted, groups)
         entries.update(standing(vault, head, entries))
         checkpoint = _keep(vault, session_id, head, entries, why)
         return vault.story.begin(
@@ -188,24 +192,52 @@ def edited_paths(vault: Vault, paths: Iterable[str | Path]) -> tuple[bytes, ...]
 
 
 def _through_links(vault: Vault, path: bytes) -> tuple[bytes, ...]:
-    """The path, and the file that writing to it would reach: the link and what it leads to may both
-    be changed."""
+    """The file that writing to a path would reach, and each link on the way: all of them may be
+    changed."""
     root = os.path.realpath(fsencode(vault.workspace))
-    above = os.path.realpath(os.path.join(root, parent(path)))
-    reached = os.path.realpath(os.path.join(above, basename(path)))
-    if os.path.islink(reached):
+    links: list[bytes] = []
+    at, waiting = root, path.split(b"/")
+    while waiting:
+        place = os.path.join(at, waiting.pop(0))
+        if not os.path.islink(place):
+            at = os.path.normpath(place)  # `..` too: what leads here has no links any more
+            continue
+        if len(links) == _MOST_LINKS:
+            raise Refused(
+                f"{to_text(path)} cannot be kept before the edit: its links lead round in a circle",
+                hint="name the file itself",
+            )
+        links.append(place)
+        waiting = [*os.readlink(place).split(b"/"), *waiting]
+        at = b"/" if not waiting[0] else at
+    if not is_within(at, root):
         raise Refused(
-            f"{to_text(path)} cannot be kept before the edit: its links lead round in a circle",
-            hint="name the file itself",
-        )
-    found = (os.path.join(above, basename(path)), reached)
-    if not all(is_within(place, root) for place in found):
-        raise Refused(
-            f"{to_text(path)} is a link to {to_text(reached)}, outside the workspace: it cannot be "
+            f"{to_text(path)} is a link to {to_text(at)}, outside the workspace: it cannot be "
             "kept before the edit",
             hint="keep a copy of that file, or work in the workspace that holds it",
         )
+    found = [*(link for link in links if is_within(link, root)), at]
     return require_paths(os.path.relpath(place, root) for place in dict.fromkeys(found))
+
+
+def _names_of_one_file(engine: Engine, paths: tuple[bytes, ...]) -> dict[bytes, bytes]:
+    """The names of these files that have several in the workspace, with the group of each: who
+    writes to one of them writes to all."""
+    root = fsencode(engine.vault.workspace)
+    if not any(_has_names(root + b"/" + path) for path in paths):
+        return {}
+    scan = engine.look()
+    files = dict(list_files(loader_for(engine.vault, scan), scan.tree))
+    groups = {files[path].link for path in paths if path in files}
+    return {path: file.link for path, file in files.items() if file.link and file.link in groups}
+
+
+def _has_names(place: bytes) -> bool:
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
@@ -218,13 +250,15 @@ def _head(engine: Engine, session_id: SessionId, why: str) -> Checkpoint:
     return engine.save(session_id, make_intent(f"Before: {why}"), kind=Kind.TOOL).checkpoint
 
 
-def _capture(vault: Vault, paths: Iterable[bytes]) -> dict[bytes, Entry | None]:
+def _capture(
+    vault: Vault, paths: Iterable[bytes], groups: Mapping[bytes, bytes]
+) -> dict[bytes, Entry | None]:
     writer = vault.objects.writer()
     capture = FileCapture(vault.fs, writer, vault.clock.now_ns())
     try:
         with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
             captured: dict[bytes, Entry | None] = {
-                path: _entry(vault, handles, capture, path) for path in paths
+                path: _entry(vault, handles, capture, path, groups.get(path)) for path in paths
             }
         writer.commit()
     except BaseException:
@@ -234,7 +268,11 @@ def _capture(vault: Vault, paths: Iterable[bytes]) -> dict[bytes, Entry | None]:
 
 
 def _entry(
-    vault: Vault, handles: DirectoryHandles, capture: FileCapture, path: bytes
+    vault: Vault,
+    handles: DirectoryHandles,
+    capture: FileCapture,
+    path: bytes,
+    group: bytes | None,
 ) -> FileEntry | SymlinkEntry | None:
     """What stands at a path now; None where there is nothing yet."""
     name = basename(path)
@@ -272,6 +310,7 @@ def _entry(
         read.content.digest,
         read.content.chunks,
         is_sparse(read.status),
+        group,
     )
 
 
