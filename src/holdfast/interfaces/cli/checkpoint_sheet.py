@@ -46,6 +46,7 @@ def show_sheet(
     is_approved: bool,
     now: datetime,
     told: Told,
+    session_title: str | None = None,
     components: Sequence[tuple[str, str]] = (),
 ) -> None:
     head = terminal.paint("  HEAD", BOLD, CYAN) if is_head else ""
@@ -58,7 +59,8 @@ def show_sheet(
         terminal, "when", f"{ago(found.created_at, now)} ({when})" if terminal.for_people else when
     )
     _fact(terminal, "kind", found.kind.value)
-    _fact(terminal, "session", visible(found.session_id))
+    known = f'  "{visible(session_title)}"' if session_title else ""
+    _fact(terminal, "session", f"{visible(found.session_id)}{known}")
     _fact(terminal, "round", str(found.round))
     _show_position(terminal, found, told)
     _fact(terminal, "parent", found.parent or "none")
@@ -83,9 +85,9 @@ def show_sheet(
         _fact(terminal, "left out", left_out)
     terminal.line()
     for line in found.intent.reasoning.splitlines() or [""]:
-        terminal.line(f"    {visible(line)}")
+        terminal.sentence(f"    {visible(line)}", hang=4)
     for call in () if found.kind.is_record else found.intent.tool_calls:
-        terminal.line(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
+        terminal.sentence(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
 
 
 def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
@@ -110,7 +112,7 @@ def show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: datet
         terminal.line()
         terminal.line(terminal.paint(f"annotation {note.number}{by}, {when}{edited}", DIM))
         for line in note.text.splitlines() or [""]:
-            terminal.line(f"    {visible(line)}")
+            terminal.sentence(f"    {visible(line)}", hang=4)
 
 
 def show_entries(terminal: Terminal, entries: Iterable[tuple[bytes, Entry]]) -> None:
@@ -130,4 +132,4 @@ def _entry(terminal: Terminal, path: bytes, entry: Entry) -> str:
 
 
 def _fact(terminal: Terminal, label: str, value: str) -> None:
-    terminal.line(f"{terminal.paint(f'{label:<11}', DIM)} {value}")
+    terminal.sentence(f"{terminal.paint(f'{label:<11}', DIM)} {value}", hang=12)

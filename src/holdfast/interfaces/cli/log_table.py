@@ -14,6 +14,7 @@ from holdfast.domain.ids import SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli.cells import cell_width, padded, wrapped
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence, title
+from holdfast.interfaces.cli.fitted_line import cut
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -22,13 +23,16 @@ from holdfast.interfaces.cli.terminal import (
     RED,
     YELLOW,
     Terminal,
+    unpainted,
     visible,
 )
 from holdfast.interfaces.cli.wording import ago, percent, shortened
 
 _GAP = "  "
 _NARROW = 90
-_WIDE = 110
+_ENOUGH_FOR_REASON = 40
+_MOVABLE = ("git", "session")
+"""Told behind or above the reason, where columns would leave it too little room."""
 _NARROWER = 66
 _LEAST_FOR_REASON = 20
 _SHORT = (" ", "id", "when", "sure", "session")
@@ -36,7 +40,6 @@ _LONGEST_MARK = 24
 _INDENT = "     "
 _RIGHT = ("sure", "files")
 _ONLY_WIDE = ("kind", "changes")
-_BELOW = "git below"
 
 
 class Part(NamedTuple):
@@ -60,7 +63,7 @@ def show_table(
     """With `sessions`, each row is marked with the one that it belongs to; `places` tells where
     git was at each checkpoint."""
     rows = [_row(one, one.id == head, now, sessions or {}) for one in found]
-    _add_places(rows, found, places or {}, terminal.width)
+    _add_places(rows, found, places or {})
     if not any(row["sure"] for row in rows):
         for row in rows:
             del row["sure"]
@@ -68,17 +71,50 @@ def show_table(
         _show_list(terminal, found, rows)
         return
     names = [name for name in rows[0] if terminal.width >= _NARROW or name not in _ONLY_WIDE]
-    names = [name for name in names if name != _BELOW]
     widths = {name: max(len(name), *(_width(row[name]) for row in rows)) for name in names}
-    left = sum(widths.values()) + len(_GAP) * len(widths)
+    for name in (one for one in _MOVABLE if one in names):
+        if terminal.width - _taken(widths) < _ENOUGH_FOR_REASON:
+            del widths[name]
+            names.remove(name)
+    left = _taken(widths)
     heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
     terminal.line(terminal.paint(f"{heading}{_GAP}reason", DIM))
+    above: SessionId | None = None
     for one, row in zip(found, rows, strict=True):
+        if sessions and "session" not in names and one.session_id != above:
+            told = _session_heading(sessions[one.session_id], terminal.width)
+            terminal.line(terminal.paint(told, BOLD))
+        above = one.session_id
         cells = [_cell(terminal, row[name], widths[name], right=name in _RIGHT) for name in names]
         reason = _reason(terminal, one, max(terminal.width - left, _LEAST_FOR_REASON))
+        if "git" not in names:
+            reason = _with_place(terminal, reason, row, terminal.width - left)
         terminal.line(_GAP.join([*cells, reason[0]]))
-        for line in [*reason[1:], *_below(terminal, row)]:
+        for line in reason[1:]:
             terminal.line(" " * left + line)
+
+
+def _taken(widths: Mapping[str, int]) -> int:
+    """By the columns before the reason."""
+    return sum(widths.values()) + len(_GAP) * len(widths)
+
+
+def _session_heading(session: Session, width: int) -> str:
+    """Above the rows of a session, where a column for it would leave the reason no room."""
+    agent = f" ({visible(session.agent)})" if session.agent and session.title else ""
+    known = visible(session.title or f"{session.agent or 'session'} {session.id}")
+    return f"{_GAP} {cut(known, width - len(_GAP) - 1 - cell_width(agent))}{agent}"
+
+
+def _with_place(terminal: Terminal, reason: list[str], row: Row, width: int) -> list[str]:
+    """Where git was, behind the reason or below it."""
+    place = "".join(part.text for part in row.get("git", []))
+    if not place:
+        return reason
+    told = terminal.paint(place, DIM)
+    if cell_width(unpainted(reason[-1])) + len(_GAP) + cell_width(place) <= width:
+        return [*reason[:-1], f"{reason[-1]}{_GAP}{told}"]
+    return [*reason, told]
 
 
 def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[Row]) -> None:
@@ -88,13 +124,8 @@ def _show_list(terminal: Terminal, found: Sequence[Checkpoint], rows: Sequence[R
         cells = [_cell(terminal, row[name], 1 if name == " " else 0) for name in shown]
         terminal.line(_GAP.join(cells))
         reason = _reason(terminal, one, terminal.width - len(_INDENT))
-        for line in [*reason, *_below(terminal, row)]:
+        for line in _with_place(terminal, reason, row, terminal.width - len(_INDENT)):
             terminal.line(_INDENT + line)
-
-
-def _below(terminal: Terminal, row: Row) -> list[str]:
-    """What stands below the reason."""
-    return [_cell(terminal, row[_BELOW], 0)] if _BELOW in row else []
 
 
 def session_mark(session: Session) -> str:
@@ -131,18 +162,14 @@ def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
 
 
 def _add_places(
-    rows: Sequence[Row], found: Sequence[Checkpoint], places: Mapping[str, str], width: int
+    rows: Sequence[Row], found: Sequence[Checkpoint], places: Mapping[str, str]
 ) -> None:
-    """A column where there is room for it, else below the reason; each only where it is another one
-    than in the row above."""
+    """Each only where it is another one than in the row above."""
     above = ""
-    for one, row in zip(found, rows, strict=True):
+    for one, row in zip(found, rows, strict=True) if places else ():
         place = places.get(one.id, "")
-        told = visible(place) if place != above else ""
-        if places and width >= _WIDE:
-            row["git"] = [Part(shortened(told, _LONGEST_MARK), (DIM,))]
-        elif told:
-            row[_BELOW] = [Part(told, (DIM,))]
+        told = shortened(visible(place), _LONGEST_MARK) if place != above else ""
+        row["git"] = [Part(told, (DIM,))]
         above = place
 
 

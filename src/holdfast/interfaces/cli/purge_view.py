@@ -53,22 +53,22 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
         invocation.terminal.warn(f"would be refused: {refusal}")
     if plan.refusals:
         invocation.terminal.note(f"hint: {plan.hint}")
-    invocation.terminal.line("Nothing was changed (dry run).")
+    invocation.terminal.sentence("Nothing was changed (dry run).")
     return 0
 
 
 def describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
     for path in plan.paths:
-        terminal.line(f"  path        {visible_bytes(path)}")
+        terminal.sentence(f"  path        {visible_bytes(path)}")
     for checkpoint in plan.removed:
         title = shortened(first_line(checkpoint.intent.reasoning), _TITLE_LENGTH)
-        terminal.line(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
+        terminal.sentence(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
     changed = count(len(plan.changed), "checkpoint")
     if plan.changed:
-        terminal.line(f"  {changed} lose it and stay")
+        terminal.sentence(f"  {changed} lose it and stay")
     for path in plan.stays_elsewhere:
-        terminal.line(f"  also at     {visible_bytes(path)}")
-    terminal.line(f"  {count(len(plan.gone), 'object')} would be gone for good")
+        terminal.sentence(f"  also at     {visible_bytes(path)}")
+    terminal.sentence(f"  {count(len(plan.gone), 'object')} would be gone for good")
 
 
 def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
@@ -102,7 +102,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     parts += [f"{changed} changed"] if outcome.changed else []
     parts += [f"{what} removed", f"{size(outcome.freed_bytes)} freed"]
     mark = terminal.paint("✗", RED) if outcome.proof.traces else terminal.paint("✓", GREEN)
-    terminal.line(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
+    terminal.sentence(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
     _show_unsearched(terminal, outcome.unsearched)
     for path in outcome.still_in_workspace:
@@ -129,9 +129,9 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
     found = "something was found" if proof.traces else "nothing was found"
-    terminal.line(f"  searched {looked}, for {wanted}: {found}")
+    terminal.sentence(f"  searched {looked}, for {wanted}: {found}")
     for trace in proof.traces:
-        terminal.line(f"  left in {visible(trace.file)}: {visible(trace.what)}")
+        terminal.sentence(f"  left in {visible(trace.file)}: {visible(trace.what)}")
     if any(trace.file.startswith(_SET_ASIDE) for trace in proof.traces):
         terminal.warn(
             "what was set aside from the store is not rewritten: delete its directory set-aside "

@@ -94,18 +94,18 @@ def show_plan(
     words = doing(request, what)
     begin = words[0].upper() + words[1:]
     if plan.steps:
-        terminal.line(f"{begin} would change this:")
+        terminal.sentence(f"{begin} would change this:")
         show_steps(terminal, plan.steps, whole=not terminal.for_people)
         written = f", {size(plan.bytes_to_write)} to write" if plan.bytes_to_write else ""
-        terminal.line(terminal.paint(summary(plan.steps), BOLD) + written)
+        terminal.sentence(terminal.paint(summary(plan.steps), BOLD) + written)
     else:
-        terminal.line(f"{begin} would change nothing in the workspace.")
+        terminal.sentence(f"{begin} would change nothing in the workspace.")
     show_components_plan(terminal, plan.components)
     show_kept(terminal, plan.kept)
     show_missing(terminal, plan.missing)
     show_problems(terminal, "in the way", plan.blocked)
     if abandoned is not None:
-        terminal.line(
+        terminal.sentence(
             f"{round_title(abandoned)} would be abandoned, and stays recoverable: holdfast undo "
             "directly afterwards, or what holdfast log --rounds names"
         )
@@ -116,9 +116,9 @@ def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> 
     for step in steps:
         name = terminal.paint(f"{step.name} ({_way(step.mode)}):", BOLD)
         for line in step.actions or (() if step.blocked else ("nothing to change",)):
-            terminal.line(f"{name} {visible(line)}")
+            terminal.sentence(f"{name} {visible(line)}")
         for line in step.blocked:
-            terminal.line(f"{name} {terminal.paint('in the way:', YELLOW)} {visible(line)}")
+            terminal.sentence(f"{name} {terminal.paint('in the way:', YELLOW)} {visible(line)}")
 
 
 def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutcome]) -> None:
@@ -127,7 +127,7 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
             mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
         else:
             mark, said = terminal.paint("✓", GREEN), f"restored ({_way(outcome.mode)})"
-        terminal.line(f"{mark} {outcome.name}: {said}")
+        terminal.sentence(f"{mark} {outcome.name}: {said}")
 
 
 def _way(mode: str) -> str:
@@ -140,10 +140,10 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> Non
     limit = len(steps) if whole else _MOST_LINES
     for step in steps[:limit]:
         word = terminal.paint(f"{step.type.value:<8}", _COLOURS[step.type])
-        terminal.line(f"  {word} {terminal.path(step.path)}")
+        terminal.sentence(f"  {word} {terminal.path(step.path)}")
     if len(steps) > limit:
         more = f"  … and {len(steps) - limit:,} more (--json lists all)"
-        terminal.line(terminal.paint(more, DIM))
+        terminal.sentence(terminal.paint(more, DIM))
 
 
 def show_outcome(
@@ -168,13 +168,13 @@ def show_outcome(
     changed = summary(outcome.steps)
     if request.hunks is not None and (number := request.hunks.hunk_count):
         changed += f" in {count(number, 'hunk')}"
-    terminal.line(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")
+    terminal.sentence(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")
     show_kept(terminal, outcome.kept)
     show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
     saved = short(outcome.safety) if terminal.for_people else outcome.safety
-    terminal.line(
+    terminal.sentence(
         terminal.paint(
             f"  what was there before is saved as {saved}; back: holdfast {back}{terminal.sure}",
             DIM,
@@ -188,13 +188,13 @@ def show_nothing_to_do(
     where = target_words(request.target)
     if outcome.skipped:
         mark = terminal.paint("✗", RED)
-        terminal.line(f"{mark} Nothing was done: what differs from {where} cannot be restored")
+        terminal.sentence(f"{mark} Nothing was done: what differs from {where} cannot be restored")
     else:
         what = "these paths are" if request.paths else "the workspace is"
         what = "this path is" if len(request.paths) == 1 else what
         begin = "reset" if request.kind is OperationKind.RESET else "do"
         mark = terminal.paint("✓", GREEN)
-        terminal.line(f"{mark} Nothing to {begin}: {what} already as in {where}")
+        terminal.sentence(f"{mark} Nothing to {begin}: {what} already as in {where}")
     show_kept(terminal, outcome.kept)
     show_missing(terminal, outcome.missing)
     show_problems(terminal, "not restored", outcome.skipped)
@@ -204,10 +204,10 @@ def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
     """Nothing to act on: the restore did what it should."""
     limit = _MOST_NAMED if terminal.for_people else len(kept)
     for each in kept[:limit]:
-        terminal.line(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
+        terminal.sentence(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
     if len(kept) > limit:
         more = f"  … and {len(kept) - limit:,} more kept (--json lists all)"
-        terminal.line(terminal.paint(more, DIM))
+        terminal.sentence(terminal.paint(more, DIM))
 
 
 def noted_missing(missing: Sequence[Missing]) -> list[Missing]:
@@ -219,7 +219,7 @@ def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoi
     """The command that brings back each path that another checkpoint has."""
     for path, saved in found:
         command = f"holdfast restore {short(saved.id)} {terminal.typed(path)}"
-        terminal.line(f"  to bring back {terminal.path(path)}: {command}")
+        terminal.sentence(f"  to bring back {terminal.path(path)}: {command}")
 
 
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
@@ -231,7 +231,7 @@ def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
     more = f" and {len(noted) - _MOST_NAMED:,} more (--json lists all)"
     more = more if len(noted) > _MOST_NAMED else ""
     label = terminal.paint("missing, and not in the checkpoint:", YELLOW)
-    terminal.line(f"  {label} {names}{more}")
+    terminal.sentence(f"  {label} {names}{more}")
 
 
 def show_problems(
@@ -242,6 +242,6 @@ def show_problems(
     limit = _MOST_LINES if terminal.for_people else len(problems)
     for problem in problems[:limit]:
         label = terminal.paint(f"{title}:", YELLOW)
-        terminal.line(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
+        terminal.sentence(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     if len(problems) > limit:
-        terminal.line(terminal.paint(f"  … and {len(problems) - limit:,} more", DIM))
+        terminal.sentence(terminal.paint(f"  … and {len(problems) - limit:,} more", DIM))

@@ -84,7 +84,7 @@ def restore_and_report(
         if rounds and rounds["abandoned"] is not None:
             ended, begun = map(round_title, (rounds["abandoned"], rounds["new_session"]))
             line = f"  {ended} is abandoned; {begun} begins"
-            invocation.terminal.line(invocation.terminal.paint(line, DIM))
+            invocation.terminal.sentence(invocation.terminal.paint(line, DIM))
     failed = any(component.status == FAILED for component in outcome.components)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
 
@@ -126,7 +126,7 @@ def _show(
         )
     place = present_git(opened.engine.vault)
     if place is not None:
-        terminal.line(terminal.paint(f"  git: {place}", DIM))
+        terminal.sentence(terminal.paint(f"  git: {place}", DIM))
     told = shown.warnings if shown is not None else ()
     _tell(terminal, request, (w for w in outcome.warnings if w not in told), answering=False)
 
@@ -154,7 +154,7 @@ def _tell_of_head(
     if head is None or head.id == request.target.id:
         return
     saves = "the next checkpoint saves what was restored"
-    terminal.line(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
+    terminal.sentence(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
 
 
 def _tell_of_git(
@@ -182,7 +182,7 @@ def _tell_of_git(
     shown = ", ".join(differing[:_MOST_LOOKED_FOR])
     shown += more if len(differing) > _MOST_LOOKED_FOR else ""
     command = f"holdfast restore {short(request.target.id)} --refs all"
-    terminal.line(f"  git: {visible(shown)}; to bring them back: {command}")
+    terminal.sentence(f"  git: {visible(shown)}; to bring them back: {command}")
 
 
 def _typed_in_full(request: RestoreRequest, warning: str) -> str:
@@ -247,7 +247,7 @@ def _preview(
 
         show_hunks(invocation.terminal, hunks)
     _tell(invocation.terminal, request, plan.warnings, answering=True)
-    invocation.terminal.line("Nothing was changed (dry run).")
+    invocation.terminal.sentence("Nothing was changed (dry run).")
     return 0
 
 

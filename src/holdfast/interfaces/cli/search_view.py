@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.domain.ids import SessionId
 from holdfast.domain.search_highlights import Excerpt
 from holdfast.domain.search_hits import Hit, Match, SearchResult
+from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
+from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, YELLOW, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, iso
 
@@ -56,21 +59,30 @@ def _match(match: Match) -> dict[str, Any]:
 
 
 def show_hits(
-    terminal: Terminal, hits: Sequence[Hit], now: datetime, *, with_session: bool
+    terminal: Terminal,
+    hits: Sequence[Hit],
+    now: datetime,
+    *,
+    sessions: Mapping[SessionId, Session],
 ) -> None:
+    """Where there are several `sessions`, each hit names its own: by the title for people."""
     for hit in hits:
         at = _moment(hit)
         when = ago(at, now) if terminal.for_people else iso(at)
-        where = f"  {terminal.paint(visible(hit.session_id), CYAN)}" if with_session else ""
+        where = ""
+        if len(sessions) > 1:
+            known = sessions.get(hit.session_id) if terminal.for_people else None
+            mark = visible(hit.session_id) if known is None else session_mark(known)
+            where = f"  {terminal.paint(mark, CYAN)}"
         found = hit.checkpoint
         if found is None:
             head = f"{terminal.paint('message', DIM)}  {when}{where}"
         else:
             kind = terminal.paint(found.kind.value, kind_colour(found.kind))
             head = f"{identifier(terminal, found)}  {when}  {kind}{where}  {title(found)}"
-        terminal.line(head)
+        terminal.sentence(head)
         for match in hit.matches:
-            terminal.line(
+            terminal.sentence(
                 f"    {terminal.paint(_label(match), DIM)} {_text(terminal, match.excerpt)}"
             )
 

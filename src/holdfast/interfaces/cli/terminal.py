@@ -77,6 +77,42 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def broken(text: str, width: int, hang: int | None = None) -> str:
+    """The text in rows of at most so many cells, broken between words; a word that is longer, such
+    as a path, is left whole, and so is a command where it fits a row."""
+    from holdfast.interfaces.cli.cells import cell_width
+
+    if len(text) <= width and text.isascii():
+        return text
+    bare = unpainted(text)
+    indent = len(bare) - len(bare.lstrip(" ")) + 2 if hang is None else hang
+    rows, used = [""], 0
+    for unit in _units(text, width - indent):
+        needed = cell_width(unpainted(unit))
+        if used > indent and used + needed > width and unit.strip():
+            rows[-1] = rows[-1].rstrip(" ")
+            rows.append(" " * indent)
+            used = indent
+        rows[-1] += unit
+        used += needed + 1
+        rows[-1] += " "
+    return "\n".join([*rows[:-1], rows[-1][:-1]])
+
+
+def _units(text: str, room: int) -> Iterator[str]:
+    """Words; those of a command belong together up to the next punctuation mark."""
+    words = text.split(" ")
+    while words:
+        length = 1
+        if unpainted(words[0]).lstrip("(") == "holdfast":
+            ends = (n for n, word in enumerate(words, 1) if unpainted(word)[-1:] in (*";,.)", ""))
+            length = next(ends, len(words))
+            if len(unpainted(" ".join(words[:length]))) > room:
+                length = 1
+        yield " ".join(words[:length])
+        del words[:length]
+
+
 class OutputFailed(OSError):
     """Standard output could not be written: the answer is lost, not the work."""
 
@@ -190,6 +226,11 @@ class Terminal:
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
 
+    def sentence(self, text: str, *, hang: int | None = None) -> None:
+        """A line that may be longer than a row: on a terminal it is broken between words, and goes
+        on in column `hang`, or a little to the right of where it began."""
+        self.line(broken(text, self.width, hang) if self.for_people else text)
+
     def write(self, text: str) -> None:
         """On standard output; `OutputFailed` when that takes nothing any more."""
         with _telling_output_apart():
@@ -204,18 +245,18 @@ class Terminal:
         """A line on standard error, which `--quiet` leaves out."""
         if self._hushed:
             return
-        self.err.write((_painted(text, codes) if self.err_colour and codes else text) + "\n")
+        self._say(_painted(text, codes) if self.err_colour and codes else text)
 
     def warn(self, text: str) -> None:
         label = _painted("warning:", (BOLD, YELLOW)) if self.err_colour else "warning:"
-        self.err.write(f"{label} {visible(text)}\n")
+        self._say(f"{label} {visible(text)}")
 
     def tell(self, warning: str, *, answering: bool = False) -> None:
         """A warning, or a remark in passing; `answering`: the remark is part of the answer."""
         from holdfast.domain.remarks import Remark
 
         if isinstance(warning, Remark) and answering:
-            self.line(self.paint(f"  {visible(warning)}", DIM))
+            self.sentence(self.paint(f"  {visible(warning)}", DIM))
         elif isinstance(warning, Remark):
             self.note(f"  {visible(warning)}", DIM)
         else:
@@ -224,10 +265,15 @@ class Terminal:
     def fail(self, message: str, hint: str | None) -> None:
         """What went wrong, and the way out of it."""
         label = _painted("error:", (BOLD, RED)) if self.err_colour else "error:"
-        self.err.write(f"{label} {_told(message)}\n")
+        self._say(f"{label} {_told(message)}")
         if hint:
             label = _painted("hint:", (BOLD, CYAN)) if self.err_colour else "hint:"
-            self.err.write(f"{label} {_told(hint)}\n")
+            self._say(f"{label} {_told(hint)}")
+
+    def _say(self, text: str) -> None:
+        """On standard error, broken between words if that is a terminal."""
+        is_terminal = self._is_terminal(self.err)
+        self.err.write((broken(text, self.width) if is_terminal else text) + "\n")
 
     def flush(self) -> None:
         with _telling_output_apart():

@@ -150,4 +150,4 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
 
 
 def _fact(terminal: Terminal, label: str, value: str) -> None:
-    terminal.line(f"{terminal.paint(f'{label:<10}', DIM)} {value}")
+    terminal.sentence(f"{terminal.paint(f'{label:<10}', DIM)} {value}", hang=11)

@@ -124,15 +124,15 @@ def _report(
         mark = terminal.paint("✓", GREEN)
         files = count(len(outcome.plan.paths), "file")
         subject = visible(first_line(outcome.message))
-        terminal.line(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
+        terminal.sentence(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
         if not shown:
             _show_left_out(terminal, outcome)
-        terminal.line(terminal.paint(f"  take it back: {outcome.undo}", DIM))
+        terminal.sentence(terminal.paint(f"  take it back: {outcome.undo}", DIM))
     if not shown:
         for warning in outcome.warnings:
             terminal.warn(warning)
     if outcome.commit is None:
-        terminal.line("Nothing was changed (dry run).")
+        terminal.sentence("Nothing was changed (dry run).")
 
 
 def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
@@ -143,17 +143,17 @@ def _show_plan(terminal: Terminal, chosen: AcceptRange, outcome: AcceptOutcome) 
     branch = visible_bytes((plan.branch or b"HEAD").removeprefix(b"refs/heads/"))
     made = [one for one in chosen.checkpoints if not one.kind.is_record] or chosen.checkpoints
     what = count(len(made), "checkpoint")
-    terminal.line(f"{what} would become one commit on {branch}:")
+    terminal.sentence(f"{what} would become one commit on {branch}:")
     for path in plan.paths[:_SHOWN]:
-        terminal.line(f"  {path.status}  {visible_bytes(path.path)}")
+        terminal.sentence(f"  {path.status}  {visible_bytes(path.path)}")
     if len(plan.paths) > _SHOWN:
-        terminal.line(f"  and {len(plan.paths) - _SHOWN:,} more")
-    terminal.line("with this message:")
+        terminal.sentence(f"  and {len(plan.paths) - _SHOWN:,} more")
+    terminal.sentence("with this message:")
     for line in outcome.message.rstrip("\n").split("\n"):
-        terminal.line(f"  {visible(line)}".rstrip())
+        terminal.sentence(f"  {visible(line)}".rstrip())
     _show_left_out(terminal, outcome)
     for obstacle in plan.obstacles:
-        terminal.line(f"In the way: {visible(obstacle.reason)}; {visible(obstacle.way_out)}")
+        terminal.sentence(f"In the way: {visible(obstacle.reason)}; {visible(obstacle.way_out)}")
 
 
 def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
@@ -161,11 +161,11 @@ def _show_left_out(terminal: Terminal, outcome: AcceptOutcome) -> None:
 
     left_out = outcome.plan.left_out
     if left_out:
-        terminal.line("not part of it:")
+        terminal.sentence("not part of it:")
     for path in left_out[:_SHOWN]:
-        terminal.line(f"  {visible_bytes(path.path)}  {path.reason.value}")
+        terminal.sentence(f"  {visible_bytes(path.path)}  {path.reason.value}")
     if len(left_out) > _SHOWN:
-        terminal.line(f"  and {len(left_out) - _SHOWN:,} more")
+        terminal.sentence(f"  and {len(left_out) - _SHOWN:,} more")
 
 
 def _as_json(chosen: AcceptRange, outcome: AcceptOutcome) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def run(invocation: Invocation) -> int:
         if unread:
             from holdfast.interfaces.cli.checkpoint_view import list_skipped
 
-            invocation.terminal.line("some paths could not be read properly:")
+            invocation.terminal.sentence("some paths could not be read properly:")
             list_skipped(invocation.terminal, unread)
     return _PARTIAL if unread else 0
 
@@ -75,11 +75,11 @@ def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
 
     terminal = invocation.terminal
     words = count(outcome.count, "checkpoint")
-    terminal.line(
+    terminal.sentence(
         f"{terminal.paint('✓', GREEN)} Approved {round_title(outcome.merged)} at "
         f"{identifier(terminal, outcome.approved)}: {words}, {duration(invocation.elapsed_ms)}"
     )
     again = invocation.chosen_session + terminal.sure
     begun = round_title(outcome.new_round)
     back = f"  {begun} begins; back to here at any time: holdfast reset{again}"
-    terminal.line(terminal.paint(back, DIM))
+    terminal.sentence(terminal.paint(back, DIM))

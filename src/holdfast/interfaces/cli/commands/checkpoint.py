@@ -13,6 +13,7 @@ from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
 
 _PARTIAL = 3
@@ -78,13 +79,14 @@ def run(invocation: Invocation) -> int:
         with invocation.busy("saving", opened):
             outcome = opened.engine.save(session, intent, reuse=options.reuse)
         others = [] if invocation.json else _others(opened, outcome)
+        back = "" if invocation.json else _reference(opened, outcome.checkpoint)
         git = _git(opened, outcome) if invocation.json else None
         if invocation.terminal.standing_in:
             outcome = _seen_from_there(invocation, opened, outcome)
     if invocation.json:
         invocation.emit(json_output.saved(outcome, invocation.elapsed_ms) | {"git": git})
     else:
-        _show(invocation, outcome, others)
+        _show(invocation, outcome, others, back)
     return _PARTIAL if outcome.failures or outcome.degraded else 0
 
 
@@ -162,10 +164,25 @@ def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]
     return list(lines.items())
 
 
-def _show(invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, str]]) -> None:
+def _reference(opened: OpenWorkspace, made: Checkpoint) -> str:
+    """What means this checkpoint and no other: its name, unless another session has it too."""
+    from holdfast.domain.errors import HoldfastError
+    from holdfast.domain.ids import short
+
+    if made.name is None:
+        return short(made.id)
+    try:
+        found = opened.engine.resolve(None, made.name)
+    except HoldfastError:
+        return short(made.id)
+    return made.name if found.id == made.id else short(made.id)
+
+
+def _show(
+    invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, str]], back: str
+) -> None:
     from shlex import quote
 
-    from holdfast.domain.ids import short
     from holdfast.interfaces.cli.checkpoint_view import (
         change_words,
         files_words,
@@ -181,26 +198,25 @@ def _show(invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, 
     else:
         changes = change_words(made.changed)
         told = f"Saved {identifier(terminal, made)}: {files_words(made)}, {changes}"
-    terminal.line(f"{mark} {told}, {duration(invocation.elapsed_ms)}")
+    terminal.sentence(f"{mark} {told}, {duration(invocation.elapsed_ms)}")
     no_room = [skip for skip in outcome.failures if skip.reason is SkipReason.OVER_BUDGET]
     unread = [skip for skip in outcome.failures if skip.reason is not SkipReason.OVER_BUDGET]
     for skipped, words in ((unread, "could not be read properly"), (no_room, "had no room")):
         if skipped:
-            terminal.line(f"{count(len(skipped), 'path')} {words}:")
+            terminal.sentence(f"{count(len(skipped), 'path')} {words}:")
             list_skipped(terminal, skipped)
     if outcome.degraded:
-        terminal.line("All files are saved, but not everything besides them:")
+        terminal.sentence("All files are saved, but not everything besides them:")
         for text in outcome.degraded:
-            terminal.line(f"  {terminal.paint('degraded:', YELLOW)} {visible(text)}")
+            terminal.sentence(f"  {terminal.paint('degraded:', YELLOW)} {visible(text)}")
     other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
     if other:
         words = f"  left out: {other} (list: holdfast status --skipped)"
-        terminal.line(terminal.paint(words, DIM))
+        terminal.sentence(terminal.paint(words, DIM))
     for name, line in others:
-        terminal.line(terminal.paint(f"  {name}: {visible(line)}", DIM))
+        terminal.sentence(terminal.paint(f"  {name}: {visible(line)}", DIM))
     if not outcome.deduplicated:
-        target = made.name or short(made.id)
-        back = f"  come back: holdfast restore {quote(visible(target))}"
-        terminal.line(terminal.paint(back, DIM))
+        way = f"  come back: holdfast restore {quote(visible(back))}"
+        terminal.sentence(terminal.paint(way, DIM))
     for warning in outcome.warnings:
         terminal.tell(warning)

@@ -95,12 +95,12 @@ def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
         return
     terminal = invocation.terminal
     for one in going:
-        terminal.line(f"{identifier(terminal, one)} {title(one)}")
+        terminal.sentence(f"{identifier(terminal, one)} {title(one)}")
     gone = count(len(going), "checkpoint")
     question = f"The store is over its budget. Delete {gone} of ended sessions too?"
     if agrees(invocation, question, so_far="only expired checkpoints were deleted"):
         deleted, freed = opened.engine.evict(going)
-        terminal.line(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
+        terminal.sentence(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
 
 
 def _clean_stores(invocation: Invocation) -> int:
@@ -111,8 +111,8 @@ def _clean_stores(invocation: Invocation) -> int:
     found = stores_of_lost_workspaces()
     if not invocation.json:
         for one in found:
-            terminal.line(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}")
-            terminal.line(terminal.paint(f"          {visible(str(one.directory))}", DIM))
+            terminal.sentence(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}")
+            terminal.sentence(terminal.paint(f"          {visible(str(one.directory))}", DIM))
     stores, total = count(len(found), "store"), sum(one.size_bytes for one in found)
     removed: list[str] = []
     warnings: list[str] = []
@@ -146,11 +146,11 @@ def _clean_stores(invocation: Invocation) -> int:
             {"dry_run": dry_run, "stores": listed, "freed_bytes": freed, "warnings": warnings}
         )
     elif not found:
-        terminal.line("Every store has its workspace")
+        terminal.sentence("Every store has its workspace")
     elif invocation.options.dry_run:
-        terminal.line(f"Would delete {stores}; {size(total)} would be free")
+        terminal.sentence(f"Would delete {stores}; {size(total)} would be free")
     else:
-        terminal.line(f"Deleted {count(len(removed), 'store')}; {size(freed)} freed")
+        terminal.sentence(f"Deleted {count(len(removed), 'store')}; {size(freed)} freed")
     for warning in () if invocation.json else warnings:
         terminal.warn(warning)
     return _DONE_IN_PART if warnings else 0
@@ -187,9 +187,9 @@ def _answer(
         words = f"Would drop {dropped} and keep {kept}; {size(unneeded_bytes)} would not be needed"
     else:
         words = f"Dropped {dropped}, kept {kept}; {size(freed_bytes)} freed"
-    invocation.terminal.line(words)
+    invocation.terminal.sentence(words)
     for name in debris:
-        invocation.terminal.line(f"Removed what a killed process left: {visible(name)}")
+        invocation.terminal.sentence(f"Removed what a killed process left: {visible(name)}")
     for warning in warnings:
         invocation.terminal.warn(warning)
     return _DONE_IN_PART if warnings else 0
@@ -215,4 +215,4 @@ def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
         found = decision.checkpoint
         verdict = "keep" if decision.keep else "drop"
         reason = terminal.paint(f"({decision.reason})", DIM)
-        terminal.line(f"{verdict} {identifier(terminal, found)} {title(found)} {reason}")
+        terminal.sentence(f"{verdict} {identifier(terminal, found)} {title(found)} {reason}")

@@ -52,7 +52,7 @@ def run(invocation: Invocation) -> int:
         if not invocation.options.yes and not invocation.json and can_ask(invocation):
             aside = terminal.aside()
             when = moment(aside, found, invocation.now)
-            aside.line(f"{identifier(aside, found)}, {when}: {title(found)}")
+            aside.sentence(f"{identifier(aside, found)}, {when}: {title(found)}")
         require_confirmation(
             invocation,
             f"deleting {target_words(found)} cannot be undone and needs confirmation",
@@ -73,13 +73,13 @@ def run(invocation: Invocation) -> int:
         )
         return 0
     mark = terminal.paint("✓", GREEN)
-    terminal.line(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")
+    terminal.sentence(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")
     freed = f"{size(outcome.freed_bytes)} freed"
     if outcome.waiting:
         freed = "what little space it took is given back by the next: holdfast cleanup"
     elif not outcome.freed_bytes:
         freed += "; other checkpoints share its content"
-    terminal.line(terminal.paint(f"  {freed}", DIM))
+    terminal.sentence(terminal.paint(f"  {freed}", DIM))
     for warning in outcome.warnings:
         terminal.warn(warning)
     return 0

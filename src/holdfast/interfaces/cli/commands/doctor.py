@@ -118,11 +118,11 @@ def run(invocation: Invocation) -> int:
     marks = {Gravity.FINE: "✓", Gravity.WARNING: "!", Gravity.PROBLEM: "✗"}
     for symptom in symptoms:
         mark = terminal.paint(marks[symptom.gravity], colours[symptom.gravity])
-        terminal.line(f"{mark} {symptom.subject}: {visible(symptom.finding)}")
+        terminal.sentence(f"{mark} {symptom.subject}: {visible(symptom.finding)}")
         if symptom.cure is not None and symptom.gravity is not Gravity.FINE:
-            terminal.line(terminal.paint(f"    {visible(symptom.cure)}", DIM))
+            terminal.sentence(terminal.paint(f"    {visible(symptom.cure)}", DIM))
     if found:
-        terminal.line(f"{count(len(found), 'finding')}, each with its cure")
+        terminal.sentence(f"{count(len(found), 'finding')}, each with its cure")
         return _SOMETHING_FOUND
-    terminal.line("All is well around the store")
+    terminal.sentence("All is well around the store")
     return 0

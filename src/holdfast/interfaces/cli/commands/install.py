@@ -110,23 +110,23 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.write("".join(visible(line) + "\n" for line in change.diff.splitlines()))
     else:
         for change in changed:
-            terminal.line(f"  {change.word:<9} {visible(str(change.path))}")
+            terminal.sentence(f"  {change.word:<9} {visible(str(change.path))}")
     for note in done.notes:
         terminal.note(f"note: {visible(note)}")
     if not changed:
-        terminal.line(f"Nothing to do: {agent} is already {word}")
+        terminal.sentence(f"Nothing to do: {agent} is already {word}")
     elif kept:
-        terminal.line(f"{agent}: {word}, except for the files listed above")
+        terminal.sentence(f"{agent}: {word}, except for the files listed above")
     elif not dry_run:
-        terminal.line(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
+        terminal.sentence(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
     if done.test_event_ms is not None:
         ran = f"verified: a test event ran in {done.test_event_ms} ms"
-        terminal.line(f"{terminal.paint('✓', GREEN)} {ran}")
+        terminal.sentence(f"{terminal.paint('✓', GREEN)} {ran}")
         if done.withheld is not None:
             terminal.warn(f"not protected yet: {visible(done.withheld.reason)}")
-            terminal.line(f"  {visible(done.withheld.cure)}")
+            terminal.sentence(f"  {visible(done.withheld.cure)}")
         elif changed:
-            terminal.line(terminal.paint("  Restart the agent.", DIM))
+            terminal.sentence(terminal.paint("  Restart the agent.", DIM))
     return _LEFT if kept else 0
 
 
@@ -143,5 +143,5 @@ def _plugin(invocation: Invocation, agent: str) -> int:
         invocation.emit({"agent": agent, "plugin": str(target), "files": paths, "dry_run": dry_run})
         return 0
     for path in written:
-        invocation.terminal.line(f"  {visible(str(path))}")
+        invocation.terminal.sentence(f"  {visible(str(path))}")
     return 0

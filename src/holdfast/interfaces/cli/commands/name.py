@@ -69,7 +69,7 @@ def run(invocation: Invocation) -> int:
     called = "is called" if named.name else "has no name"
     name = f" {visible(named.name)}" if named.name else ""
     mark = terminal.paint("✓", GREEN)
-    terminal.line(f"{mark} {identifier(terminal, found)} {called}{name}{told}")
+    terminal.sentence(f"{mark} {identifier(terminal, found)} {called}{name}{told}")
     return 0
 
 

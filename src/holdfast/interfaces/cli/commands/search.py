@@ -56,7 +56,8 @@ def run(invocation: Invocation) -> int:
         wanted = invocation.session(opened) if one else None
         with invocation.busy("searching", opened):
             result = opened.engine.search(query, session_id=wanted, limit=limit, patience_s=None)
-        several = not one and len(listed_sessions(opened.engine.vault)) > 1
+        listed = () if one else listed_sessions(opened.engine.vault)
+        sessions = {session.id: session for session in listed}
     if invocation.json:
         invocation.emit({"query": query} | result_as_json(result, invocation.elapsed_ms))
         return 0
@@ -67,7 +68,7 @@ def run(invocation: Invocation) -> int:
             invocation.terminal.note("  try fewer words, or look through: holdfast log --graph")
         for near in result.suggestions:
             invocation.terminal.note(f"  did you mean: holdfast search {quote(visible(near))}")
-    show_hits(invocation.terminal, result.hits, invocation.now, with_session=several)
+    show_hits(invocation.terminal, result.hits, invocation.now, sessions=sessions)
     for warning in result.warnings:
         invocation.terminal.warn(warning)
     return 0

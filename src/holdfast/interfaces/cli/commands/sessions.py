@@ -123,7 +123,7 @@ def _change(
         invocation.emit({"id": now.id, "title": now.title, "status": status.value})
         return 0
     terminal = invocation.terminal
-    terminal.line(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")
+    terminal.sentence(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")
     return 0
 
 
@@ -155,7 +155,7 @@ def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> 
         )
         return 0
     terminal = invocation.terminal
-    terminal.line(
+    terminal.sentence(
         f"{terminal.paint('✓', GREEN)} Deleted {_name(session)}: {checkpoints}, "
         f"{size(outcome.freed_bytes)} freed"
     )

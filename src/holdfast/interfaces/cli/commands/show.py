@@ -152,7 +152,7 @@ def _show(
     )
 
     told = Told(opened.engine.vault)
-
+    session = opened.engine.vault.catalog.session(found.session_id)
     show_sheet(
         invocation.terminal,
         found,
@@ -161,6 +161,7 @@ def _show(
         is_approved=_is_approved(opened, found),
         now=invocation.now,
         told=told,
+        session_title=None if session is None else session.title,
         components=describe_components(opened.engine.vault, found),
     )
     show_annotations(invocation.terminal, told.notes(found), invocation.now)
