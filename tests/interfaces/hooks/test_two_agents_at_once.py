@@ -191,6 +191,9 @@ def test_calls_on_one_file_that_overlapped_are_all_named(begun: Path, cli: Comma
     told = origin(cli, None, "whose is this")
     assert {one["session_id"] for one in told["others"]} == {"one", "two", "three"}
     assert (told["own"], told["tool_calls"], told["reasoning"]) == (False, [], None)
+    shown = cli("why", "src/app.py:2").out
+    assert shown.count("written by Edit of session") == 1
+    assert shown.count("or by      Edit of session") == 2
     told = origin(cli, None, "of the second")
     assert (told["session_id"], told["tool_use_id"], told["others"]) == ("two", "two-2", [])
 

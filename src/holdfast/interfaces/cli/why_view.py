@@ -136,9 +136,9 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         _fact(terminal, "session", visible(origin.session_id))
     if origin.reasoning is not None:
         _fact(terminal, "why", visible(shortened(first_line(origin.reasoning), _LONGEST_MESSAGE)))
-    for other in origin.others:
-        alone = len(origin.others) == 1 and not origin.own
-        _fact(terminal, "written by" if alone else "or by", visible(other.shown))
+    for number, other in enumerate(origin.others):
+        is_first = number == 0 and not origin.own
+        _fact(terminal, "written by" if is_first else "or by", visible(other.shown))
     if origin.by_hand:
         _fact(terminal, "or" if origin.own or origin.others else "written", _NO_AGENT)
     for call in origin.tool_calls:
