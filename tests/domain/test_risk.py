@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.risk import Assessment, RiskGrade, assess
+from holdfast.domain.risk import Assessment, Disk, RiskGrade, assess
 from holdfast.domain.shell_commands import MOST_READ, ShellScript, read_script
 from holdfast.engine.shell.parsing import parse
 
@@ -344,7 +344,10 @@ def test_hostile_commands_of_any_length_are_graded(piece: str, length: int) -> N
 )
 def test_a_command_that_only_makes_new_files_is_not_risky(command: str) -> None:
     found = assess(
-        parse(command), workspace="/srv/shop", parse=parse, exists=lambda place: "new" not in place
+        parse(command),
+        workspace="/srv/shop",
+        parse=parse,
+        disk=Disk(exists=lambda place: "new" not in place),
     )
     assert found.grade is RiskGrade.NONE
     there = assess(parse(command), workspace="/srv/shop", parse=parse)
@@ -355,7 +358,10 @@ def test_a_command_that_only_makes_new_files_is_not_risky(command: str) -> None:
 def test_what_the_shell_has_to_expand_counts_as_a_file_that_is_there() -> None:
     for command in ("echo hi > $OUT", "echo hi > *.txt", "echo hi > ~/x"):
         found = assess(
-            parse(command), workspace="/srv/shop", parse=parse, exists=lambda place: False
+            parse(command),
+            workspace="/srv/shop",
+            parse=parse,
+            disk=Disk(exists=lambda place: False),
         )
         assert found.grade is RiskGrade.RISKY
 
@@ -401,6 +407,14 @@ def test_of_several_commands_the_gravest_is_told(command: str, gravest: str) -> 
         ("cd ~/a && echo x > ../b/f", "~/b/f"),
         ("echo x > $HOME/f", "$HOME/f"),
         ("cd ../a && echo 1 > f; cd ../b && echo 2 > f", "/srv/b/f"),
+        ("rsync -a src/ ../sib/", "/srv/sib"),
+        ("rsync -a --delete -e ssh src/ ../sib", "/srv/sib"),
+        ("D=../sib; cd $D && rm f", "/srv/sib/f"),
+        ('for f in ../a ../b; do rm "$f"; done', "/srv/b"),
+        ("npm --prefix ../sib install x", "/srv/sib"),
+        ("yarn --cwd=../sib add x", "/srv/sib"),
+        ("wget -O ../f http://x/y", "/srv/f"),
+        ("cd ../sib && wget http://x/y.tgz?z", "/srv/sib/y.tgz"),
     ],
 )
 def test_a_path_is_followed_from_where_its_command_runs(

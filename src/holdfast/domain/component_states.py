@@ -23,6 +23,10 @@ EXACT = "exact"
 SOME = "some"
 """The mode of components whose parts are chosen: `some:KEY,KEY`."""
 
+BELOW = "below"
+"""For a plan only: the parts at some paths and below them, `below:KEY,KEY`. Its choices have a key
+each, which `some` takes."""
+
 LARGEST_MANIFEST_BYTES = 4 << 20
 MOST_CONTENTS = 100_000
 _VERSION = 1

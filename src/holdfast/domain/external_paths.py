@@ -1,7 +1,8 @@
 """Where a path that a tool names leads outside the workspace, by its letters alone.
 
 What a shell would still have to expand is followed as far as it can be: the home directory is put
-in, and of a pattern there is the directory that it looks in. System trees are nobody's files.
+in, and of a pattern or a variable there is the directory that it looks in. System trees are
+nobody's files; those of a package manager can be installed again.
 """
 
 from __future__ import annotations
@@ -9,24 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from holdfast.domain.digests import digest_of
+
 MOST_NAMES = 500
 SYSTEM_TREES = ("/proc", "/sys", "/dev", "/run", "/System", "/boot")
 _HOME = re.compile(r"(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
-_PATTERN = re.compile(r"[*?\[{]")
+INSTALLED_TREES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/snap", "/Library")
+_PATTERN = re.compile(r"[*?\[{$`]")
 
 
 class NotFollowed(ValueError):
     """It cannot be told where the path leads, or nothing there is kept, for the reason given."""
 
 
-def followed(place: str, home: str | None) -> str:
-    """The absolute path that is meant; `NotFollowed` when that cannot be told."""
+def key_of(path: bytes) -> str:
+    """Names a path in the choice of what to restore."""
+    return digest_of(path).hex()[:16]
+
+
+def at_home(place: str, home: str | None) -> str:
+    """The path with the home directory put in."""
     match = _HOME.match(place)
     if match is not None and home is not None and home.startswith("/"):
-        place = home.rstrip("/") + place[match.end() :]
+        return home.rstrip("/") + place[match.end() :]
+    return place
+
+
+def followed(place: str, home: str | None) -> str:
+    """The absolute path that is meant; `NotFollowed` when that cannot be told."""
+    place = at_home(place, home)
     if not place.startswith("/") or "\0" in place:
-        raise NotFollowed("only the shell knows where it leads")
-    if "$" in place or "`" in place:
         raise NotFollowed("only the shell knows where it leads")
     parts = [part for part in place.split("/") if part not in ("", ".")]
     for number, part in enumerate(parts):
@@ -48,6 +61,11 @@ def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
             yield followed(place, home)
         except NotFollowed:
             continue
+
+
+def is_installed(path: str) -> bool:
+    """Whether a package manager put it there."""
+    return any(path.startswith(tree + "/") for tree in INSTALLED_TREES)
 
 
 def require_kept(path: str) -> None:

@@ -10,12 +10,13 @@ checkpoint is called, never whether it is made.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.shell_commands import SUBSTITUTION, ShellCommand, ShellScript
+from holdfast.domain.shell_expansion import UNKNOWN, Variables, expanded
 from holdfast.domain.working_directory import WorkingDirectory, join, program
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 
 _MOST_REASONS = 5
 _MOST_PATHS = 50
+_MOST_OUTSIDE = 500
 _MOST_MENTIONED = 200
 _MOST_TEXT = 300
 _UNKNOWN = re.compile(r"[*?\[{$`~]")
 _DEEPEST = 3
 _MOST_WORDS = 60_000
 _CHARACTERS_A_WORD = 4
+_TAKING_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
 _SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
 
 
@@ -57,8 +60,9 @@ class Finding:
 class Assessment:
     """What a script may do. `outside` are the named paths that lie outside the workspace, as they
     were written, and `places` where each of them leads. `inside` are the places in the workspace
-    that it changes, `mentioned` those that it names in another way. `gravest` is the command that
-    `reason` is about, if it is one of several."""
+    that it changes, `mentioned` those that it names in another way. `handed` are files outside that
+    are handed to a program which may change them. `uncounted`: there are more paths outside
+    than are told. `gravest` is the command that `reason` is about, if it is one of several."""
 
     grade: RiskGrade
     reasons: tuple[str, ...] = ()
@@ -67,11 +71,26 @@ class Assessment:
     places: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     mentioned: tuple[str, ...] = ()
+    handed: tuple[str, ...] = ()
+    uncounted: bool = False
     gravest: str = ""
 
     @property
     def reason(self) -> str | None:
         return self.reasons[0] if self.reasons else None
+
+
+class Disk(NamedTuple):
+    """What can be asked of absolute paths: whether there is anything, a file, a directory, and
+    which paths fit a pattern. Without a disk, everything may be there and nothing is known."""
+
+    exists: Callable[[str], bool] = lambda place: True
+    is_file: Callable[[str], bool] = lambda place: False
+    is_directory: Callable[[str], bool] = lambda place: False
+    matching: Callable[[str], Sequence[str]] = lambda pattern: ()
+
+
+ANY_DISK = Disk()
 
 
 def assess(
@@ -80,14 +99,14 @@ def assess(
     workspace: str,
     directory: str | None = None,
     parse: Callable[[str], ShellScript],
-    exists: Callable[[str], bool] = lambda place: True,
+    disk: Disk = ANY_DISK,
 ) -> Assessment:
     """Grade a script that runs in `directory` of the workspace; `parse` reads what it hands to
-    further shells, `exists` says whether there is anything at an absolute path."""
+    further shells."""
     from holdfast.domain.risk_rules import sql_findings
 
     budget = _Budget()
-    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, exists)
+    walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, disk)
     walk.through(script, 0)
     findings = [*walk.findings, *sql_findings(walk.told)]
     if not script.whole or budget.is_spent:
@@ -104,6 +123,8 @@ def assess(
         tuple(outside.values()),
         tuple(walk.inside),
         tuple(walk.mentioned),
+        tuple(walk.handed),
+        walk.uncounted,
         ordered[0].command if ordered and len(walk.told) > 1 else "",
     )
 
@@ -132,24 +153,30 @@ class _Walk:
         directory: str,
         parse: Callable[[str], ShellScript],
         budget: _Budget,
-        exists: Callable[[str], bool],
+        disk: Disk,
     ) -> None:
         self._budget = budget
         self._workspace = workspace
         self._place = WorkingDirectory(directory)
         self._parse = parse
-        self._exists = exists
+        self._disk = disk
+        self._variables = Variables()
+        self._hands_names_over = False
         self.findings: list[Finding] = []
         self.told: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
         self.outside: dict[str, str] = {}
+        self._places: set[str] = set()
         self.inside: dict[str, None] = {}
         self.mentioned: dict[str, None] = {}
+        self.handed: dict[str, None] = {}
+        self.uncounted = False
 
     def through(self, script: ShellScript, depth: int) -> None:
         from holdfast.domain.risk_rules import script_findings
 
         self.findings += script_findings(script)
+        self._hands_names_over = self._hands_names_over or _hands_names_over(script)
         for command in script.commands:
             self._place.enter(command.scope)
             self._command(command, depth)
@@ -157,10 +184,11 @@ class _Walk:
     def _command(self, command: ShellCommand, depth: int) -> None:
         from holdfast.domain.risk_callers import called, chosen_directory, reads_unseen, unwrap
         from holdfast.domain.risk_of_code import fed_code
-        from holdfast.domain.risk_rules import findings_of, operands, trees_of
+        from holdfast.domain.risk_rules import findings_of
 
         if not self._budget.spend(len(command.words)):
             return
+        self._variables.follow(command.words)
         words, many = unwrap(command.words)
         self.told.append(ShellCommand(words, command.redirects, command.fed))
         # All at once: a command may have very many, and each finding tells of the whole command.
@@ -168,24 +196,19 @@ class _Walk:
             (f for r in command.redirects for f in _redirect_findings(r.target, r.appends)), command
         )
         for redirect in command.redirects:
-            self._name(redirect.target)
+            for target in self._expanded((redirect.target,)):
+                self._name(target)
         if not words:
             return
-        self._place.follow(words)
-        shell, self._place = self._place, self._place.at(chosen_directory(command.words))
+        self._place.follow(self._expanded(words))
+        chosen = chosen_directory(self._expanded(command.words))
+        shell, self._place = self._place, self._place.at(chosen)
         self._keep(findings_of(words, many=many), command)
         self._keep(fed_code(words, command.fed), command)
         if reads_unseen(words, command.fed):
             unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs what it is handed")
             self._keep([unseen], command)
-        for path in operands(words):
-            self._name(path)
-        for path in trees_of(words):
-            place = join(self._place.directory, path)
-            if not self._is_inside(place):
-                self._name(place)
-        for word in words[1:_MOST_MENTIONED]:
-            self._mention(word)
+        self._name_all(words, command.fed, sent_away=chosen is not None)
         if depth < _DEEPEST:
             own = program(words[0]) != "eval"
             here = self._place
@@ -193,6 +216,52 @@ class _Walk:
                 self._place = here.apart() if own else here
                 self._follow(inner, depth + 1)
         self._place = shell
+
+    def _expanded(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return expanded(words, self._variables, self._matching)
+
+    def _matching(self, pattern: str) -> Sequence[str]:
+        """What fits a pattern, spelled as the shell would."""
+        place = join(self._place.directory, pattern)
+        return () if UNKNOWN.search(place) else self._disk.matching(place)
+
+    def _name_all(self, written: tuple[str, ...], fed: str, *, sent_away: bool) -> None:
+        """The paths that one command changes, and those that it may. One that is `sent_away` by an
+        option works in another directory."""
+        from holdfast.domain.changed_paths import (
+            changed_paths,
+            changed_trees,
+            copied_paths,
+            handed_over,
+            named_in_code,
+            only_reads,
+            searched,
+        )
+
+        words = self._expanded(written)
+        for path in copied_paths(written):
+            self._tell(path)
+        for path in changed_paths(words, self._is_directory):
+            self._name(path)
+        if program(words[0]) == "find" and self._hands_names_over:
+            for path in searched(words):
+                self._name(path)
+        for path in changed_trees(words, sent_away=sent_away):
+            place = join(self._place.directory, path)
+            if not self._is_inside(place):
+                self._name(place)
+        for path, is_written in named_in_code(words, fed):
+            self._hand_over(path)
+            if is_written:
+                self._name(path)
+        for word in words[1:_MOST_MENTIONED]:
+            self._mention(word)
+        if self._hands_names_over or not only_reads(words):
+            for path in (*handed_over(words), *(fed.split() if self._hands_names_over else ())):
+                self._hand_over(path)
+
+    def _is_directory(self, path: str) -> bool:
+        return self._disk.is_directory(join(self._place.directory, path))
 
     def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
         """All but what only makes a new file."""
@@ -204,13 +273,13 @@ class _Walk:
         place = join(self._place.directory, path)
         if _UNKNOWN.search(place) or SUBSTITUTION in place:
             return True  # which file that will be, nobody knows
-        return self._exists(place)
+        return self._disk.exists(place)
 
     def _follow(self, inner: Called, depth: int) -> None:
         """What a command runs. On another machine it names no path of this one."""
         if not self._budget.spend(len(inner.text) // _CHARACTERS_A_WORD):
             return
-        elsewhere = _Walk("/", "/", self._parse, self._budget, lambda place: True)
+        elsewhere = _Walk("/", "/", self._parse, self._budget, ANY_DISK)
         walk = elsewhere if inner.place else self
         script = self._parse(inner.text) if inner.text else ShellScript(())
         if not script.whole:
@@ -229,14 +298,34 @@ class _Walk:
         if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
+        self._tell(path)
+        if self._is_inside(place):
+            if len(self.inside) < _MOST_OUTSIDE:
+                self.inside.setdefault(place)
+        elif len(self.outside) >= _MOST_OUTSIDE:
+            self.uncounted = True
+        elif place not in self._places:
+            # The same word may mean another place after a cd.
+            self._places.add(place)
+            self.outside.setdefault(path if path not in self.outside else place, place)
+
+    def _tell(self, path: str) -> None:
         if len(self.paths) < _MOST_PATHS:
             self.paths.setdefault(path)
+
+    def _hand_over(self, path: str) -> None:
+        """A file that a program may change, because it is told of it."""
+        if not path or "\n" in path or SUBSTITUTION in path:
+            return
+        place = join(self._place.directory, path)
         if self._is_inside(place):
-            if len(self.inside) < _MOST_PATHS:
-                self.inside.setdefault(place)
-        elif len(self.outside) < _MOST_PATHS and place not in self.outside.values():
-            # The same word may mean another place after a cd.
-            self.outside.setdefault(path if path not in self.outside else place, place)
+            self._mention(path)
+        elif not self._disk.is_file(place):
+            return
+        elif len(self.handed) < _MOST_OUTSIDE:
+            self.handed.setdefault(place)
+        else:
+            self.uncounted = True
 
     def _mention(self, word: str) -> None:
         """A word of a command that may be a file: an option's value counts as well."""
@@ -249,6 +338,15 @@ class _Walk:
 
     def _is_inside(self, place: str) -> bool:
         return place == self._workspace or place.startswith(self._workspace.rstrip("/") + "/")
+
+
+def _hands_names_over(script: ShellScript) -> bool:
+    """Whether names that one command prints are the arguments of another."""
+    return any(
+        program(word) in _TAKING_NAMES or SUBSTITUTION in word
+        for command in script.commands
+        for word in command.words[:_MOST_MENTIONED]
+    )
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:

@@ -20,16 +20,30 @@ from holdfast.domain.working_directory import program
 _MOST_WORDS = 4_000
 _MOST_CALLED = 20
 _MOST_OPTIONS = 30
-_WITH_DIRECTORY = {
-    "git": "--work-tree",
-    "make": "--directory",
-    "gmake": "--directory",
-    "ninja": "--chdir",
-    "tar": "--directory",
-    "env": "--chdir",
+DIRECTORY_OPTIONS = {
+    "git": ("-C", "--work-tree"),
+    "make": ("-C", "--directory"),
+    "gmake": ("-C", "--directory"),
+    "ninja": ("-C", "--chdir"),
+    "just": ("-d", "--working-directory"),
+    "tar": ("-C", "--directory"),
+    "env": ("-C", "--chdir"),
+    "patch": ("-d", "--directory"),
+    "unzip": ("-d",),
+    "npm": ("-C", "--prefix"),
+    "pnpm": ("-C", "--dir"),
+    "yarn": ("--cwd",),
+    "bun": ("--cwd",),
+    "uv": ("--directory", "--project"),
+    "poetry": ("-C", "--directory"),
+    "cargo": ("-C",),
+    "go": ("-C",),
+    "composer": ("-d", "--working-dir"),
+    "gradle": ("-p", "--project-dir"),
+    "mvn": ("-f", "--file"),
 }
-"""Programs that `-C` sends to another directory, each with its long option for it."""
-_DIRECTORY_OPTIONS = ("-C", *_WITH_DIRECTORY.values())
+"""Programs that work in a directory, each with the options that send it to another one."""
+_DIRECTORY_OPTIONS = tuple({option for options in DIRECTORY_OPTIONS.values() for option in options})
 
 _WRAPPERS = frozenset(
     "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
@@ -181,7 +195,8 @@ def chosen_directory(words: Sequence[str]) -> str | None:
     if not any(word.startswith(_DIRECTORY_OPTIONS) for word in words[:_MOST_WORDS]):
         return None  # nearly all commands
     behind = unwrap(words)[0]
-    for part in (words if words and program(words[0]) == "env" else (), behind):
+    outer = words if program(words[0]) in DIRECTORY_OPTIONS and len(behind) < len(words) else ()
+    for part in (outer, behind):
         for found in _directories(part[: _MOST_OPTIONS + 1]):
             further = chosen is not None and not found.startswith(("/", "~", "$"))
             chosen = f"{chosen}/{found}" if further else found
@@ -192,16 +207,18 @@ def _directories(words: Sequence[str]) -> Iterator[str]:
     """Each `-C`, which is relative to the one before it. In what git is told behind its verb, and
     in what env runs, it means something else."""
     name = program(words[0]) if words else ""
-    long_option = _WITH_DIRECTORY.get(name)
+    options = DIRECTORY_OPTIONS.get(name, ())
     position = 1
-    while long_option is not None and position < len(words):
+    while options and position < len(words):
         word = words[position]
         value = words[position + 1 : position + 2]
-        if word in ("-C", long_option):
+        if word in options:
             yield from value
             position += 1
-        elif word.startswith(f"{long_option}="):
+        elif word.startswith("--") and word.partition("=")[0] in options:
             yield word.partition("=")[2]
+        elif word.startswith(options) and not word.startswith("--"):
+            yield word[2:]
         elif name in ("git", "env") and word == "-c":
             position += 1
         elif name in ("git", "env") and not word.startswith("-"):

@@ -18,6 +18,31 @@ _DELETING_CODE = re.compile(
 )
 _CODE_OPTION = re.compile(r"-\w*[cerp]|eval\Z|-Command\Z|--(?:eval|print)\Z")
 _WRITING_CODE = re.compile(r"open\([^)]*['\"]w|write_text|write_bytes|writeFile")
+_LITERAL = re.compile(r"""(["'`])((?:(?!\1)[^\\\n]){1,4096})\1""")
+_WRITTEN = re.compile(
+    r"""(?:open\(\s*(["'`])([^"'`\n]+)\1\s*,\s*(?:mode\s*=\s*)?["'][rb]*[wax+]"""
+    r"""|Path\(\s*(["'])([^"'\n]+)\3\s*\)\.(?:write_|open\(\s*["'][wax]|touch|mkdir)"""
+    r"""|(?:writeFile|appendFile|createWriteStream|mkdir|copyFile\([^,]+,|rename\([^,]+,)"""
+    r"""(?:Sync)?\(?\s*(["'`])([^"'`\n]+)\5)"""
+)
+_MOST_LITERALS = 200
+_MOST_CODE = 100_000
+
+
+def literal_paths(text: str) -> Iterator[str]:
+    """Texts in quotes that may be the names of files."""
+    for number, found in enumerate(_LITERAL.finditer(text[:_MOST_CODE])):
+        if number == _MOST_LITERALS:
+            return
+        yield found.group(2)
+
+
+def written_paths(text: str) -> Iterator[str]:
+    """Literal paths that code opens for writing, whether or not they are there."""
+    for number, found in enumerate(_WRITTEN.finditer(text[:_MOST_CODE])):
+        if number == _MOST_LITERALS:
+            return
+        yield found.group(2) or found.group(4) or found.group(6)
 
 
 def is_code(name: str) -> bool:

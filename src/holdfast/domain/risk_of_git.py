@@ -23,7 +23,10 @@ def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
     all of the tree."""
     verb, rest = _verb(arguments)
     names = [word for word in rest if not word.startswith("-")]
-    if "--" in rest:
+    into = [word.partition("=")[2] for word in rest if word.startswith("--directory=")]
+    if verb in ("apply", "am") and into:
+        yield from into
+    elif "--" in rest:
         yield from rest[rest.index("--") + 1 :]
     elif verb in ("rm", "mv", "restore"):
         yield from names

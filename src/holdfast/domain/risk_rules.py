@@ -1,10 +1,11 @@
-"""The rules of risk, as tables: what each program may destroy, and which of its words are paths."""
+"""The rules of risk, as tables: what each program may destroy."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from holdfast.domain.changed_paths import edited_files, edits_in_place, unpacks
 from holdfast.domain.risk import Finding, RiskGrade
 from holdfast.domain.risk_callers import EACH, SHELLS, is_dynamic, unwrap
 from holdfast.domain.risk_of_code import inline_code, is_code
@@ -65,7 +66,6 @@ _SENDS = re.compile(
     r"|--(?:data|form|upload-file|post-data|json)"
 )
 _DISKS = frozenset("fdisk parted wipefs mkswap sgdisk blkdiscard hdparm".split())
-_NAMING = frozenset("rm rmdir unlink mv cp tee ln touch mkdir rsync install patch unzip".split())
 _FORMATTERS = frozenset("prettier black isort gofmt rustfmt clang-format autopep8 eslint".split())
 
 Rule = Callable[[str, Sequence[str]], Iterator[Finding]]
@@ -77,43 +77,6 @@ def risky(reason: str) -> Finding:
 
 def notable(reason: str) -> Finding:
     return Finding(RiskGrade.NOTABLE, reason)
-
-
-def operands(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command that are paths it changes."""
-    name = program(words[0])
-    arguments = [word for word in words[1:] if not word.startswith("-")]
-    if name == "dd":
-        yield from (w.removeprefix("of=") for w in words if w.startswith("of="))
-    elif name in ("chmod", "chown", "chgrp"):
-        yield from arguments[1:]
-    elif name in ("sed", "gsed", "perl", "ruby") and _edits_in_place(words):
-        yield from _edited_files(words[1:])[:20]
-    elif name == "find":
-        yield from _until_option(words[1:])
-    elif name in ("truncate", "shred"):
-        yield from arguments[-1:]
-    elif name in _NAMING:
-        yield from arguments
-
-
-def trees_of(words: Sequence[str]) -> Iterator[str]:
-    """What a command changes in the directory it runs in, by a list that is not on its command
-    line: of these only those that lead out of the workspace have to be named."""
-    name = program(words[0])
-    if name == "git":
-        from holdfast.domain.risk_of_git import changed_trees
-
-        yield from changed_trees(words[1:])
-    elif name == "tar" and any(re.fullmatch(r"-?\w*x\w*|--extract", word) for word in words[1:3]):
-        yield "."
-
-
-def _until_option(words: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        if word.startswith(("-", "(", "!")):
-            return
-        yield word
 
 
 def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
@@ -247,33 +210,16 @@ def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
         yield notable(f"{name} changes {'permissions' if name == 'chmod' else 'owners'}")
 
 
-def _edits_in_place(words: Sequence[str]) -> bool:
-    return any(
-        re.match(r"-(?:[a-zA-Z0]*i(?:\.\w*)?$|i|-in-place)", word)
-        for word in words
-        if len(word) > 1
-    )
-
-
 def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if not _edits_in_place(arguments):
+    if not edits_in_place(arguments):
         if name in ("perl", "ruby"):
             yield from inline_code(name, arguments)
         return
-    files = _edited_files(arguments)
+    files = edited_files(arguments)
     if not files or _is_wide(files):
         yield risky(f"{name} rewrites many files in place")
     else:
         yield notable(f"{name} rewrites {files[0]} in place")
-
-
-def _edited_files(arguments: Sequence[str]) -> list[str]:
-    """The files of `sed` and its like: behind the script, which is the first word or an option."""
-    values = {
-        n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")
-    }
-    names = [w for n, w in enumerate(arguments) if n not in values and not w.startswith("-")]
-    return names if values else names[1:]
 
 
 def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -302,10 +248,7 @@ def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if name == "tar" and "--remove-files" in arguments:
         yield risky("tar deletes what it packs")
-    unpacks = name != "tar" or any(
-        re.fullmatch(r"-?\w*x\w*|--extract", word) for word in arguments[:2]
-    )
-    if unpacks:
+    if name != "tar" or unpacks((name, *arguments)):
         yield notable(f"{name} may replace files")
 
 

@@ -69,7 +69,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORDS_OF_GRAMMAR = frozenset(
-    "if then elif else fi for while until do done case esac in select function time ! { }".split()
+    "if then elif else fi while until do done case esac in function time ! { }".split()
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 

@@ -3,7 +3,8 @@
     walk the log, oldest first, with `past` (states that led here) and `future` (what was undone):
       a save           other content than the last state: a new state, and the future ends, unless
                        it is the safety checkpoint of a redo, or of an undo and only has more;
-                       the same: one more checkpoint of that state, nothing happened
+                       the same: one more checkpoint of that state, nothing happened, unless files
+                       outside the workspace that a tool had named are others
       a restore, reset a new state, also where no byte changed, and the future ends
       an undo          the states above its target move from `past` to `future`, as one group
       a redo           the newest group moves back
@@ -21,7 +22,7 @@ counts as a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -33,10 +34,12 @@ from holdfast.domain.selections import selection_of
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An entry of the log with the checkpoint that it made."""
+    """An entry of the log with the checkpoint that it made. `changed_outside`: a tool call before
+    it has changed files outside the workspace."""
 
     operation: Operation
     made: Checkpoint
+    changed_outside: bool = False
 
 
 @dataclass(slots=True)
@@ -85,6 +88,10 @@ class Difference(Enum):
     OTHER = "other"
 
 
+def _unchanged(state: State) -> bool:
+    return False
+
+
 def _other(old: Digest, new: Digest) -> Difference:
     return Difference.OTHER
 
@@ -108,12 +115,26 @@ class UndoHistory:
         """What a redo would bring back, the next one last. What it saves first ends nothing."""
         return self.future or self._future_before_safety
 
-    def step(self, present: Digest, differs: Callable[[Digest, Digest], bool]) -> Step | None:
-        """The last thing that happened; None when the workspace never held anything else."""
+    def checkpoints_since(self, state: State) -> Iterator[Checkpoint]:
+        """From the one that would be restored on, oldest first."""
+        place = next(n for n, one in enumerate(self.past) if one is state)
+        later = [one for after in self.past[place + 1 :] for one in after.checkpoints]
+        first = state.checkpoints.index(state.newest_checkpoint)
+        yield from (*state.checkpoints[first:], *later)
+
+    def step(
+        self,
+        present: Digest,
+        differs: Callable[[Digest, Digest], bool],
+        differs_outside: Callable[[State], bool] = _unchanged,
+    ) -> Step | None:
+        """The last thing that happened; None when the workspace never held anything else.
+        `differs_outside` says whether tool calls since a state have changed files elsewhere."""
         after: State | None = None
         for place in range(len(self.past) - 1, -1, -1):
             state = self.past[place]
-            if state.tree != present and differs(state.tree, present):
+            differs_here = state.tree != present and differs(state.tree, present)
+            if differs_here or differs_outside(state):
                 return Step(state, after)
             if place and state.restored is not None:
                 return Step(self.past[place - 1], state)
@@ -125,12 +146,14 @@ class UndoHistory:
         present: Digest,
         differs: Callable[[Digest, Digest], bool],
         boundaries: Set[CheckpointId],
+        differs_outside: Callable[[State], bool] = _unchanged,
     ) -> Step | None:
         """Everything since the newest message after which something changed."""
         after: State | None = None
         for state in reversed(self.past):
             is_boundary = any(one.id in boundaries for one in state.checkpoints)
-            if is_boundary and state.tree != present and differs(state.tree, present):
+            differs_here = is_boundary and state.tree != present and differs(state.tree, present)
+            if differs_here or (is_boundary and differs_outside(state)):
                 return Step(state, after)
             after = state
         return None
@@ -149,11 +172,11 @@ class UndoHistory:
     def _saved(self, moment: Moment) -> None:
         top = self.past[-1] if self.past else None
         made = moment.made
-        if top is not None and top.tree == made.tree:
+        if top is not None and top.tree == made.tree and not moment.changed_outside:
             top.checkpoints.append(made)
             return
         found = Difference.OTHER
-        if top is not None and self.redoable:
+        if top is not None and self.redoable and not moment.changed_outside:
             found = self._compare(top.tree, made.tree)
             if found is Difference.NONE:
                 top.checkpoints.append(made)

@@ -20,6 +20,7 @@ from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.rollbacks import Marks
 from holdfast.domain.selections import Selection, selection_of
 from holdfast.engine.components.drift import git_drift
+from holdfast.engine.undo_outside import changed_between
 from holdfast.engine.vault import Vault
 
 _NAMED_FILES = 8
@@ -255,10 +256,20 @@ def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None
     shown = ", ".join(map(_printable, list(named)[:_NAMED_FILES])) + (
         " …" if len(named) > _NAMED_FILES else ""
     )
+    if _restored_outside(vault, operation):
+        return f"Outside the workspace your tools named {shown}: that was restored too."
     return (
         f"Outside the workspace your tools named {shown}: that is as it is now, unless the restore "
         "was made with --external."
     )
+
+
+def _restored_outside(vault: Vault, operation: Operation) -> bool:
+    safety = _checkpoint(vault, operation, operation.safety)
+    made = _checkpoint(vault, operation, operation.checkpoint)
+    if operation.kind not in (OperationKind.UNDO, OperationKind.REDO) or not safety or not made:
+        return False
+    return changed_between(vault, safety, made)
 
 
 def _checkpoint(

@@ -27,6 +27,7 @@ from holdfast.engine.recent_work import states_before_messages
 from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.scan.scanner import RulesOf, Scan
+from holdfast.engine.undo_outside import EXTERNAL, changed_between, keys_outside, outside_step
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
 
@@ -40,7 +41,8 @@ class UndoStep:
     """The restore that undoes the last thing, and that thing. `causes` are checkpoints that were
     made before the tool calls that may have done it, the newest of each session; `undone` is the
     restore that it was, if it was one. `saved` is the checkpoint that has it, None if none does.
-    `since` is the checkpoint after which it happened, by which people know that state best."""
+    `since` is the checkpoint after which it happened, by which people know that state best. `stays`
+    says which files outside the workspace it changed and cannot bring back, and why."""
 
     request: RestoreRequest
     causes: tuple[Checkpoint, ...] = ()
@@ -48,6 +50,7 @@ class UndoStep:
     saved: Checkpoint | None = None
     turn: bool = False
     since: Checkpoint | None = None
+    stays: tuple[str, ...] = ()
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
@@ -90,6 +93,10 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
         except StoreDamaged:
             return True  # and the plan says what is wrong
 
+    def differs_outside(state: State) -> bool:
+        found = outside_step(vault, state.newest_checkpoint, history.checkpoints_since(state))
+        return found.mode is not None or bool(found.blocked)
+
     if turn:
         messages = _before_messages(vault, history)
         if not messages:
@@ -97,9 +104,9 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
                 "No message to an agent is recorded here, so there is no turn to undo",
                 hint="undo the last thing: holdfast undo; or choose a moment: holdfast log",
             )
-        step = history.turn(scan.tree, differs, messages)
+        step = history.turn(scan.tree, differs, messages, differs_outside)
     else:
-        step = history.step(scan.tree, differs)
+        step = history.step(scan.tree, differs, differs_outside)
     if step is None:
         what = "no message was followed by a change" if turn else "nothing has changed"
         raise NothingToUndo(
@@ -133,12 +140,18 @@ def _undo_step(
             request = _reversal(vault, undone, OperationKind.UNDO)
             return UndoStep(replace(request, seen=seen), undone=undone)
     target = _target(vault, step.before)
+    outside = outside_step(
+        vault, step.before.newest_checkpoint, history.checkpoints_since(step.before)
+    )
+    components = choose_components(vault, target)
+    if outside.mode is not None and target is step.before.newest_checkpoint:
+        components = tuple(sorted((*components, (EXTERNAL, outside.mode))))
     request = RestoreRequest(
         target.session_id,
         target,
         kind=OperationKind.UNDO,
         reverses=None if step.after is None else step.after.since.sequence,
-        components=choose_components(vault, target),
+        components=components,
         seen=seen,
     )
     if undone is not None:
@@ -146,7 +159,7 @@ def _undo_step(
     saved = None if step.after is None else step.after.checkpoints[0]
     causes = () if turn else tuple(_causes(step.before))
     since = step.before.checkpoints[0] if target.kind.is_record else target
-    return UndoStep(request, causes, saved=saved, turn=turn, since=since)
+    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=outside.blocked)
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:
@@ -197,10 +210,17 @@ def _history(vault: Vault) -> UndoHistory:
 def _moments(vault: Vault) -> Iterator[Moment]:
     rows = {one.id: one for one in vault.catalog.history(None, limit=MOST_STATES, records=True)}
     log = vault.catalog.operations_before(None, 2 * MOST_STATES, kinds=MOVING_KINDS)
+    naming: Checkpoint | None = None  # the last one that was made before a tool call reached out
     for operation in reversed(log):
         made = rows.get(operation.checkpoint) if operation.checkpoint else None
-        if made is not None:
-            yield Moment(operation, made)
+        if made is None:
+            continue
+        if naming is not None and naming.tree != made.tree:
+            naming = None
+        changed = naming is not None and changed_between(vault, naming, made)
+        yield Moment(operation, made, changed)
+        if changed or keys_outside((made,)):
+            naming = made if keys_outside((made,)) else None
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:

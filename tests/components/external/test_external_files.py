@@ -13,8 +13,9 @@ import pytest
 
 from holdfast.components.external import looking
 from holdfast.components.external.component import ExternalComponent
-from holdfast.components.external.states import content_name, key_of
+from holdfast.components.external.states import content_name
 from holdfast.domain.component_states import ComponentState
+from holdfast.domain.external_paths import key_of
 from holdfast.ports.component import Component, ComponentProblem
 from holdfast.testing.component_contract import ComponentContract
 from tests.interfaces.hooks.workspace_state import state_of

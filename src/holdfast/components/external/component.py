@@ -64,7 +64,7 @@ class ExternalComponent:
 
     def plan(self, request: RestoreOf) -> ComponentPreview:
         from holdfast.components.external.looking import shown
-        from holdfast.components.external.states import key_of
+        from holdfast.domain.external_paths import key_of
 
         steps = self._restoring(request, everything_known=True).steps()
         lines = list(steps.lines())

@@ -29,6 +29,7 @@ MOST_BYTES = 512_000_000
 """In all, for one capture: a few seconds of reading, once."""
 BUILT_IN = "it can be made again"
 _BUILT_IN = RuleStack.of(DEFAULT_RULES)
+_NO_WAY = "what leads to it is a link, or no directory"
 _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 
@@ -107,7 +108,7 @@ def look_at(path: bytes) -> Entry:
         return Entry(path, None, None)
     except OSError as error:
         if error.errno in _LINKED:
-            raise LeftOut("what leads to it is a link, or no directory") from None
+            raise LeftOut(_NO_WAY) from None
         raise LeftOut(str(error.strerror)) from None
 
 
@@ -128,6 +129,11 @@ class Looking:
                 self._named(name, look)
             except LeftOut as reason:
                 look.left_out[name] = str(reason)
+        for path in [path for path, reason in look.left_out.items() if reason == _NO_WAY]:
+            if any(_is_no_directory(look.entries.get(above)) for above in above_of(path)):
+                # What took the place of its directory is kept, so nothing is there.
+                del look.left_out[path]
+                look.entries[path] = Entry(path, None, None)
         return look
 
     def _named(self, name: bytes, look: Look) -> None:
@@ -202,6 +208,15 @@ class Looking:
         if self._looks >= MOST_LOOKS:
             raise LeftOut(f"more than {MOST_LOOKS:,} files and directories were named")
         self._looks += 1
+
+
+def above_of(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def _is_no_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.status is not None and not entry.is_directory
 
 
 def _require_file(entry: Entry) -> None:

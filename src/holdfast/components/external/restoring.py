@@ -22,6 +22,7 @@ from holdfast.components.external.looking import (
     Entry,
     LeftOut,
     Looking,
+    above_of,
     look_at,
     opened_directory,
     shown,
@@ -30,13 +31,13 @@ from holdfast.components.external.states import (
     Kept,
     Kind,
     content_name,
-    key_of,
     kind_of,
     mode_of,
     read_index,
 )
-from holdfast.domain.component_states import SOME
+from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.digests import digest_of
+from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import STAGING_PREFIX
 from holdfast.ports.component import ComponentProblem, RestoreOf
@@ -84,7 +85,9 @@ class Restoring:
         self._looking = looking
         self._everything_known = everything_known
         word, _, keys = request.mode.partition(":")
-        self._chosen = set(keys.split(",")) if word == SOME else None
+        self._chosen = set(keys.split(",")) if word in (SOME, BELOW) else None
+        self._below = word == BELOW
+        self._exchanged: set[bytes] = set()
         self._target = {content.name: content for content in request.target.contents}
         present = () if request.present is None else request.present.contents
         self._present = {content.name: content for content in present}
@@ -94,6 +97,8 @@ class Restoring:
         wanted = read_index(self._request.contents)
         # Below a directory that was kept whole nothing else was, and nothing below what was absent.
         covering = {k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)}
+        if self._chosen is not None:  # nor was anything below a file
+            covering |= {k.path for k in wanted.values() if k.kind in (Kind.FILE, Kind.LINK)}
         unknown = {k.path for k in wanted.values() if k.kind.is_unknown or k.kind is Kind.PARTIAL}
         look = self._looking.at([*wanted, *covering])
         for path in sorted(wanted):
@@ -103,6 +108,7 @@ class Restoring:
         for path, reason in look.left_out.items():
             covered = path in covering or (path not in wanted and _covered(path, covering, unknown))
             matters = path not in refused and not reason.startswith(BUILT_IN)
+            matters = matters and not self._is_below_exchanged(path)
             if covered and matters and self._is_chosen(path):
                 steps.refused.append((path, f"{reason} now"))
         for path, entry in look.entries.items():
@@ -113,15 +119,22 @@ class Restoring:
         return steps
 
     def _is_chosen(self, path: bytes) -> bool:
-        return self._chosen is None or key_of(path) in self._chosen
+        if self._chosen is None or key_of(path) in self._chosen:
+            return True
+        return self._below and any(key_of(above) in self._chosen for above in above_of(path))
 
     def _plan_one(self, steps: Steps, kept: Kept, wanted: Mapping[bytes, Kept]) -> None:
-        if kept.path not in self._names and not any(a in self._names for a in _above(kept.path)):
+        if kept.path not in self._names and not any(a in self._names for a in above_of(kept.path)):
             steps.refused.append((kept.path, "no tool has named it in this workspace"))
             return
         try:
-            entry = look_at(kept.path)
+            gone = kept.kind is not Kind.ABSENT and self._is_below_exchanged(kept.path)
+            entry = Entry(kept.path, None, None) if gone else look_at(kept.path)
         except LeftOut as reason:
+            no_directory = (Kind.FILE, Kind.LINK)
+            above = [wanted[path].kind for path in above_of(kept.path) if path in wanted]
+            if kept.kind is Kind.ABSENT and any(kind in no_directory for kind in above):
+                return  # there was no way to it then either
             steps.refused.append((kept.path, f"{reason} now"))
             return
         if self._is_as_wanted(kept, entry):
@@ -131,6 +144,8 @@ class Restoring:
             self._plan_removal(steps, entry)
         elif entry.directory_owner is None and not self._will_be_made(kept, wanted):
             steps.refused.append((kept.path, "its directory is gone"))
+        elif self._exchange(steps, kept, entry):
+            return
         elif kept.is_directory:
             if entry.status is not None:
                 turned = f"it was a directory and is a {kind_of(entry)} now"
@@ -145,6 +160,26 @@ class Restoring:
         above = wanted.get(kept.path.rpartition(b"/")[0])
         return above is not None and above.is_directory and self._is_chosen(above.path)
 
+    def _is_below_exchanged(self, path: bytes) -> bool:
+        return any(above in self._exchanged for above in above_of(path))
+
+    def _exchange(self, steps: Steps, kept: Kept, entry: Entry) -> bool:
+        """Whether something else takes the place of what is there, which was agreed to by itself:
+        a link of a file, a file of a directory, and the other way round."""
+        if self._chosen is None or entry.status is None or kept.is_kind_of(entry):
+            return False
+        if not kept.is_directory and not entry.is_directory:
+            return False  # a link or a file is replaced in one step
+        self._plan_removal(steps, entry)
+        if any(removed is entry for removed in steps.remove):
+            nothing = Entry(kept.path, None, entry.directory_owner)
+            self._exchanged.add(kept.path)
+            if kept.is_directory:
+                steps.make.append(kept)
+            else:
+                self._unless_refused(steps, kept, nothing, steps.write)
+        return True
+
     def _unless_refused(
         self, steps: Steps, kept: Kept, entry: Entry, into: list[tuple[Kept, Entry]]
     ) -> None:
@@ -155,7 +190,7 @@ class Restoring:
             steps.refused.append((kept.path, reason))
 
     def _refusal(self, kept: Kept, entry: Entry) -> str | None:
-        if entry.status is not None and not kept.is_kind_of(entry):
+        if entry.status is not None and not kept.is_kind_of(entry) and self._chosen is None:
             return f"it was a {kept.kind} and is a {kind_of(entry)} now"
         if entry.status is not None and entry.status.st_uid != kept.user:
             return "it belongs to another user than it did"
@@ -185,6 +220,8 @@ class Restoring:
 
     def _is_known(self, entry: Entry) -> bool:
         """Whether the state before the restore has just these bytes of this path."""
+        if entry.is_directory:
+            return True  # a mode is all that it has of its own
         digest = digest_at(entry)
         if self._everything_known:
             return digest is not None
@@ -242,14 +279,9 @@ class Restoring:
             yield f"{shown(path)}: {reason}"
 
 
-def _above(path: bytes) -> Iterator[bytes]:
-    while path := path.rpartition(b"/")[0]:
-        yield path
-
-
 def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
     """Whether all that was below one of the directories above a path is known."""
-    for above in _above(path):
+    for above in above_of(path):
         if above in unknown:
             return False
         if above in covering:

@@ -21,7 +21,7 @@ from typing import Any
 from holdfast.components.external.looking import Entry, Look, shown
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
-from holdfast.domain.external_paths import require_kept
+from holdfast.domain.external_paths import key_of, require_kept
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
 from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
@@ -75,11 +75,6 @@ class Kept:
     @property
     def content(self) -> str:
         return content_name(self.path)
-
-
-def key_of(path: bytes) -> str:
-    """Names a path in a choice."""
-    return digest_of(path).hex()[:16]
 
 
 def content_name(path: bytes) -> str:

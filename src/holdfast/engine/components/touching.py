@@ -6,7 +6,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME, ComponentState
 from holdfast.engine.components.contents import StoreSource
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, DividedComponent
 from holdfast.ports.progress import NoProgress
@@ -27,6 +27,16 @@ def changed_components(
             mode = _changed_parts(vault, components.get(state.name), state, now)
             changed += [(state.name, mode)] if mode is not None else []
     return tuple(changed)
+
+
+def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> bool:
+    """Whether parts that both checkpoints have of a component differ between them."""
+    component = next((one for one in vault.components.all() if one.name == name), None)
+    states = [state_of(vault.objects, one, name) for one in (before, after)]
+    old, new = states
+    if old is None or new is None or old.failure is not None or new.failure is not None:
+        return False
+    return not old.same_as(new) and _changed_parts(vault, component, old, new) is not None
 
 
 def _changed_parts(

@@ -10,6 +10,7 @@ the parser could not make sense of is read by the tokenizer as well.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WRITES = (">", ">>", "&>", "&>>", ">|", "<>", ">&")
 _SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 _LISTS = ("list", "pipeline")
+_JOINED = ("concatenation", "command_name", "translated_string", "variable_assignment")
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 
 
@@ -82,6 +84,8 @@ def _commands(root: Node) -> list[ShellCommand]:
         if node.type in _SUBSHELLS:
             scope = (*scope, node.start_byte)
         children: list[Node | ShellCommand] = list(node.children)
+        if node.type in ("variable_assignment", "for_statement"):
+            found += _assigned(node, scope)
         if node.type in ("command", "redirected_statement"):
             command = _command(node, scope)
             if node.type == "redirected_statement":
@@ -97,6 +101,18 @@ def _commands(root: Node) -> list[ShellCommand]:
                 found.append(command)
         waiting += [(child, scope) for child in reversed(children)]
     return found
+
+
+def _assigned(node: Node, scope: tuple[int, ...]) -> Iterator[ShellCommand]:
+    """`a=x` and `for a in x y`, as the tokenizer tells them."""
+    if node.type == "variable_assignment":
+        if node.parent is None or node.parent.type not in ("command", "declaration_command"):
+            yield ShellCommand((_word(node),), scope=scope)
+        elif node.parent.type == "declaration_command":
+            yield ShellCommand(("export", _word(node)), scope=scope)
+        return
+    parts = [part for part in node.children if part.type not in (";", "\n", "do_group")]
+    yield ShellCommand(tuple(_word(part) for part in parts), scope=scope)
 
 
 def _command(node: Node, scope: tuple[int, ...]) -> ShellCommand | None:
@@ -151,7 +167,7 @@ def _word(node: Node) -> str:
             pieces.append(_ESCAPE.sub(r"\1", _text(part)[2:-1]))
         elif part.type == "string":
             waiting += reversed([child for child in part.children if child.type != '"'])
-        elif part.type in ("concatenation", "command_name", "translated_string"):
+        elif part.type in _JOINED:
             waiting += reversed(part.children)
         else:
             pieces.append(_ESCAPE.sub(r"\1", _text(part)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import SOME
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
@@ -115,8 +116,12 @@ def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> 
     """What happens besides files, one line each."""
     for step in steps:
         name = terminal.paint(f"{step.name} ({_way(step.mode)}):", BOLD)
-        for line in step.actions or (() if step.blocked else ("nothing to change",)):
+        actions = step.actions or (() if step.blocked else ("nothing to change",))
+        shown = actions[:_MOST_LINES] if terminal.for_people else actions
+        for line in shown:
             terminal.sentence(f"{name} {visible(line)}")
+        if len(shown) < len(actions):
+            terminal.sentence(f"{name} … and {len(actions) - len(shown):,} more")
         for line in step.blocked:
             terminal.sentence(f"{name} {terminal.paint('in the way:', YELLOW)} {visible(line)}")
 
@@ -126,8 +131,13 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         if outcome.status == FAILED:
             mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
         else:
-            mark, said = terminal.paint("✓", GREEN), f"restored ({_way(outcome.mode)})"
+            mark, said = terminal.paint("✓", GREEN), f"restored ({_extent(outcome.mode)})"
         terminal.sentence(f"{mark} {outcome.name}: {said}")
+
+
+def _extent(mode: str) -> str:
+    way, _, keys = mode.partition(":")
+    return count(keys.count(",") + 1, "path") if way == SOME else way
 
 
 def _way(mode: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.undo_words import undone_words
 from holdfast.interfaces.cli.external_choice import undo_or_redo
+from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, iso
 
 if TYPE_CHECKING:
@@ -18,13 +19,20 @@ if TYPE_CHECKING:
 
 
 def undo_and_report(invocation: Invocation, opened: OpenWorkspace, step: UndoStep) -> int:
+    from holdfast.interfaces.cli.restoring import restore_and_report
+
     words = undone_words(opened.engine.vault, step)
     request = step.request
     if request.kind is OperationKind.UNDO and step.undone is None:
         request = replace(request, note=words)
+    for line in () if invocation.json else step.stays:
+        invocation.terminal.warn(f"not restored: {visible(line)}")
     when = moment_of(step)
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
-    return undo_or_redo(invocation, opened, request, told, {"undone": _as_json(step, words, when)})
+    also = {"undone": _as_json(step, words, when)}
+    if step.undone is None:  # the plan shows files outside too, and one question is for all of it
+        return restore_and_report(invocation, opened, request, what=told, also=also)
+    return undo_or_redo(invocation, opened, request, told, also)
 
 
 def moment_of(step: UndoStep) -> datetime | None:
@@ -56,4 +64,5 @@ def _as_json(step: UndoStep, words: str, when: datetime | None) -> dict[str, Any
         "at": None if when is None else iso(when),
         "sessions": sessions,
         "saved": step.saved.id if step.saved is not None else None,
+        "not_restored": list(step.stays),
     }

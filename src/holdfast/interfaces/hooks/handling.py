@@ -237,6 +237,7 @@ def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
         return None
     from holdfast.domain.risk import assess
     from holdfast.engine.shell.parsing import parse
+    from holdfast.interfaces.hooks.shell_disk import shell_disk
 
     workspace = str(opened.engine.vault.workspace)
     return assess(
@@ -244,7 +245,7 @@ def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
         workspace=workspace,
         directory=event.cwd,
         parse=parse,
-        exists=os.path.lexists,
+        disk=shell_disk(),
     )
 
 
@@ -257,6 +258,8 @@ def _tool_call(event: AgentEvent, risk: Assessment | None, outside: Outside) -> 
         call["paths"] = list(dict.fromkeys(paths))
     if outside.named:
         call["outside"] = list(outside.named)
+    if outside.captured:
+        call["external"] = outside.captured
     if outside.not_captured:
         call["not_captured"] = outside.not_captured
     if risk is not None and risk.grade:

@@ -64,7 +64,8 @@ def _candidates(
         places += [
             (place, True) for place in (*risk.inside, *by_home(risk.places, os.environ.get("HOME")))
         ]
-        places += [(place, False) for place in risk.mentioned]
+        handed = by_home(risk.handed, os.environ.get("HOME"))
+        places += [(place, False) for place in (*risk.mentioned, *handed)]
     found: dict[bytes, bool] = {}
     for place, changes in places:
         for path in _files(place, workspace, changes=changes):

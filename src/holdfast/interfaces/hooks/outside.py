@@ -1,13 +1,19 @@
 """The paths outside the workspace that a tool is about to change: named, so that they are kept.
 
+    a path of a tool, a redirection, what its program is known to change → named, there or not
+    a file that is handed to any other program                           → named if it can change
+
 A name leads to a real file in the end: the links in its directories are resolved now, and a path
 that is a link itself is named together with what it leads to, because a tool may change either.
-So a name is outside when what it leads to is, whichever way the agent came to the workspace.
+So a name is outside when what it leads to is, whichever way the agent came to the workspace. Where
+a path leads through directories that are not there, the first of these is named. With a SQLite
+database come its journals: it means nothing without them.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap import OpenWorkspace
@@ -19,11 +25,13 @@ if TYPE_CHECKING:
 
 OUTSIDE_NOT_KEPT = "external: not captured: "
 _SHOWN = 5
+_SQLITE = b"SQLite format 3\0"
 
 
 class Outside:
-    """`named` are the paths as the tool wrote them, each with where it leads; `not_captured` says
-    of which of them nothing is kept, and why."""
+    """`named` are the paths as the tool wrote them, each with where it leads; `captured` is all
+    that the checkpoint is to hold for this call, `not_captured` says of which nothing is kept, and
+    why."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
         from holdfast.domain.working_directory import join
@@ -38,21 +46,29 @@ class Outside:
         self._found: dict[bytes, None] = {}
         self.not_captured: dict[str, str] = {}
         self.named = {n: place for n, place in named.items() if self._leads_outside(n, place)}
+        for place in () if risk is None else risk.handed:
+            self._take_handed(place)
+        self._found |= dict.fromkeys(journal for path in self._found for journal in _journals(path))
+        self.captured: list[str] = []
+        if risk is not None and risk.uncounted:
+            self.not_captured["…"] = "the command names more paths than are kept"
 
     def remember(self) -> None:
         """Let this checkpoint, and those that follow, hold them; called with the lock held."""
         vault = self._opened.engine.vault
-        if not self.named:
+        if not self.named and not self._found:
             return
         if "external" not in vault.settings.components:
             self.not_captured = dict.fromkeys(self.named, "external files are not captured")
             return
         from holdfast.domain.errors import HoldfastError
+        from holdfast.domain.paths import to_text
         from holdfast.store.external_paths import StoredExternalPaths
 
         try:
             if self._found:
                 StoredExternalPaths(self._opened.store).add(list(self._found))
+                self.captured = [to_text(path) for path in self._found]
         except HoldfastError as error:  # the files of the workspace are saved all the same
             self.not_captured |= dict.fromkeys(self.named, error.message)
 
@@ -89,6 +105,19 @@ class Outside:
         self._found |= encoded
         return bool(found)
 
+    def _take_handed(self, place: str) -> None:
+        """A file that a program may change, if it can: a tool's user may write it, or replace it.
+        Files that a package manager installed are handed to programs all the time."""
+        from holdfast.domain.external_paths import NotFollowed, is_installed
+
+        try:
+            for one in _real_places(place):
+                writable = os.access(one, os.W_OK) or os.access(os.path.dirname(one), os.W_OK)
+                if writable and not self._is_inside(one) and not is_installed(one):
+                    self._found[os.fsencode(one)] = None
+        except (NotFollowed, OSError, ValueError):
+            return  # nothing says that it is changed
+
     def _is_inside(self, place: str) -> bool:
         return f"{place}/".startswith(self._workspace.rstrip("/") + "/")
 
@@ -103,11 +132,17 @@ def _by_links(place: str) -> str:
 
 def _real_places(place: str) -> list[str]:
     """Where a path leads; `NotFollowed` when nobody can tell, or when it is the system's."""
-    from holdfast.domain.external_paths import followed, require_kept
+    from holdfast.domain.external_paths import at_home, followed, require_kept
 
-    path = followed(place, os.environ.get("HOME"))
+    home = os.environ.get("HOME")
+    path = followed(place, home)
+    literal = at_home(place, home)
+    if path != literal and "\0" not in literal and os.path.lexists(literal):
+        path = os.path.normpath(literal)  # a name with a bracket in it
     directory, _, last = path.rpartition("/")
     real = os.path.join(os.path.realpath(directory or "/"), last)
+    while not os.path.lexists(os.path.dirname(real)):
+        real = os.path.dirname(real)
     if not os.path.islink(real):
         places = [real]
     elif place.rstrip("/").endswith(f"/{last}"):
@@ -117,3 +152,19 @@ def _real_places(place: str) -> list[str]:
     for one in places:
         require_kept(one)
     return places
+
+
+def _journals(path: bytes) -> list[bytes]:
+    """The files beside a SQLite database that are a part of it, there or not."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return []
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or os.read(fd, len(_SQLITE)) != _SQLITE:
+            return []
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+    return [path + suffix for suffix in (b"-wal", b"-journal")]
