@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from holdfast.domain.activities import Activity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import UsageError
-from holdfast.domain.ids import CheckpointId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation
 from holdfast.domain.rounds import Round
@@ -88,6 +88,8 @@ class Event(NamedTuple):
     ended: Round | None = None
     is_head: bool = False
     is_approved: bool = False
+    session_id: SessionId | None = None
+    """In a timeline of several sessions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ def event_as_data(event: Event) -> dict[str, Any]:
         "begins": event.begins,
         "ends": event.ends,
     }
+    if event.session_id is not None:
+        data["session_id"] = event.session_id
     if event.checkpoint is not None:
         data["checkpoint"] = _checkpoint(event, event.checkpoint)
     if event.checkpoint is not None and event.checkpoint.selected is not None:

@@ -8,15 +8,17 @@ Lanes that do not fit are left out, and the text is shortened: an event is never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from holdfast.domain.ids import short
+from holdfast.domain.ids import SessionId, short
 from holdfast.domain.rounds import round_name, round_title
 from holdfast.domain.selections import selected_words
+from holdfast.domain.sessions import Session
 from holdfast.domain.timeline import Event, EventType, Outline, Timeline
 from holdfast.interfaces.cli.cells import cell_width
 from holdfast.interfaces.cli.checkpoint_view import confidence_colour, given_confidence
+from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.terminal import (
     BLUE,
     BOLD,
@@ -37,8 +39,17 @@ _RESTORING = (EventType.RESTORE, EventType.UNDO, EventType.REDO, EventType.RESET
 _LEAST_TEXT = 20
 
 
-def show_timeline(terminal: Terminal, timeline: Timeline, now: datetime, *, graph: bool) -> None:
-    """Newest first; without `graph` the lines are not drawn, only told."""
+def show_timeline(
+    terminal: Terminal,
+    timeline: Timeline,
+    now: datetime,
+    *,
+    graph: bool,
+    sessions: Mapping[SessionId, Session],
+) -> None:
+    """Newest first; without `graph` the lines are not drawn, only told. An event of another one of
+    several `sessions` than the event above names it."""
+    above: SessionId | None = None
     lanes = min(timeline.lanes, max(terminal.width // _SHARE_OF_WIDTH // 2, 1)) if graph else 0
     for event in timeline.events:
         if graph and event.joins:
@@ -46,9 +57,18 @@ def show_timeline(terminal: Terminal, timeline: Timeline, now: datetime, *, grap
         margin = _lanes(terminal, event, lanes) if graph else _mark(terminal, event)
         used = 2 * lanes if graph else 2
         words = list(_words(terminal, event, now))
+        if event.session_id is not None:
+            if event.session_id != above or not terminal.for_people:
+                words.insert(1, (_session(terminal, sessions[event.session_id]), (CYAN,)))
+            above = event.session_id
         terminal.line(f"{margin}{_fitted(terminal, words, terminal.width - used)}")
     if timeline.next is not None and terminal.for_people:
         terminal.line(terminal.paint("… there is more: -n 0 shows all of it", DIM))
+
+
+def _session(terminal: Terminal, session: Session) -> str:
+    known = session_mark(session) if terminal.for_people else visible(session.id)
+    return f"{{{known}}}"
 
 
 def _lanes(terminal: Terminal, event: Event, count: int) -> str:

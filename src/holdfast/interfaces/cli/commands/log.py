@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
@@ -13,10 +13,12 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.bootstrap import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
+    from holdfast.domain.timeline import Timeline
     from holdfast.engine.path_history import HistoryFilter
     from holdfast.engine.vault import Vault
 
@@ -40,10 +42,11 @@ On a terminal: a table with relative times and a mark for the confidence, green 
 from 70%, else orange. In a pipe: one line each, with whole ids and times in UTC. ▶ and (HEAD) mark
 the checkpoint that the workspace is at.
 
-With --graph, everything that happened in a session (--session S, or the current one) is drawn like
-a commit graph: each line of work has a lane, and a new one begins where work went on from an older
-checkpoint; restores, approvals and the ends of rounds stand where they happened. --messages tells
-the conversation too. With --json, either prints the timeline as data, messages included."""
+With --graph, everything that happened in the workspace, or with --session S in one session, is
+drawn like a commit graph: each line of work has a lane, and a new one begins where work went on
+from an older checkpoint; restores, approvals and the ends of rounds are shown where they happened.
+--messages adds the conversation, and --since leaves out what is older. With --json, either prints
+the timeline as data, messages included. --rounds lists the rounds of every session, or of one."""
     parser.epilog = """\
 examples:
   $ holdfast log -n 5
@@ -245,10 +248,10 @@ def _require_one_view(invocation: Invocation) -> None:
             f"{views[0]} and {views[1]} do not go together",
             hint="choose one; see: holdfast log --help",
         )
-    narrow = bool(invocation.all_words or options.since or options.until)
+    narrow = bool(invocation.all_words or options.until or (options.since and options.rounds))
     if narrow and (timeline or options.rounds):
         raise UsageError(
-            f"{views[0]} takes neither paths nor --since and --until",
+            f"{views[0]} takes neither paths nor {'--since and ' if options.rounds else ''}--until",
             hint="list the checkpoints with them: holdfast log PATH --since 2h",
         )
     if options.before is not None and not timeline:
@@ -260,42 +263,96 @@ def _require_one_view(invocation: Invocation) -> None:
 
 def _timeline(invocation: Invocation) -> int:
     from holdfast.domain.timeline_data import timeline_as_data
+    from holdfast.engine.session_overview import listed_sessions
     from holdfast.engine.timeline import timeline
+    from holdfast.engine.workspace_timeline import workspace_timeline
     from holdfast.interfaces.cli.timeline_view import show_timeline
 
     options = invocation.options
+    limit = _limit(options.limit) or sys.maxsize >> 2
+    messages = options.messages or invocation.json
     with invocation.open() as opened:
-        page = timeline(
-            opened.engine.vault,
-            invocation.session(opened),
-            limit=_limit(options.limit) or sys.maxsize >> 2,
-            before=options.before,
-            messages=options.messages or invocation.json,
-        )
+        vault = opened.engine.vault
+        wanted = _one_session(invocation, opened)
+        sessions = {} if wanted is not None else {one.id: one for one in listed_sessions(vault)}
+        if wanted is None:
+            page = workspace_timeline(vault, limit=limit, before=options.before, messages=messages)
+        else:
+            page = timeline(vault, wanted, limit=limit, before=options.before, messages=messages)
+        rounds = _all_rounds(opened, wanted) if invocation.json else []
+    page = _since(page, _moment(invocation, "--since", options.since))
     if invocation.json:
-        invocation.emit(timeline_as_data(page))
+        invocation.emit(timeline_as_data(page) | {"rounds": rounds})
         return 0
     with invocation.paged():
-        show_timeline(invocation.terminal, page, invocation.now, graph=options.graph)
+        show_timeline(
+            invocation.terminal, page, invocation.now, graph=options.graph, sessions=sessions
+        )
     for warning in page.warnings:
         invocation.terminal.warn(warning)
     return 0
 
 
-def _rounds(invocation: Invocation) -> int:
+def _one_session(invocation: Invocation, opened: OpenWorkspace) -> SessionId | None:
+    """The one that was asked for, or the only one there is; None for the whole workspace."""
+    from holdfast.engine.session_overview import listed_sessions
+
+    scope = invocation.scope(opened)
+    listed = listed_sessions(opened.engine.vault)
+    if scope is not None or len(listed) > 1:
+        return scope
+    return listed[0].id if listed else invocation.session(opened)
+
+
+def _since(page: Timeline, since_ns: int | None) -> Timeline:
+    """Without what is older; nothing comes after that."""
+    if since_ns is None or all(event.at_ns >= since_ns for event in page.events):
+        return page
+    from dataclasses import replace
+
+    kept = tuple(event for event in page.events if event.at_ns >= since_ns)
+    return replace(page, events=kept, next=None)
+
+
+def _all_rounds(opened: OpenWorkspace, wanted: SessionId | None) -> list[dict[str, Any]]:
+    """Oldest first; in the whole workspace, each names its session."""
     from holdfast.domain.timeline_data import round_as_data
     from holdfast.engine.approval import rounds_in
+    from holdfast.engine.session_overview import listed_sessions
+
+    vault = opened.engine.vault
+    if wanted is not None:
+        return [round_as_data(one) for one in rounds_in(vault, wanted)]
+    sessions = listed_sessions(vault)
+    found = [(one, session.id) for session in sessions for one in rounds_in(vault, session.id)]
+    found.sort(key=lambda pair: pair[0].started_at_ns)
+    return [round_as_data(one) | {"session_id": session} for one, session in found]
+
+
+def _rounds(invocation: Invocation) -> int:
+    from holdfast.engine.approval import rounds_in
+    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.interfaces.cli.log_table import session_mark
     from holdfast.interfaces.cli.round_view import show_rounds
+    from holdfast.interfaces.cli.terminal import BOLD, visible
 
     limit = _limit(invocation.options.limit)
     with invocation.open() as opened:
-        found = rounds_in(opened.engine.vault, invocation.session(opened))
-    if limit is not None:
-        found = found[-limit:]
+        wanted = _one_session(invocation, opened)
+        told = _all_rounds(opened, wanted)
+        sessions = [one for one in listed_sessions(opened.engine.vault) if wanted in (None, one.id)]
+        found = {one.id: rounds_in(opened.engine.vault, one.id) for one in sessions}
     if invocation.json:
-        invocation.emit([round_as_data(one) for one in reversed(found)])
-    else:
-        show_rounds(invocation.terminal, found, invocation.now, invocation.chosen_session)
+        invocation.emit(list(reversed(told if limit is None else told[-limit:])))
+        return 0
+    terminal = invocation.terminal
+    for session in reversed(sessions):
+        chosen = invocation.chosen_session
+        if wanted is None:
+            known = session_mark(session) if terminal.for_people else session.id
+            terminal.line(terminal.paint(visible(known), BOLD))
+        rounds = found[session.id] if limit is None else found[session.id][-limit:]
+        show_rounds(terminal, rounds, invocation.now, chosen)
     return 0
 
 
