@@ -19,7 +19,8 @@ class Trace:
 class PurgeProof:
     """What was searched for in the raw bytes of every file of the store, and what was found.
 
-    `elsewhere` lists paths that stay and hold some of the same bytes, which nobody asked to remove.
+    `elsewhere` lists paths that stay and hold some of the same bytes, which nobody asked to remove,
+    and `components` what else checkpoints hold with such bytes in it, as dumps of databases.
     """
 
     files: int
@@ -28,12 +29,34 @@ class PurgeProof:
     samples: int
     traces: tuple[Trace, ...] = ()
     elsewhere: tuple[bytes, ...] = ()
+    components: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What was purged, as other places know it: paths in the workspace, and the ids that git gives
+    the same bytes. Not `is_whole` when there was too much to compute them all."""
+
+    paths: tuple[bytes, ...] = ()
+    git_ids: frozenset[str] = frozenset()
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A place outside the store that still has purged content or, if not `is_held`, one that was
+    not searched. `how` is what to do about it."""
+
+    where: str
+    what: str
+    how: str = ""
+    is_held: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeOutcome:
     """Content that is gone. What is `still_in_workspace`, the next checkpoint saves again.
-    `unsearched` components of checkpoints may hold the same in a form of their own."""
+    `holders` have it still, or were not searched."""
 
     removed: tuple[CheckpointId, ...]
     changed: tuple[CheckpointId, ...]
@@ -43,5 +66,5 @@ class PurgeOutcome:
     proof: PurgeProof
     still_in_workspace: tuple[bytes, ...] = ()
     resumed: bool = False
-    unsearched: tuple[str, ...] = ()
+    holders: tuple[Holder, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -343,10 +343,10 @@ class Engine:
 
     def plan_purge(self, request: PurgeRequest) -> PurgePlan:
         """What a removal would do now; nothing is changed."""
-        from holdfast.engine.purge.planning import plan_purge
+        from holdfast.engine.purge.planning import plan_purge, with_holders
 
         with self.exclusive(looking=True):
-            return plan_purge(self.vault, request)
+            return with_holders(self.vault, plan_purge(self.vault, request))
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
         """Remove paths or checkpoints for good, and search the store for what is left of them."""

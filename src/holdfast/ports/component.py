@@ -25,6 +25,7 @@ from holdfast.values.tuples import NamedTuple
 if TYPE_CHECKING:
     from holdfast.domain.git_drift import GitDrift
     from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.purges import Holder, Purged
 
 
 class ComponentProblem(Exception):
@@ -268,6 +269,15 @@ class VersionedComponent(Component, Protocol):
 
     def place(self, workspace: Path, *, timeout_s: float) -> PresentGit | None:
         """Where it is now, for a screen; None where there is nothing, or nothing usable."""
+        ...
+
+
+@runtime_checkable
+class SearchableComponent(Component, Protocol):
+    """A component that can look for purged content where it is at home, outside the store."""
+
+    def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
+        """Where it still is; nothing is changed. `ComponentProblem` when that cannot be told."""
         ...
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.ids import WorkspaceId
+from holdfast.domain.ids import Digest, WorkspaceId
 
 if TYPE_CHECKING:
     from holdfast.ports.event_log import EventLog
@@ -141,6 +141,13 @@ class StoreAccess(Protocol):
     def others_bytes(self, own_bytes: int) -> int:
         """What the other stores of this user take, as of the last minutes; they learn what this
         one takes."""
+        ...
+
+    def search_other_stores(
+        self, digests: Collection[Digest]
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Workspaces of this user whose stores have any of these objects, and stores that cannot be
+        asked: encrypted ones, and those that cannot be read."""
         ...
 
     def read_upkeep(self) -> dict[str, int]:

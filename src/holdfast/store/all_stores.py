@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused
+from holdfast.domain.ids import Digest
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import sync_directory
 from holdfast.store.faults import store_trouble
@@ -81,6 +83,29 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
             StoreWithoutWorkspace(layout.directory, workspace, _size(layout), _last_used_ns(layout))
         )
     return sorted(found, key=lambda one: -one.size_bytes)
+
+
+def stores_with(
+    own: StoreLayout, digests: Collection[Digest]
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Workspaces whose stores have any of these objects, and stores that cannot be asked."""
+    import apsw
+
+    held, unsearched = [], []
+    for layout in idle_stores(own) if digests else ():
+        try:
+            described = layout.read_description()
+            if described["encrypted"]:
+                unsearched.append(layout.directory)
+                continue
+            index = str(layout.objects / "index.db")
+            with contextlib.closing(apsw.Connection(index, apsw.SQLITE_OPEN_READONLY)) as db:
+                ask = "SELECT 1 FROM places WHERE digest=?"
+                if any(db.execute(ask, (digest,)).fetchall() for digest in digests):
+                    held.append(described["workspace"])
+        except (HoldfastError, OSError, apsw.Error):
+            unsearched.append(layout.directory)
+    return tuple(held), tuple(unsearched)
 
 
 def recent_workspaces(home: Path) -> list[tuple[Path, int]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import WorkspaceId
+from holdfast.domain.ids import Digest, WorkspaceId
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.filesystem import Filesystem
 from holdfast.store.atomic_write import atomic_write, sync_directory
@@ -278,6 +278,13 @@ class StorePlace:
         from holdfast.store.all_stores import other_stores_bytes
 
         return other_stores_bytes(self._layout, own_bytes)
+
+    def search_other_stores(
+        self, digests: Collection[Digest]
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        from holdfast.store.all_stores import stores_with
+
+        return stores_with(self._layout, digests)
 
     def read_upkeep(self) -> dict[str, int]:
         import json

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from holdfast import start_session
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.support.hostile_trees import git
 from tests.support.raw_search import places_of
@@ -38,16 +40,97 @@ def test_a_path_is_removed_and_the_answer_tells_the_proof(cli: CommandLine, stor
     assert cli("purge", ".env", "--yes", "--json").status == 4
 
 
+def held(answer: dict[str, Any]) -> str:
+    return "\n".join(f"{one['where']}: {one['what']}" for one in answer["held_by"])
+
+
 @pytest.mark.requirement("ST-5", "BX-7")
-def test_what_other_components_may_still_hold_is_named(cli: CommandLine, project: Path) -> None:
+@pytest.mark.parametrize("way", ["commit", "stash", "index", "blob", "branch", "reflog"])
+def test_what_git_still_holds_is_found_and_named(cli: CommandLine, project: Path, way: str) -> None:
     git(project, "init", "-q")
-    (project / "secret.txt").write_text(SECRET)
-    git(project, "add", "-f", "secret.txt")
-    git(project, "commit", "-qm", "with the secret")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "begin")
+    secret = project / "secret.txt"
+    secret.write_text(SECRET)
     cli.save("with the secret")
-    assert cli.json("purge", "secret.txt", "--dry-run")["not_searched"] == ["git"]
+    git(project, "add", "-f", "secret.txt")
+    if way == "stash":
+        git(project, "stash", "push", "-q")
+        git(project, "stash", "push", "-q", "--all")
+    elif way == "blob":
+        git(project, "reset", "-q")
+    elif way != "index":
+        git(project, "commit", "-qm", "with the secret")
+    if way == "branch":
+        git(project, "branch", "aside")
+    if way in ("branch", "reflog"):
+        git(project, "reset", "-q", "--hard", "HEAD~1")
+    planned = cli.json("purge", "secret.txt", "--dry-run")
+    answer = cli.json("purge", "secret.txt", "--yes")
+    words = {"index": "the index has secret.txt", "blob": "the repository has it as an object"}
+    assert words.get(way, "stash entr") in held(answer)
+    assert held(planned) == held(answer)
+    assert "git" not in answer["not_searched"]
+
+
+@pytest.mark.requirement("ST-5")
+def test_git_that_never_had_it_is_not_named(cli: CommandLine, project: Path) -> None:
+    git(project, "init", "-q")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "begin")
+    (project / "secret.txt").write_text(SECRET)
+    cli.save("with the secret")
+    answer = cli.json("purge", "secret.txt", "--yes")
+    assert (answer["held_by"], answer["not_searched"]) == ([], [])
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_repository_that_cannot_be_searched_is_named_as_such(
+    cli: CommandLine, project: Path, store: Path
+) -> None:
+    git(project, "init", "-q")
+    (project / ".git" / "config").write_text("[broken\n")
+    answer = cli("purge", ".env", "--yes")
+    assert "not searched, git: it could not be searched" in answer.err
+
+
+@pytest.mark.requirement("ST-5")
+def test_other_stores_and_worktrees_that_have_it_are_named(
+    cli: CommandLine, project: Path, store: Path, tmp_path: Path
+) -> None:
+    git(project, "init", "-q")
+    git(project, "commit", "-q", "--allow-empty", "-m", "begin")
+    beside = tmp_path / "beside"
+    git(project, "worktree", "add", "-q", str(beside))
+    (beside / ".env").write_bytes((project / ".env").read_bytes())
+    CommandLine(beside).save("the same there")
+    sealed = tmp_path / "sealed"
+    sealed.mkdir()
+    CommandLine(sealed).json("init", "--encrypt", "--key-file", str(tmp_path / "key"))
+    answer = cli.json("purge", ".env", "--yes")
+    assert f"the store of {beside} has the same content" in held(answer)
+    assert f"the worktree {beside} has .env" in held(answer)
+    assert "store" in answer["not_searched"], "it is encrypted"
+
+
+@pytest.mark.requirement("ST-5", "HK-7")
+def test_transcripts_of_agents_are_named_as_not_searched(cli: CommandLine, project: Path) -> None:
+    (project / "secret.txt").write_text(SECRET)
+    start_session(project, "s", agent="claude-code").close()
     answer = cli("purge", "secret.txt", "--yes")
-    assert "not searched: git commits" in answer.err
+    assert "that claude-code keeps were not searched" in answer.err
+
+
+@pytest.mark.requirement("ST-5")
+def test_compressed_content_that_stays_and_has_the_same_bytes_is_named(
+    cli: CommandLine, project: Path
+) -> None:
+    (project / "secret.txt").write_text(f"API_KEY={SECRET}\n")
+    quoted = "".join(f"line {number} of a long report\n" for number in range(400))
+    (project / "report.txt").write_text(f"{quoted}API_KEY={SECRET}\n{quoted}")
+    cli.save("with the secret")
+    answer = cli.json("purge", "secret.txt", "--yes")
+    assert answer["also_at"] == ["report.txt"]
 
 
 @pytest.mark.requirement("ST-5", "RB-8")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.components.git.nested.restoring import NestedRestoring
     from holdfast.domain.git_drift import GitDrift
     from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.purges import Holder, Purged
     from holdfast.ports.nested_repositories import NestedRepositories
 
 NAME, NESTED = "git", "nested"
@@ -121,6 +122,16 @@ class GitComponent:
             return uncommitted(git, os.fsencode(workspace), paths)
         except (BrokenReference, ComponentProblem, UnknownIndex):
             return ()  # a broken repository is told about where it matters
+
+    def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
+        from holdfast.components.git.commands import Git
+        from holdfast.components.git.holding import holders_in
+
+        repository = find_repository(workspace)
+        if repository is None:
+            return ()
+        git = Git(repository, self._environment, timeout_s)
+        return holders_in(git, os.fsencode(workspace), purged)
 
     def drift(
         self,

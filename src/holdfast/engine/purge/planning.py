@@ -21,6 +21,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.purges import Holder, Purged
 from holdfast.domain.retention import APPROVED
 from holdfast.domain.sizes import count_words
 from holdfast.domain.tree_edits import replace_entries
@@ -30,6 +31,7 @@ from holdfast.engine.listing import entry_at
 from holdfast.engine.prune import protection_reasons, reachable_from
 from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
 from holdfast.engine.purge.contents import Contents
+from holdfast.engine.purge.holders import find_holders, purged_content
 from holdfast.engine.restore.planning import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
 from holdfast.engine.vault import Vault
@@ -56,8 +58,9 @@ class PurgeRequest:
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
     """`replaced` rows say something else from now on; `new_objects` must be durable before, and
-    `similar` names for some of them an earlier one that they resemble. `unsearched` are components
-    of checkpoints that stay, which may hold the same in a form of their own: git commits, dumps."""
+    `similar` names for some of them an earlier one that they resemble. `components` are those
+    of checkpoints that stay, which may hold the same in a form of their own: git commits, dumps.
+    `purged` is what other places are searched for, and `holders` what was found there."""
 
     removed: tuple[Checkpoint, ...]
     replaced: tuple[Checkpoint, ...]
@@ -69,7 +72,9 @@ class PurgePlan:
     refusals: tuple[str, ...] = ()
     hint: str = ""
     similar: dict[Digest, Digest] = field(default_factory=dict)
-    unsearched: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+    purged: Purged = field(default_factory=Purged)
+    holders: tuple[Holder, ...] = ()
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
@@ -103,6 +108,12 @@ def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
     if request.checkpoints:
         return planner.without_checkpoints()
     return planner.without_paths(_required(vault, request.paths))
+
+
+def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
+    """The plan, with what other places hold now."""
+    found = find_holders(vault, plan.purged, plan.gone_contents, plan.components)
+    return replace(plan, holders=found)
 
 
 def _required(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -167,8 +178,7 @@ class _Planner:
             refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
         plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
-        unsearched = {name for c in rows for name in self.files.unsearched(c.components)}
-        return replace(plan, unsearched=tuple(sorted(unsearched)))
+        return self._with_purged(plan, roots, rows)
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
         return tuple(
@@ -319,9 +329,18 @@ class _Planner:
             wanted |= self.files.contents(checkpoint.components, None)
             for entry in self.load(checkpoint.tree).by_name.values():
                 contents.below(entry, wanted, seen)
-        return self._plan(
+        plan = self._plan(
             tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, hint
         )
+        return self._with_purged(plan, tuple(removed.values()), rows)
+
+    def _with_purged(
+        self, plan: PurgePlan, losing: Sequence[Checkpoint], rows: Sequence[Checkpoint]
+    ) -> PurgePlan:
+        names = {name for c in rows for name in self.files.unsearched(c.components)}
+        gone = plan.gone | plan.gone_contents
+        purged = purged_content(self.vault, self.load, losing, plan.paths, gone)
+        return replace(plan, components=tuple(sorted(names)), purged=purged)
 
     def _plan(
         self,

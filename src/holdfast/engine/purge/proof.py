@@ -3,11 +3,12 @@
     while the content is still at hand: take its digests, samples of its bytes and of the bytes
     that stand for it on disk → after the removal: read every file of the store and look for them
 
-A sample inside a pack can only belong to content that stays: packs consist of needed records. It is
-reported as lying elsewhere too. Anywhere else it is a trace. Very short or uniform content gives no
-sample that would mean anything; its digest is searched all the same. No index lists any digest that
-went; in raw bytes, when there are more than can be searched in reasonable time, an even choice is.
-The files of an encrypted store are searched as they lie there and as its key opens them.
+A sample inside a pack, or in what a record of a pack decodes to, can only belong to content that
+stays: packs consist of needed records. It is reported as being elsewhere too. Anywhere else it is a
+trace. Very short or uniform content gives no sample that would mean anything; its digest is
+searched anyway. No index lists any digest that went; in raw bytes, when there are more than can be
+searched in reasonable time, an even choice is. The files of an encrypted store are searched as they
+are and as its key opens them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ _BLOCK_BYTES = 4 << 20
 _SEARCH_WORK_BYTES = 8 << 30
 _FEWEST_DIGESTS = 64
 _MOST_DIGESTS = 20_000
+_TELLING_BYTES = 16
+"""A shorter sample may be found in content that has nothing to do with it."""
+
+_FEWEST_NEEDLES = 8
 
 _PACKS = Path("objects", "packs")
 """Packs that a repair set aside are none of these: nobody has taken out of them what goes."""
@@ -94,13 +99,18 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
                 elif one.content is not None:
                     elsewhere.add(one.content)
             traces |= dict.fromkeys(Trace(name.as_posix(), one.what) for one in found)
+    needles = [s.needle for s in samples if s.content in elsewhere]
+    told = [s.needle for s in samples if s.content is not None and len(s.needle) >= _TELLING_BYTES]
+    most = max(_FEWEST_NEEDLES, _SEARCH_WORK_BYTES // size)
+    places, components = _holding(vault, {*needles, *_even_choice(told, most)})
     return PurgeProof(
         files=len(files),
         searched_bytes=searched_bytes,
         digests=len(digests),
         samples=len(samples),
         traces=tuple(traces),
-        elsewhere=_paths_with(vault, [s.needle for s in samples if s.content in elsewhere]),
+        elsewhere=places,
+        components=components,
     )
 
 
@@ -152,23 +162,28 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _paths_with(vault: Vault, samples: list[bytes]) -> tuple[bytes, ...]:
-    """Paths of checkpoints whose content holds one of the samples."""
-    if not samples:
-        return ()
-    contents = Contents(vault, vault.load_tree)
+def _holding(
+    vault: Vault, samples: AbstractSet[bytes]
+) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
+    """Paths of checkpoints whose content holds one of the samples, and components with content that
+    does and belongs to no path. Every object is decoded for it."""
     holders = {
         digest
-        for digest in vault.objects.digests()
+        for digest in (vault.objects.digests() if samples else ())
         if any(sample in vault.objects.read(digest) for sample in samples)
     }
+    if not holders:
+        return (), ()
+    contents = Contents(vault, vault.load_tree)
     known: dict[Digest, tuple[bytes, ...]] = {}
     files = ComponentFiles(vault, vault.objects.read)
     places: set[bytes] = set()
+    components: set[str] = set()
     for checkpoint in vault.catalog.roots():
         places.update(contents.places(checkpoint.tree, holders, known))
         places |= files.places(checkpoint.components, holders)
-    return tuple(sorted(places))
+        components |= files.unnamed(checkpoint.components, holders)
+    return tuple(sorted(places)), tuple(sorted(components))
 
 
 def _even_choice(items: Sequence[T], most: int) -> list[T]:

@@ -28,7 +28,7 @@ from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.component_files import file_components, is_absolute
-from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge
+from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge, with_holders
 from holdfast.engine.purge.proof import search, sought_for
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
@@ -63,7 +63,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         freed_bytes=freed_bytes,
         proof=search(vault, samples, plan.gone),
         still_in_workspace=still_in_workspace(vault, plan.paths),
-        unsearched=plan.unsearched,
+        holders=with_holders(vault, plan).holders,
     )
 
 

@@ -11,18 +11,13 @@ from holdfast.interfaces.cli.terminal import GREEN, RED, Terminal, visible, visi
 from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
 
 if TYPE_CHECKING:
-    from holdfast.domain.purges import PurgeOutcome, PurgeProof
+    from holdfast.domain.purges import Holder, PurgeOutcome, PurgeProof
     from holdfast.engine.purge.planning import PurgePlan
     from holdfast.interfaces.cli.invocation import Invocation
 
 PARTIAL = 3
 _TITLE_LENGTH = 60
 _SET_ASIDE = "set-aside/"
-_HELD = {
-    "git": "git commits and stash entries that checkpoints keep (see git log --all -- PATH)",
-    "postgres": "PostgreSQL dumps in checkpoints (see holdfast show REF)",
-    "worktrees": "commits of linked worktrees that checkpoints keep",
-}
 
 
 def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
@@ -36,7 +31,7 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
                 "objects": len(plan.gone),
                 "freed_bytes": None,
                 "also_at": [to_text(path) for path in plan.stays_elsewhere],
-                "not_searched": list(plan.unsearched),
+                **_holders(plan.holders),
                 "refused": list(plan.refusals),
                 "still_in_workspace": [],
                 "proof": None,
@@ -48,7 +43,7 @@ def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
         )
         return 0
     describe_plan(invocation.terminal, plan)
-    _show_unsearched(invocation.terminal, plan.unsearched)
+    _show_holders(invocation.terminal, plan.holders)
     for refusal in plan.refusals:
         invocation.terminal.warn(f"would be refused: {refusal}")
     if plan.refusals:
@@ -82,7 +77,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
                 "objects": outcome.objects,
                 "freed_bytes": outcome.freed_bytes,
                 "also_at": [to_text(path) for path in outcome.proof.elsewhere],
-                "not_searched": list(outcome.unsearched),
+                **_holders(outcome.holders),
                 "refused": [],
                 "still_in_workspace": [to_text(path) for path in outcome.still_in_workspace],
                 "proof": _proof(outcome.proof),
@@ -104,7 +99,7 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     mark = terminal.paint("✗", RED) if outcome.proof.traces else terminal.paint("✓", GREEN)
     terminal.sentence(f"{mark} {done}: {', '.join(parts)}, {duration(invocation.elapsed_ms)}")
     _show_proof(terminal, outcome.proof)
-    _show_unsearched(terminal, outcome.unsearched)
+    _show_holders(terminal, outcome.holders)
     for path in outcome.still_in_workspace:
         way = "is still in the workspace", "unless an ignore rule leaves it out"
         if path.startswith(b"/"):
@@ -118,11 +113,17 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     return status
 
 
-def _show_unsearched(terminal: Terminal, components: Sequence[str]) -> None:
-    """What a purge leaves in place because it is no file: a person has to look there."""
-    for name in components:
-        held = _HELD.get(name, f"what the component {visible(name)} keeps")
-        terminal.warn(f"not searched: {held}. They may still hold it")
+def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
+    """Other places are a person's to clean: a purge touches the store only."""
+    for one in holders:
+        way = f": {visible(one.how)}" if one.how else ""
+        said = f"{visible(one.where)}: {visible(one.what)}{way}"
+        terminal.warn(f"still there, {said}" if one.is_held else f"not searched, {said}")
+
+
+def _holders(holders: Sequence[Holder]) -> dict[str, Any]:
+    held = [{"where": h.where, "what": h.what, "how": h.how} for h in holders if h.is_held]
+    return {"held_by": held, "not_searched": [h.where for h in holders if not h.is_held]}
 
 
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
@@ -137,6 +138,8 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
             "what was set aside from the store is not rewritten: delete its directory set-aside "
             "when you need nothing of it, and purge again"
         )
+    for name in proof.components:
+        terminal.warn(f"checkpoints hold some of the same bytes in what {visible(name)} saved")
     for path in proof.elsewhere:
         terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
 
@@ -147,5 +150,6 @@ def _proof(proof: PurgeProof) -> dict[str, Any]:
         "searched_bytes": proof.searched_bytes,
         "digests": proof.digests,
         "samples": proof.samples,
+        "components": list(proof.components),
         "traces": [{"file": trace.file, "what": trace.what} for trace in proof.traces],
     }
