@@ -143,6 +143,8 @@ def test_references_are_chosen_by_name_and_pattern_and_newer_ones_stay(tmp_path:
         assert git(place, "rev-parse", "HEAD") == head, "HEAD stays with refs alone"
         with pytest.raises(RestoreConflict, match="is named nonsense"):
             session.restore_checkpoint(first, components={"git": "refs:nonsense"})
+        with pytest.raises(RestoreConflict, match=r"is named wop/\*"):
+            session.restore_checkpoint(first, components={"git": "refs:wop/*"})
 
 
 @pytest.mark.requirement("GT-1")

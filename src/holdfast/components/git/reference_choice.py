@@ -156,7 +156,7 @@ def _replaced(state: ComponentState, contents: ContentSource) -> ReferenceChoice
 
 def _named(name: str, found: Differing) -> Iterator[bytes]:
     for ref in found.references:
-        if name != ALL and not any(fnmatchcase(text, name) for text in _names(ref)):
+        if name != ALL and not _fits(name, ref):
             continue
         if ref in found.occupied and (name == ALL or _PATTERN & set(name)):
             continue
@@ -172,10 +172,13 @@ def _entries(name: str, found: Differing) -> Iterator[str]:
 
 
 def _is_known(name: str, found: Differing) -> bool:
-    """Whether it names something that is as it was; a pattern names whatever there is."""
-    if name in (ALL, STASH_NAME) or _PATTERN & set(name):
-        return True
-    return any(name in _names(ref) for ref in found.known)
+    """Whether it names something that is as it was."""
+    return name in (ALL, STASH_NAME) or any(_fits(name, ref) for ref in found.known)
+
+
+def _fits(name: str, ref: bytes) -> bool:
+    """As a name or as a pattern: a reference may have `[` in its name."""
+    return any(text == name or fnmatchcase(text, name) for text in _names(ref))
 
 
 def _names(ref: bytes) -> tuple[str, ...]:
