@@ -121,6 +121,10 @@ def require_name(name: str) -> str:
             f"the checkpoint name {name!r} holds control characters or surrounding space",
             hint=_NAME_HINT,
         )
+    if name.startswith("-"):
+        raise InvalidIntent(
+            f"the checkpoint name {name!r} would be read as an option", hint="choose another name"
+        )
     from holdfast.domain.references import looks_reserved  # most checkpoints have no name
 
     if looks_reserved(name):

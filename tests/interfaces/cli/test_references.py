@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_names_ids_and_times_are_found_in_whichever_session_they_are(
         ("initial", second),
         ("refactor-auth:HEAD", first),
         ("refactor-auth:safe", first),
-        ("ref:initial", first),
+        ("refa:initial", first),
         (f"tests:{second[:8]}", second),
     ):
         assert cli.json("show", reference)["id"] == wanted, reference
@@ -164,3 +165,18 @@ def test_head_is_the_checkpoint_that_the_workspace_is_at_after_an_undo_too(
     assert cli.json("diff", "HEAD")["changes"] == []
     cli.json("delete", "HEAD", "--yes")
     assert [one["id"] for one in cli.json("log")] == [two[0]]
+
+
+def test_the_way_back_that_a_save_prints_can_be_typed_whatever_other_sessions_named(
+    cli: CommandLine, two: tuple[str, str]
+) -> None:
+    for session, name in (("tests", "safe"), ("tests", "a new one"), ("x", "tests:green")):
+        out = cli("checkpoint", "why", "--session", session, "--name", name).out
+        words = shlex.split(out.splitlines()[-1].partition("come back: holdfast ")[2])
+        assert cli(*words).status == 0, out
+
+
+def test_a_name_is_never_read_as_an_option(cli: CommandLine, two: tuple[str, str]) -> None:
+    for words in (("checkpoint", "why", "--name=--yes"), ("name", "HEAD", "--", "-x")):
+        error = cli("--json", *words).error
+        assert "would be read as an option" in error["message"]
