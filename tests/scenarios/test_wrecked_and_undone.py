@@ -162,6 +162,7 @@ def test_a_turn_is_undone_as_a_whole_and_redone_as_a_whole(cli: CommandLine, pro
     wrecked = content(project)
     done = cli.json("undo", "--turn", "--yes")
     assert done["undone"]["type"] == "turn"
+    assert "the second thing" in done["undone"]["what"]
     assert content(project) == first
     cli.json("redo", "--yes")
     assert content(project) == wrecked

@@ -159,6 +159,9 @@ def _undo_step(
     saved = None if step.after is None else step.after.checkpoints[0]
     causes = () if turn else tuple(_causes(step.before))
     since = step.before.checkpoints[0] if target.kind.is_record else target
+    if turn:
+        messages = [one for one in step.before.checkpoints if one.kind is Kind.MESSAGE]
+        since = messages[-1] if messages else since
     return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=outside.blocked)
 
 
