@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests import privileges
 from tests.support.public_mcp_tools import PUBLIC_TOOLS
+from tests.torture.disks import memory_disk
 
 DEFAULT_SEED = 20_260_917
 
@@ -63,6 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "torture_share(weight): how much of TORTURE_S a campaign gets; others get 1"
     )
+    config.addinivalue_line(
+        "markers", "in_memory: a process dies or a call fails, never the power: no disk is needed"
+    )
 
 
 def pytest_report_header() -> list[str]:
@@ -97,12 +102,44 @@ def hermetic_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+@pytest.fixture
+def memory_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory in memory, if there is such a place: thousands of syncs cost nothing there."""
+    from tests.torture.scenes import remove_tree  # late: few tests need it
+
+    memory = memory_disk()
+    if memory is None:
+        yield tmp_path_factory.mktemp("memory")
+        return
+    directory = Path(tempfile.mkdtemp(dir=memory, prefix="holdfast-test-"))
+    try:
+        yield directory
+    finally:
+        remove_tree(directory)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The test's own directory; in memory for those that say so."""
+    if request.node.get_closest_marker("in_memory") is None:
+        return tmp_path
+    place: Path = request.getfixturevalue("memory_directory") / "place"
+    place.mkdir()
+    return place
+
+
 @pytest.fixture(autouse=True)
 def holdfast_home(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     """An empty directory for stores, the test's own, already named by HOLDFAST_HOME."""
-    home = tmp_path_factory.mktemp("holdfast-home")
+    if request.node.get_closest_marker("in_memory") is None:
+        home = tmp_path_factory.mktemp("holdfast-home")
+    else:
+        home = request.getfixturevalue("memory_directory") / "holdfast-home"
+        home.mkdir()
     monkeypatch.setenv("HOLDFAST_HOME", str(home))
     return home
 

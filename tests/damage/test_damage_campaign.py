@@ -17,7 +17,7 @@ from tests.damage.campaign import Wrong, run_case
 from tests.damage.victims import Damage, Victim, byte_damages, file_damages, make_victim
 from tests.torture.campaign import Campaign, Case, Scenario
 
-pytestmark = pytest.mark.requirement("RL-4", "ST-4")
+pytestmark = [pytest.mark.requirement("RL-4", "ST-4"), pytest.mark.in_memory]
 
 SLICE_STEP = 30_011
 KINDS = ("flipped", "one bit", "zeroed", "truncated")

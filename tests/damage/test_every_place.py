@@ -17,7 +17,7 @@ from tests.damage.every_place import Ward, at_every_place
 from tests.damage.victims import Damage, make_victim
 from tests.torture.campaign import Campaign, Case, Scenario
 
-pytestmark = pytest.mark.requirement("RL-4", "ST-4")
+pytestmark = [pytest.mark.requirement("RL-4", "ST-4"), pytest.mark.in_memory]
 
 _WHOLE_EVERY = 101
 _REPAIRED_EVERY = 2_003

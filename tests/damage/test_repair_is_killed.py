@@ -14,7 +14,7 @@ from tests.damage.campaign import problems, restorable
 from tests.damage.test_damage_campaign import small_edit
 from tests.damage.victims import Victim, make_victim
 
-pytestmark = pytest.mark.requirement("ST-4", "RL-4")
+pytestmark = [pytest.mark.requirement("ST-4", "RL-4"), pytest.mark.in_memory]
 
 ROOT = Path(__file__).parents[2]
 DIED = 9

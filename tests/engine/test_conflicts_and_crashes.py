@@ -15,7 +15,7 @@ from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris
 from tests.support.watched_filesystem import Call, WatchedFilesystem, once
 
-pytestmark = pytest.mark.requirement("RB-6")
+pytestmark = [pytest.mark.requirement("RB-6"), pytest.mark.in_memory]
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from tests.support.tree_hash import debris, describe, differences
 from tests.support.tree_model import State
 from tests.support.wrecked_workspace import Story
 
+pytestmark = pytest.mark.in_memory
+
 MOST_CALLS = 2_000
 
 

@@ -19,7 +19,7 @@ from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris
 from tests.torture.scenes import remove_tree
 
-pytestmark = pytest.mark.requirement("RL-2")
+pytestmark = [pytest.mark.requirement("RL-2"), pytest.mark.in_memory]
 
 
 CHANGING = {"set_mode", "fchmod", "rename", "rename_new", "exchange", "unlink", "mkdir", "rmdir"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
 _MOUNTS = Path("/proc/self/mountinfo")
+_ROOM_BYTES = 1 << 30
 
 
 def kind_of(path: Path) -> str:
@@ -22,6 +23,10 @@ def kind_of(path: Path) -> str:
 
 
 def memory_disk() -> Path | None:
-    """A directory on a tmpfs, if this machine has one that can be written to."""
-    usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)
-    return _MEMORY if usable and kind_of(_MEMORY) == "tmpfs" else None
+    """A directory on a tmpfs, if this machine has one with room that can be written to. In a
+    container it often has next to none."""
+    if not _MEMORY.is_dir() or not os.access(_MEMORY, os.W_OK | os.X_OK):
+        return None
+    told = os.statvfs(_MEMORY)
+    has_room = told.f_bavail * told.f_frsize >= _ROOM_BYTES
+    return _MEMORY if has_room and kind_of(_MEMORY) == "tmpfs" else None

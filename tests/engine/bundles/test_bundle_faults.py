@@ -25,7 +25,7 @@ from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
-pytestmark = pytest.mark.requirement("ST-7", "RL-1", "RL-3")
+pytestmark = [pytest.mark.requirement("ST-7", "RL-1", "RL-3"), pytest.mark.in_memory]
 
 
 @pytest.fixture(scope="module")

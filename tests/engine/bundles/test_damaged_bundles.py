@@ -24,7 +24,7 @@ from tests.support.bundle_files import (
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("ST-7")
+pytestmark = [pytest.mark.requirement("ST-7"), pytest.mark.in_memory]
 
 
 @pytest.fixture(scope="module")

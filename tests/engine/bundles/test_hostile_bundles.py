@@ -31,6 +31,8 @@ from tests.support.composition import Composed, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe
 
+pytestmark = pytest.mark.in_memory
+
 TB = 10**12
 SMALL = b"small"
 _ROUND = {

@@ -26,7 +26,7 @@ from tests.support.hostile_trees import fill
 from tests.support.raw_search import unpack
 from tests.support.tree_hash import describe
 
-pytestmark = pytest.mark.requirement("ST-7", "RL-7")
+pytestmark = [pytest.mark.requirement("ST-7", "RL-7"), pytest.mark.in_memory]
 
 BAD = [b"..", b"/", b"\0", b".git", b"../../x", b"", b"\xff" * 8, b".holdfast", b"~", b"a/b"]
 

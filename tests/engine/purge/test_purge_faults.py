@@ -25,7 +25,7 @@ from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
 from tests.support.tree_hash import describe
 
-pytestmark = pytest.mark.requirement("ST-5", "RL-1", "RL-3")
+pytestmark = [pytest.mark.requirement("ST-5", "RL-1", "RL-3"), pytest.mark.in_memory]
 
 SECRET = b"token-9f8e7d6c5b4a39281706abcdef"
 VERSIONS = [SECRET, SECRET + b"\nmore-of-it-5a5a5a5a", b"another-secret-77aa55ee"]
