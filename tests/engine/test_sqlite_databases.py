@@ -22,6 +22,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 from tests.support.composition import configure
 from tests.support.database_writer import OBEDIENT, hammering, make_database, state_of, tell
+from tests.support.tree_hash import describe, differences
 
 pytestmark = pytest.mark.requirement("DB-1")
 
@@ -363,3 +364,36 @@ def test_a_log_above_the_size_cap_stays_with_its_database(workspace: Path, tmp_p
         for saved in (first, second):
             names = {artifact.path for artifact in session.get(saved).artifacts}
             assert {"app.db", "app.db-wal"} <= names
+
+
+@pytest.mark.requirement("CP-11", "RB-14")
+@pytest.mark.parametrize("other", ["again.db", "first.db"])
+def test_a_database_with_two_names_is_still_one_file_after_its_log_was_restored(
+    workspace: Path, tmp_path: Path, other: str
+) -> None:
+    """Only the log differs, and the database is replaced with it."""
+    live = tmp_path / "live" / "app.db"
+    live.parent.mkdir()
+    make_database(live, "wal")
+    (workspace / "app.db").write_bytes(live.read_bytes())
+    (workspace / other).hardlink_to(workspace / "app.db")
+    log = workspace / "app.db-wal"
+    with (
+        closing(sqlite3.connect(live, isolation_level=None)) as db,
+        closing(SessionCheckpointer(workspace, "s")) as session,
+    ):
+        db.execute("UPDATE rows SET number=2")
+        shutil.copy(f"{live}-wal", log)
+        wanted = session.checkpoint("number 2, in the log")
+        before = describe(workspace)
+        db.execute("UPDATE rows SET number=3")
+        shutil.copy(f"{live}-wal", log)
+        shutil.copy(f"{live}-shm", workspace / "app.db-shm")  # somebody may have it open
+        changed = describe(workspace)
+
+        session.restore(wanted)
+        assert differences(describe(workspace), before) == []
+        assert session.plan_restore(wanted).steps == ()
+        session.undo()
+        del changed[b"app.db-shm"]
+        assert differences(describe(workspace), changed) == []

@@ -30,13 +30,15 @@ from holdfast.domain.restore_plans import (
     LeftOutByRules,
     Missing,
     RestorePlan,
+    Step,
+    StepType,
     plan_restore,
     topmost,
 )
 from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL, database_of
 from holdfast.domain.trees import Tree, decode_tree
 from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, list_files
 from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scan
@@ -93,6 +95,7 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
         lambda path: (entry_at(load, scan.tree, path), entry_at(load, target.tree, path)),
         lambda entry: _is_database(vault, entry),
     )
+    plan = _with_all_names(plan, load, scan.tree, target.tree, paths)
     for path in paths:
         here = {entry_at(load, tree, path) for tree in (scan.tree, target.tree)}
         if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
@@ -107,6 +110,32 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
         ),
         missing=() if request.hunks is not None else tuple(_missing(vault, left_out_then, paths)),
     )
+
+
+def _with_all_names(
+    plan: RestorePlan, load: TreeLoader, now: Digest, then: Digest, paths: tuple[bytes, ...]
+) -> RestorePlan:
+    """A database is replaced even if only its log differs. If its file has several names, they are
+    all replaced, so that they go on to be one file."""
+    groups = {
+        step.after.link
+        for step in plan.steps
+        if step.type is StepType.RESTORE
+        and isinstance(step.after, FileEntry)
+        and step.after.link is not None
+        and step.after.same_state(step.before)
+    }
+    if not groups:
+        return plan
+    planned = {step.path for step in plan.steps}
+    more = [
+        Step(StepType.RELINK, path, entry_at(load, now, path), entry)
+        for path, entry in list_files(load, then)
+        if entry.link in groups
+        and path not in planned
+        and (not paths or any(is_within(path, chosen) for chosen in paths))
+    ]
+    return replace(plan, steps=(*plan.steps, *more))
 
 
 @contextmanager
