@@ -489,3 +489,43 @@ def test_nobody_waits_for_an_edit_of_the_same_thread_or_of_the_dead(workspace: P
     die_in_an_edit(workspace)
     with SessionCheckpointer(workspace, "s") as session:
         assert not session.save_checkpoint("the dead do not count").checkpoint.partial
+
+
+@pytest.mark.requirement("SE-6", "CP-13")
+@pytest.mark.parametrize("way", ["kept", "failed"])
+def test_an_ignored_file_of_an_edit_is_captured_from_then_on(workspace: Path, way: str) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "a.env").write_text("A=1\n")
+    (workspace / "b.env").write_text("B=1\n")
+    with SessionCheckpointer(workspace, "edits") as session:
+        session.checkpoint("begin")
+        try:
+            with session.editing(["a.env", "made.env"]):
+                (workspace / "a.env").write_text("A=2\n")
+                (workspace / "made.env").write_text("M=1\n")
+                if way == "failed":
+                    raise RuntimeError("the tool failed")
+        except RuntimeError:
+            assert (workspace / "a.env").read_text() == "A=1\n"
+        kept = (workspace / "a.env").read_text()
+        after = session.checkpoint("after")
+        for name in ("a.env", "b.env", "made.env"):
+            (workspace / name).unlink()
+        session.restore(after)
+        assert (workspace / "a.env").read_text() == kept
+        assert (workspace / "made.env").exists() == (way == "kept")
+        assert not (workspace / "b.env").exists()
+
+
+@pytest.mark.requirement("SE-6", "CP-13")
+def test_with_the_setting_off_an_edit_names_no_ignored_file(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "a.env").write_text("A=1\n")
+    configure(workspace, capture_named_ignored="off")
+    with SessionCheckpointer(workspace, "edits") as session:
+        with session.editing(["a.env"]):
+            (workspace / "a.env").write_text("A=2\n")
+        after = session.checkpoint("after")
+        (workspace / "a.env").unlink()
+        session.restore(after)
+        assert not (workspace / "a.env").exists()

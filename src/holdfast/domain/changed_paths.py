@@ -272,13 +272,12 @@ def searched(words: Sequence[str]) -> Iterator[str]:
 
 def _downloaded(name: str, words: Sequence[str]) -> Iterator[str]:
     into = ""
-    kept = name == "wget"
+    kept = name == "wget" and "--output-document" not in words
     for position, word in enumerate(words[1:], 1):
         value = words[position + 1] if position + 1 < len(words) else ""
-        if name == "wget" and word == "-O":
-            yield value
-        elif name == "wget" and re.match(r"-O[^-]", word):
-            yield word[2:]
+        if name == "wget" and word.startswith("-O"):
+            yield word[2:] or value
+            kept = False
         elif word in ("-P", "--directory-prefix", "--output-dir"):
             into = value.rstrip("/") + "/"
         elif word in ("-O", "--remote-name", "--remote-name-all") or (

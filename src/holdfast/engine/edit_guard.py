@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from os import fsencode
 from os.path import lexists
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
-from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.errors import HoldfastError, NotFound, Refused, UsageError
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.operations import OperationKind
@@ -41,6 +42,7 @@ from holdfast.domain.paths import (
 from holdfast.engine.conversation import require_room
 from holdfast.engine.edit_directories import remove_emptied, standing
 from holdfast.engine.listing import entry_at, list_files
+from holdfast.engine.named_ignored import name_ignored_paths
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree
@@ -72,6 +74,7 @@ def start_edit(
     require_room(vault)
     with settled(vault), vault.access.exclusive():
         require_open_session(vault, session_id)
+        _name_ignored(vault, wanted)
         head = _head(engine, session_id, why)
         groups = _names_of_one_file(engine, wanted)
         wanted = tuple(dict.fromkeys((*wanted, *groups)))
@@ -97,8 +100,19 @@ def finalize_edit(vault: Vault, number: int) -> Activity:
     from holdfast.engine.edit_diff import edit_diff
 
     activity = open_activity(vault, number)
+    with vault.access.exclusive():
+        _name_ignored(vault, activity.paths)  # those that it has made
     diff = edit_diff(vault, _target(vault, activity), activity.paths)
     return _settle(vault, activity, ActivityStatus.KEPT, None, diff)
+
+
+def _name_ignored(vault: Vault, paths: Iterable[bytes]) -> None:
+    """Let later saves hold those of these files that are there, although a rule ignores them. The
+    edit itself keeps them whatever becomes of that."""
+    root = fsencode(vault.workspace)
+    present = [path for path in paths if lexists(root + b"/" + path)]
+    with suppress(HoldfastError):
+        name_ignored_paths(vault, dict.fromkeys(present, True))
 
 
 def abort_edit(engine: Engine, number: int, why: str | None = None) -> Activity:

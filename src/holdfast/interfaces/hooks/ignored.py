@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.risk import Assessment
 
-MOST_NAMED = 5_000
 _SHOWN = 5
-_BUILT_IN = "default: "
 
 
 def name_ignored(
@@ -34,20 +32,14 @@ def name_ignored(
     vault = opened.engine.vault
     if vault.settings.capture_named_ignored != "on":
         return ()
-    found = _ignored(opened, _candidates(opened, event, risk))
-    known = opened.store.named_paths()
-    new = {path: rule for path, rule in found.items() if path not in known}
-    if not new:
-        return ()
     from holdfast.domain.errors import HoldfastError
+    from holdfast.engine.named_ignored import name_ignored_paths
 
     try:
-        if len(known) + len(new) > MOST_NAMED:
-            raise HoldfastError(f"{MOST_NAMED:,} ignored files are captured already")
-        opened.store.set_named_paths([*known, *new])
+        new = name_ignored_paths(vault, _candidates(opened, event, risk))
     except HoldfastError as error:  # the files of the workspace are saved all the same
-        return (f"Holdfast does not capture {_list(new)}, which is ignored: {error.message}.",)
-    return (_told(new),)
+        return (f"Holdfast does not capture every ignored file that is named: {error.message}.",)
+    return (_told(new),) if new else ()
 
 
 def _candidates(
@@ -96,26 +88,6 @@ def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
     for end in ends:
         if end.startswith(workspace.rstrip("/") + "/") and not os.path.isdir(end):
             yield os.fsencode(end[len(workspace.rstrip("/")) + 1 :])
-
-
-def _ignored(opened: OpenWorkspace, candidates: dict[bytes, bool]) -> dict[bytes, str]:
-    from holdfast.engine.save import capture_policy
-    from holdfast.engine.scan.left_out import ignoring_rule
-
-    vault = opened.engine.vault
-    found: dict[bytes, str] = {}
-    if not candidates:
-        return found
-    policy = capture_policy(vault)
-    with vault.open_root() as root_fd:
-        for path, changes in candidates.items():
-            try:
-                rule = ignoring_rule(vault.fs, policy, root_fd, path)
-            except OSError:  # reached through a link, or closed: nobody captures it
-                continue
-            if rule is not None and (changes or not rule.startswith(_BUILT_IN)):
-                found[path] = rule
-    return found
 
 
 def _told(new: dict[bytes, str]) -> str:
