@@ -15,6 +15,7 @@ from holdfast.store.atomic_write import sync_directory
 from holdfast.store.faults import store_trouble
 from holdfast.store.layout import StoreLayout
 from holdfast.store.own_files import read_own_file
+from holdfast.store.places import may_be_unmounted
 from holdfast.store.store_lock import StoreLock
 from holdfast.store.system import SystemClock
 from holdfast.values.classes import dataclass
@@ -60,12 +61,14 @@ def forget_sizes(home: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoreWithoutWorkspace:
-    """A store whose workspace is not where it was last seen."""
+    """A store whose workspace is not where it was last seen. `may_be_unmounted`: the directory
+    around it is missing too, or looks like a place where a disk belongs."""
 
     directory: Path
     workspace: Path
     size_bytes: int
     last_used_ns: int
+    may_be_unmounted: bool = False
 
 
 def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
@@ -80,7 +83,13 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
         if os.path.isdir(workspace):
             continue
         found.append(
-            StoreWithoutWorkspace(layout.directory, workspace, _size(layout), _last_used_ns(layout))
+            StoreWithoutWorkspace(
+                layout.directory,
+                workspace,
+                _size(layout),
+                _last_used_ns(layout),
+                may_be_unmounted(workspace),
+            )
         )
     return sorted(found, key=lambda one: -one.size_bytes)
 

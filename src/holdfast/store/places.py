@@ -8,6 +8,8 @@ from pathlib import Path
 
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _MOUNTS = Path("/proc/self/mounts")
+_TABLE = Path("/etc/fstab")
+_PLACES_OF_DISKS = ("/media", "/mnt", "/run/media", "/Volumes", "/net")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -16,6 +18,25 @@ def existing(path: Path) -> Path:
     while not path.exists():
         path = path.parent
     return path
+
+
+def may_be_unmounted(path: Path) -> bool:
+    """Whether a missing path may be on a disk that is not mounted: it is below a usual place for
+    disks, or below one that the system's table names and where nothing is mounted now."""
+    above = {str(one) for one in path.parents} | {str(path)}
+    if not above.isdisjoint(_PLACES_OF_DISKS):
+        return True
+    mounted = {point for point, _ in _mounts()}
+    return any(point in above and point not in mounted for point in _listed_mount_points())
+
+
+def _listed_mount_points() -> list[str]:
+    try:
+        lines = _TABLE.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    fields = [line.split() for line in lines if not line.lstrip().startswith("#")]
+    return [_unescaped(one[1]).rstrip("/") for one in fields if len(one) > 2 and one[1] != "/"]
 
 
 def is_on_a_network(path: Path) -> bool:
@@ -38,8 +59,12 @@ def _mounts() -> list[tuple[str, str]]:
     found = []
     for line in filter(None, table.split("\n")):  # of all line breaks, only this one is escaped
         _, point, kind, *_ = line.split(" ")
-        found.append((_ESCAPED.sub(lambda match: chr(int(match[1], 8)), point), kind))
+        found.append((_unescaped(point), kind))
     return found
+
+
+def _unescaped(point: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), point)
 
 
 def file_system_of(path: Path) -> str | None:

@@ -162,6 +162,38 @@ def test_stores_of_workspaces_that_are_gone_are_listed_and_deleted_after_asking(
 
 
 @pytest.mark.requirement("ST-3")
+@pytest.mark.parametrize("place", ["usual", "listed"])
+def test_a_store_whose_disk_may_not_be_mounted_is_kept_until_somebody_insists(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    cli.save()
+    disk = tmp_path / "my disk"
+    away = CommandLine(disk / "project")
+    removed = CommandLine(tmp_path / "worktrees/removed")
+    for one in (away, removed):
+        fill(one.workspace / "file", b"1")
+        one.save()
+    store = Path(away.json("init")["store"])
+    shutil.rmtree(disk)
+    shutil.rmtree(removed.workspace)
+    if place == "usual":
+        monkeypatch.setattr("holdfast.store.places._PLACES_OF_DISKS", (str(disk),))
+    else:
+        table = tmp_path / "fstab"
+        listed = str(disk).replace(" ", "\\040")
+        table.write_text(f"# disks\n/dev/sdb1 {listed} ext4 noauto 0 0\n/dev/sda1 / ext4 x 0 0\n")
+        monkeypatch.setattr("holdfast.store.places._TABLE", table)
+    answer = cli("cleanup", "--stores", "--yes")
+    assert f"{away.workspace} (its disk may not be mounted)" in " ".join(answer.out.split())
+    assert "kept 1 store" in answer.err
+    assert store.exists()
+    (left,) = cli.json("cleanup", "--stores", "--dry-run")["stores"]
+    assert (left["store"], left["may_be_unmounted"]) == (str(store), True)
+    assert cli("cleanup", "--stores", "--yes", "--force").status == 0
+    assert not store.exists()
+
+
+@pytest.mark.requirement("ST-3")
 def test_a_store_whose_workspace_came_back_is_not_deleted(cli: CommandLine) -> None:
     cli.save()
     elsewhere = cli.workspace.with_name("unmounted")

@@ -28,8 +28,9 @@ what undo needs are always kept. The rules are the setting retention. Cleanup al
 automatically once a day. With --dry-run nothing is changed.
 
 With --stores, list the stores whose workspace is gone (a deleted project, a removed git worktree),
-with their size, and delete them after asking. A workspace on a disk that is not mounted looks the
-same, so nothing deletes such a store automatically."""
+with their size, and delete them after asking. Nothing deletes such a store automatically. A store
+whose workspace may be on an unmounted disk (below /mnt or /media, or listed in /etc/fstab) is kept,
+unless you add --force."""
     parser.epilog = """\
 examples:
   $ holdfast cleanup --dry-run
@@ -111,12 +112,17 @@ def _clean_stores(invocation: Invocation) -> int:
     found = stores_of_lost_workspaces()
     if not invocation.json:
         for one in found:
-            terminal.sentence(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}")
+            unsure = " (its disk may not be mounted)" if one.may_be_unmounted else ""
+            terminal.sentence(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}{unsure}")
             terminal.sentence(terminal.paint(f"          {visible(str(one.directory))}", DIM))
-    stores, total = count(len(found), "store"), sum(one.size_bytes for one in found)
+    going = [one for one in found if invocation.options.force or not one.may_be_unmounted]
+    stores, total = count(len(going), "store"), sum(one.size_bytes for one in going)
     removed: list[str] = []
     warnings: list[str] = []
-    if found and not invocation.options.dry_run:
+    if kept := len(found) - len(going):
+        disk = f"kept {count(kept, 'store')}: the disk may not be mounted"
+        warnings.append(f"{disk}. If it is gone for good: holdfast cleanup --stores --force")
+    if going and not invocation.options.dry_run:
         require_confirmation(
             invocation,
             f"deleting {stores} ({size(total)}) cannot be undone and needs confirmation",
@@ -124,7 +130,7 @@ def _clean_stores(invocation: Invocation) -> int:
             "unless a disk is not mounted",
             hint="see them: holdfast cleanup --stores --dry-run; go ahead with --yes",
         )
-        for one in found:
+        for one in going:
             try:
                 remove_store(one)
                 removed.append(str(one.directory))
@@ -137,6 +143,7 @@ def _clean_stores(invocation: Invocation) -> int:
                 "store": str(one.directory),
                 "workspace": str(one.workspace),
                 "size_bytes": one.size_bytes,
+                "may_be_unmounted": one.may_be_unmounted,
                 "removed": str(one.directory) in removed,
             }
             for one in found
@@ -153,7 +160,7 @@ def _clean_stores(invocation: Invocation) -> int:
         terminal.sentence(f"Deleted {count(len(removed), 'store')}; {size(freed)} freed")
     for warning in () if invocation.json else warnings:
         terminal.warn(warning)
-    return _DONE_IN_PART if warnings else 0
+    return _DONE_IN_PART if warnings and not invocation.options.dry_run else 0
 
 
 def _answer(
