@@ -108,12 +108,14 @@ RESTORED, FAILED = "restored", "failed"
 
 @dataclass(frozen=True, slots=True)
 class ComponentOutcome:
-    """Where a component stands after a restore: restored, or failed with the reason."""
+    """Where a component stands after a restore: restored, or failed with the reason. `idle`: it was
+    already as it should be."""
 
     name: str
     mode: str
     status: str
     detail: str = ""
+    idle: bool = False
 
 
 UNDER_WAY = "a transaction of this database is under way"

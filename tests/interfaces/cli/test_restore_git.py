@@ -135,3 +135,20 @@ def test_an_undo_names_the_command_that_restores_git(cli: CommandLine) -> None:
     shown = cli("undo", "--dry-run")
     assert f"holdfast restore {saved[:10]} --git exact restores git as well" in shown.err
     assert "--git branch" not in shown.err
+
+
+@pytest.mark.requirement("GT-2", "GT-5")
+def test_a_component_that_had_nothing_to_do_is_not_said_to_be_restored(cli: CommandLine) -> None:
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "one")
+    git(place, "worktree", "add", "-q", str(place.parent / "beside"))
+    cli.json("checkpoint", "before", "--name", "before")
+    (place / "README.md").write_text("changed\n")
+    assert "worktrees" not in cli("restore", "before", "--yes").out
+    said = cli("restore", "before", "--git", "exact", "--yes").out
+    assert "✓ git: already as it was then" in said
+    assert "git: restored" not in said
+    git(place, "worktree", "remove", "--force", str(place.parent / "beside"))
+    assert "✓ worktrees: restored (gone)" in cli("restore", "before", "--yes").out

@@ -272,6 +272,16 @@ def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ..
     return tuple((step.name, step.mode) for step in steps if not step.blocked)
 
 
+def marked_idle(
+    outcomes: Sequence[ComponentOutcome], steps: Sequence[ComponentStep]
+) -> tuple[ComponentOutcome, ...]:
+    """With a mark on those that had nothing to do."""
+    busy = {step.name for step in steps if step.actions}
+    return tuple(
+        replace(one, idle=one.status == RESTORED and one.name not in busy) for one in outcomes
+    )
+
+
 def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
     """What best effort says about those that cannot even be begun."""
     return tuple(

@@ -27,6 +27,7 @@ from holdfast.engine.components.restoring import (
     ComponentsFailed,
     blocked_first,
     intended_of,
+    marked_idle,
     plan_components,
     told,
     with_component_steps,
@@ -303,7 +304,7 @@ def _outcome(
         kept=plan.kept,
         warnings=(*plan.warnings, *executor.done.warnings()),
         verified=not wrong,
-        components=(*restoring.outcomes, *told(plan.components)),
+        components=(*marked_idle(restoring.outcomes, plan.components), *told(plan.components)),
         missing=plan.missing,
         compared=executor.done.compared_files,
     )

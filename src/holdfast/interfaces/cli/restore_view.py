@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.component_states import SOME
+from holdfast.domain.component_states import EXACT, SOME
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
@@ -130,6 +130,10 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
     for outcome in outcomes:
         if outcome.status == FAILED:
             mark, said = terminal.paint("✗", RED), f"not restored: {visible(outcome.detail)}"
+        elif outcome.idle:
+            if outcome.mode != EXACT:  # nobody asked for it by name
+                continue
+            mark, said = terminal.paint("✓", GREEN), "already as it was then"
         else:
             mark, said = terminal.paint("✓", GREEN), f"restored ({_extent(outcome.mode)})"
         terminal.sentence(f"{mark} {outcome.name}: {said}")
