@@ -31,12 +31,14 @@ class HttpServer:
     token: str
 
     @asynccontextmanager
-    async def client(self, era: Era = "auto", token: str | None = None) -> AsyncIterator[Client]:
+    async def client(
+        self, era: Era = "auto", token: str | None = None, **options: Any
+    ) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
         # However loaded the machine is, an answer is waited for.
         async with httpx2.AsyncClient(headers=headers, timeout=None) as http:
             transport = streamable_http_client(self.url, http_client=http)
-            async with Client(transport, mode=era) as client:
+            async with Client(transport, mode=era, **options) as client:
                 yield client
 
     def post(self, body: Any = None, **headers: str | bytes) -> httpx2.Response:
@@ -73,8 +75,8 @@ def http_server(workspace: Path, *arguments: str) -> Iterator[HttpServer]:
 
 
 @asynccontextmanager
-async def stdio_client(workspace: Path, era: Era = "auto") -> AsyncIterator[Client]:
+async def stdio_client(workspace: Path, era: Era = "auto", **options: Any) -> AsyncIterator[Client]:
     name, *arguments = command(workspace)
     server = StdioServerParameters(command=name, args=arguments, env=dict(os.environ))
-    async with Client(server, mode=era) as client:
+    async with Client(server, mode=era, **options) as client:
         yield client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -237,6 +238,23 @@ def test_a_daemon_whose_program_was_installed_anew_makes_room_though_the_version
         with pytest.raises(NoDaemon, match="its program was replaced"):
             ask("ping")
         with pytest.raises(NoDaemon, match="none is running"):
+            ask("ping")
+        assert daemon._ended.wait(30)
+
+
+def test_a_daemon_whose_source_was_edited_makes_room(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.interfaces.daemon.code_on_disk._BETWEEN_LOOKS_S", 0.0)
+    (tmp_path / "engine").mkdir()
+    for name in ("__init__.py", "engine/save.py"):
+        (tmp_path / name).write_text("old\n")
+    monkeypatch.setattr("holdfast.__file__", str(tmp_path / "__init__.py"))
+    with daemon_here() as daemon:
+        assert ask("ping")["pid"] == os.getpid()
+        assert ask("ping")["pid"] == os.getpid()
+        (tmp_path / "engine" / "save.py").write_text("edited in its place\n")
+        with contextlib.suppress(NoDaemon):
             ask("ping")
         assert daemon._ended.wait(30)
 

@@ -16,7 +16,7 @@ from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.store.system import SystemClock
 from tests.support.hostile_trees import fill
-from tests.support.mcp_servers import Era
+from tests.support.mcp_servers import Era, http_server, stdio_client
 
 pytestmark = pytest.mark.requirement("MC-1")
 
@@ -117,6 +117,49 @@ def test_a_question_closed_without_an_answer_leaves_the_preview_and_a_token_that
     assert asked == []
     assert result.structured_content is not None
     assert result.structured_content["done"] is True
+
+
+@BOTH
+@pytest.mark.requirement("MC-2")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("asks", [True, False], ids=["closes the question", "cannot ask"])
+def test_a_client_without_a_person_restores_with_the_token_over_every_transport(
+    workspace: Path, era: Era, transport: str, asks: bool
+) -> None:
+    file = workspace / "src" / "app.py"
+    good = file.read_bytes()
+
+    async def closed(context: object, params: ElicitRequestParams) -> ElicitResult:
+        return cancel(params.message)
+
+    options: dict[str, Any] = {"elicitation_callback": closed} if asks else {}
+
+    async def call(client: Client, tool: str, **arguments: str) -> dict[str, Any]:
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error
+        answered: dict[str, Any] | None = result.structured_content
+        assert answered is not None
+        return answered
+
+    async def in_two_calls(client: Client) -> None:
+        await call(client, "checkpoint_create", reasoning="good", name="good")
+        fill(file, b"broken")
+        shown = await call(client, "checkpoint_restore", ref="good")
+        assert (shown["done"], file.read_bytes()) == (False, b"broken")
+        token = shown["confirm_token"]
+        done = await call(client, "checkpoint_restore", confirm_token=token)
+        assert (done["done"], file.read_bytes()) == (True, good)
+
+    async def run() -> None:
+        if transport == "stdio":
+            async with stdio_client(workspace, era, **options) as client:
+                await in_two_calls(client)
+        else:
+            with http_server(workspace) as server:
+                async with server.client(era, **options) as client:
+                    await in_two_calls(client)
+
+    anyio.run(run)
 
 
 @BOTH

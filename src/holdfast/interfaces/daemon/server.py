@@ -25,7 +25,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import holdfast
 from holdfast import __version__
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.engine.daily_cleanup import is_cleanup_due
@@ -33,6 +32,7 @@ from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.agent_processes import AgentProcesses, end_sessions
 from holdfast.interfaces.daemon.client import peer_user
+from holdfast.interfaces.daemon.code_on_disk import CodeOnDisk
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
 from holdfast.interfaces.daemon.listening import Listener
@@ -90,7 +90,7 @@ class Daemon:
         self._lock = threading.Lock()
         self._nobody = threading.Condition(self._lock)
         self._waiting: set[socket.socket] = set()
-        self._program = _program_on_disk()
+        self._code = CodeOnDisk()
         self.agents = AgentProcesses()
 
     def uptime_s(self) -> float:
@@ -133,7 +133,7 @@ class Daemon:
         self._accept()
         self._give_memory_back()
         self.end_gone_sessions()
-        if self._is_idle() or not self._listener.is_reachable():
+        if self._is_idle() or not self._listener.is_reachable() or self._code.was_edited():
             self._ended.set()
 
     def _shut_down(self, timer: threading.Thread) -> None:
@@ -287,7 +287,7 @@ class Daemon:
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         head = {"protocol": frames.PROTOCOL, "version": self._version}
-        if _program_on_disk() != self._program:
+        if self._code.was_installed_anew():
             return head | self._retired("its program was replaced since it was started")
         if message.get("protocol") != frames.PROTOCOL or message.get("version") != self._version:
             return head | self._other_version(message)
@@ -363,16 +363,6 @@ class Daemon:
 
         log(f"{workspace.workspace}: no automatic checkpoint: {error}")
         note_missed(workspace.workspace, workspace.session or "", error)
-
-
-def _program_on_disk() -> tuple[int, int, int] | None:
-    """Which code a new process would run: an installer writes files anew, also those of the same
-    version."""
-    try:
-        status = os.stat(holdfast.__file__)
-    except (OSError, TypeError):
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def is_newer(one: str, other: str) -> bool:
