@@ -75,9 +75,12 @@ class AgentEvent(NamedTuple):
     @property
     def must_wait(self) -> bool:
         """The agent goes on only when this is done: a state is saved before it changes, and after
-        a failure it may be taken back."""
+        a failure it may be taken back. The end of a turn may be the one event whose answer is
+        read."""
         if self.kind is EventKind.AFTER_TOOL:
             return self.failure is not None
+        if self.kind is EventKind.TURN_END:
+            return self.carries
         return self.kind in (
             EventKind.SESSION_START,
             EventKind.MESSAGE,
