@@ -168,7 +168,7 @@ def free_disk(around: Surroundings) -> Iterator[Symptom]:
     place = existing(around.home)
     free = os.statvfs(place)
     free_bytes = free.f_bavail * free.f_frsize
-    finding = f"{free_bytes // 1_000_000:,} MB free on the disk of {place}"
+    finding = f"{size_words(free_bytes)} free on the disk of {place}"
     if free_bytes < _NO_DISK_BYTES:
         cure = "free some space, or set HOLDFAST_HOME to another disk"
         yield Symptom("disk", Gravity.PROBLEM, finding + ": checkpoints are refused", cure)
@@ -250,7 +250,8 @@ def sqlite(around: Surroundings) -> Iterator[Symptom]:
     version = apsw.sqlite_lib_version()
     numbers = tuple(int(part) for part in version.split("."))
     safe = "THREADSAFE=1" in apsw.compile_options
-    finding = f"SQLite {version} (apsw {apsw.apsw_version()}), thread safe: {safe}"
+    finding = f"SQLite {version} (apsw {apsw.apsw_version()})"
+    finding += "" if safe else ", not thread-safe"
     if numbers < _SOUND_SQLITE or not safe:
         cure = "install the locked version of apsw: this one can damage a log that is reset"
         yield Symptom("sqlite", Gravity.PROBLEM, finding, cure)

@@ -183,3 +183,16 @@ def test_a_process_of_an_agent_is_reported_where_nothing_of_its_is_kept(tmp_path
             warnings = session.plan_restore(first).warnings
             agent.communicate(b"\n")
     assert any(f"codex is at work here (process {agent.pid})" in text for text in warnings)
+
+
+@pytest.mark.requirement("RB-1")
+def test_many_open_sessions_are_one_remark(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    with SessionCheckpointer(workspace, "mine") as session:
+        first = session.checkpoint("before")
+        fill(workspace / "file", b"2")
+        for number in range(4):
+            start_session(workspace, f"theirs-{number}", agent="codex").close()
+        [told] = [one for one in session.plan_restore(first).warnings if "still open" in one]
+    assert told.startswith("4 sessions are still open (theirs-3 (codex), theirs-2 (codex), …): ")

@@ -264,3 +264,16 @@ def test_over_the_budget_it_offers_what_only_ended_sessions_hold(
     assert ("Deleted 1 checkpoint" in rest) == goes
     assert bool(cli.json("log", "--session", "s")) != goes
     assert cli.json("check", "--data")["ok"]
+
+
+@pytest.mark.requirement("CL-2")
+def test_what_stays_is_counted_on_a_terminal_and_listed_in_a_pipe(cli: CommandLine) -> None:
+    for number in range(5):
+        (cli.workspace / "README.md").write_text(str(number))
+        cli.save(f"step {number}")
+    assert cli("cleanup", "--dry-run").out.count("keep ") == 5 + 1, "and the sum"
+    with Screen(cli.workspace, "cleanup", "--dry-run", columns=80) as screen:
+        rows = [row for row in Screen.plain(screen.finish()) if row.strip()]
+    assert "keep 3: its session was active in the last 24 hours" in rows
+    assert len(rows) <= 4, rows
+    assert rows[-1].startswith("Would drop 0 checkpoints and keep 5")

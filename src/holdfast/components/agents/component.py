@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "agents"
 _SHOWN = 5
+_MOST_OPEN = 2
 
 
 class AgentsComponent:
@@ -117,7 +118,7 @@ class AgentsComponent:
             Remark(f"{agent} is at work here (process {process}) and may not have seen the change")
             for agent, process in running_agents(workspace)
         ]
-        return [*running, *map(_not_ended, self._of_agents())]
+        return [*running, *_still_open(self._of_agents())]
 
     def restore(self, request: RestoreOf) -> None:
         from holdfast.components.agents.restoring import Restoring
@@ -258,6 +259,17 @@ def _clean(text: str) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _still_open(sessions: Sequence[str]) -> list[str]:
+    """A line for each, or one for many: agents do not always say that they end."""
+    if len(sessions) <= _MOST_OPEN:
+        return list(map(_not_ended, sessions))
+    from holdfast.domain.remarks import Remark
+
+    newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
+    hear = "their agents hear of the restore at their next step"
+    return [Remark(f"{_count(len(sessions), 'session')} are still open ({newest}, …): {hear}")]
 
 
 def _not_ended(session: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -214,11 +215,22 @@ def _as_json(decision: Decision) -> dict[str, Any]:
     }
 
 
+def _because(reason: str) -> str:
+    return reason.removeprefix("protected: ")
+
+
 def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
+    """What goes, one by one; what stays only in numbers, unless a program reads it."""
     from holdfast.interfaces.cli.checkpoint_view import identifier, title
 
     terminal = invocation.terminal
-    for decision in sorted(decisions, key=lambda d: d.checkpoint.sequence):
+    listed = sorted(decisions, key=lambda d: d.checkpoint.sequence)
+    if terminal.for_people:
+        kept = Counter(decision.reason for decision in listed if decision.keep)
+        for reason, number in kept.most_common():
+            terminal.sentence(terminal.paint(f"keep {number:,}: {_because(reason)}", DIM))
+        listed = [decision for decision in listed if not decision.keep]
+    for decision in listed:
         found = decision.checkpoint
         verdict = "keep" if decision.keep else "drop"
         reason = terminal.paint(f"({decision.reason})", DIM)

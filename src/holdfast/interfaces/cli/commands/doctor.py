@@ -122,7 +122,7 @@ def run(invocation: Invocation) -> int:
         if symptom.cure is not None and symptom.gravity is not Gravity.FINE:
             terminal.sentence(terminal.paint(f"    {visible(symptom.cure)}", DIM))
     if found:
-        terminal.sentence(f"{count(len(found), 'finding')}, each with its cure")
+        terminal.sentence(f"{count(len(found), 'finding')}; the line below it says what to do")
         return _SOMETHING_FOUND
     terminal.sentence("All is well around the store")
     return 0
