@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.bootstrap import open_workspace
+from holdfast.domain.errors import Refused
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.tree_hash import describe, differences
 
@@ -184,3 +186,21 @@ def test_undo_goes_on_backwards_when_what_it_went_back_to_was_deleted(
     cli.json("undo", "--yes")
     assert (project / "b.txt").read_text() == "bb\n"
     assert "changed too" in (project / "src" / "a.py").read_text()
+
+
+@pytest.mark.requirement("RB-11")
+@pytest.mark.parametrize("verb", ["undo", "redo"])
+def test_what_somebody_else_did_after_the_look_is_not_undone(
+    cli: CommandLine, project: Path, verb: str
+) -> None:
+    if verb == "redo":
+        cli.json("undo", "--yes")
+    with open_workspace(project, create=False) as opened:
+        engine = opened.engine
+        step = engine.last_step() if verb == "undo" else engine.next_step()
+        (project / "b.txt").write_text("by another\n")
+        cli.save("by another", "--session", "another")
+        with pytest.raises(Refused, match=f"nothing was {verb.replace('do', 'done')}") as refused:
+            engine.restore(step.request)
+    assert refused.value.hint == f"look again: holdfast {verb} --dry-run"
+    assert (project / "b.txt").read_text() == "by another\n"

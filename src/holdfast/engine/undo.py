@@ -57,7 +57,7 @@ def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes back the newest restore (or redo) of the session."""
     undoable = undo_lists(vault.catalog.operations(session_id)).undoable
     if not undoable:
-        raise NothingToUndo("this session has no restore to undo", hint=_HINT)
+        raise NothingToUndo("Nothing to undo: this session has no restore", hint=_HINT)
     return _reversal(vault, undoable[-1], OperationKind.UNDO)
 
 
@@ -65,7 +65,7 @@ def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
     """The restore that takes back the newest undo."""
     redoable = undo_lists(vault.catalog.operations(session_id)).redoable
     if not redoable:
-        raise NothingToUndo("this session has no undone restore to redo", hint=_HINT)
+        raise NothingToUndo("Nothing to redo: nothing was undone in this session", hint=_HINT)
     return _reversal(vault, redoable[-1], OperationKind.REDO)
 
 

@@ -28,7 +28,7 @@ def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
 
         require_same_base(vault, request)
     if request.seen is not None:
-        _require_undisturbed(vault, request.seen)
+        _require_undisturbed(vault, request.seen, request.kind)
     elif request.kind in (OperationKind.UNDO, OperationKind.REDO):
         _require_next(vault, request)
     now = vault.catalog.checkpoint(target.session_id, target.id)
@@ -41,15 +41,16 @@ def still_meant(vault: Vault, request: RestoreRequest) -> RestoreRequest:
     return replace(request, target=now)
 
 
-def _require_undisturbed(vault: Vault, seen: Seen) -> None:
+def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
     """An undo is about the last thing that happened. Saves of the same state change nothing."""
+    past = "undone" if kind is OperationKind.UNDO else "redone"
     for operation in vault.catalog.operations_after(seen.operation, _MOST_SINCE):
         made = operation.checkpoint and vault.catalog.checkpoint(None, operation.checkpoint)
         saved = operation.kind is OperationKind.CHECKPOINT and made and made.tree == seen.tree
         if operation.kind in MOVING_KINDS and not saved:
             raise Refused(
-                "something else happened to the workspace in between; nothing was undone",
-                hint="see what was done: holdfast log --records",
+                f"The workspace changed in between, so nothing was {past}",
+                hint=f"look again: holdfast {kind.value} --dry-run",
             )
 
 
