@@ -15,6 +15,7 @@ from holdfast.components.git import dirty as dirty_files
 from holdfast.components.git import plain_files
 from holdfast.domain.git_place import git_place, git_place_as_data
 from holdfast.domain.ids import SessionId
+from holdfast.engine.components.drift import present_git
 from holdfast.engine.components.manifests import state_of
 from tests.components.git.repositories import SCENES, commit, git, with_history, write
 
@@ -160,6 +161,10 @@ def test_after_an_undo_files_that_the_scan_found_as_git_saw_them_are_not_looked_
         assert set(looked) <= {b"src/3.py"}
         assert told(session, session.checkpoint("third")) == ["src/3.py"]
         assert set(looked) == {b"src/3.py"}
+        looked.clear()
+        shown = present_git(session._engine.vault, session._engine.look())
+        assert shown is not None
+        assert (shown.dirty, looked) == (1, [b"src/3.py"])
 
 
 @pytest.mark.requirement("GT-1", "PF-1")

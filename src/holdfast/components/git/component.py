@@ -20,6 +20,8 @@ from holdfast.ports.component import (
     ComponentProblem,
     ContentSink,
     RestoreOf,
+    SeenDirectory,
+    nothing_seen,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +156,13 @@ class GitComponent:
         except BrokenReference:
             return None  # a broken repository is told about where it matters
 
-    def place(self, workspace: Path, *, timeout_s: float) -> PresentGit | None:
+    def place(
+        self,
+        workspace: Path,
+        *,
+        timeout_s: float,
+        seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
+    ) -> PresentGit | None:
         from holdfast.components.git.commands import Git
         from holdfast.components.git.present import present
         from holdfast.components.git.references import BrokenReference
@@ -163,7 +171,8 @@ class GitComponent:
         if repository is None:
             return None
         try:
-            return present(Git(repository, self._environment, timeout_s), os.fsencode(workspace))
+            git = Git(repository, self._environment, timeout_s)
+            return present(git, os.fsencode(workspace), seen)
         except BrokenReference:
             return None  # a broken repository is told about where it matters
 

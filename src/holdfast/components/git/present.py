@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from holdfast.components.git.commands import Git, GitFailed
@@ -17,15 +18,18 @@ from holdfast.components.git.states import HEADS
 from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.git_place import PresentGit
 from holdfast.domain.paths import to_text
+from holdfast.ports.component import SeenDirectory
+
+Seen = Callable[[], Iterable[SeenDirectory]]
 
 
-def present(git: Git, workspace: bytes) -> PresentGit:
+def present(git: Git, workspace: bytes, seen: Seen) -> PresentGit:
     head = read_head(git.repository)
     branch = None if head.ref is None else to_text(head.ref.removeprefix(HEADS))
-    return PresentGit(branch, head.commit, _dirty(git, workspace, head))
+    return PresentGit(branch, head.commit, _dirty(git, workspace, head, seen))
 
 
-def _dirty(git: Git, workspace: bytes, head: Head) -> int | None:
+def _dirty(git: Git, workspace: bytes, head: Head, seen: Seen) -> int | None:
     """None where that is not known."""
     repository = git.repository
     try:
@@ -34,7 +38,9 @@ def _dirty(git: Git, workspace: bytes, head: Head) -> int | None:
                 return 0
             staged = [path for _, path in read_staged(git, head.commit).rows]
             submodules = _submodules(repository, head, index_fd)
-            found = all_dirty(repository, workspace, index_fd, head.commit, staged, submodules)
+            found = all_dirty(
+                repository, workspace, index_fd, head.commit, staged, submodules, seen
+            )
     except (GitFailed, UnknownIndex, OSError):
         return None
     return None if found is None else int(found["count"])

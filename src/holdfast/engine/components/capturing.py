@@ -10,7 +10,7 @@ nothing where no component applies, and no write where nothing changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,19 +24,14 @@ from holdfast.domain.component_states import (
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
-from holdfast.domain.paths import join, parent
+from holdfast.domain.paths import parent
 from holdfast.engine.components.breaker import at_rest, failed, is_guarded
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.seen_files import seen_directories
 from holdfast.engine.components.taking import NOTHING, CapturedComponents
 from holdfast.engine.components.telling import Telling, telling
-from holdfast.engine.scan.directory_state import (
-    BEING_WRITTEN,
-    NUMBERS,
-    UNSETTLED,
-    DirectoryState,
-)
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.space_limit import SpaceLimit
 from holdfast.engine.vault import Vault
@@ -46,7 +41,6 @@ from holdfast.ports.component import (
     Component,
     Intended,
     SeenDirectory,
-    SeenFile,
     nothing_seen,
     unknown_changes,
 )
@@ -89,7 +83,7 @@ def capture(
     if scan is not None:
         run.repositories = _repositories(vault, scan.skipped)
         run.changed = partial(_changed, vault, before, scan)
-        run.seen = partial(_seen, scan.root)
+        run.seen = partial(seen_directories, scan.root)
     try:
         states = kept + [run.capture(component) for component in chosen]
         for text in missing:
@@ -150,26 +144,6 @@ def _changed(vault: Vault, before: Checkpoint | None, scan: Scan) -> list[bytes]
     except StoreDamaged:
         return None
     return found
-
-
-def _seen(root: DirectoryState) -> Iterator[SeenDirectory]:
-    waiting = [(b"", root)]
-    while waiting:
-        path, state = waiting.pop()
-        if state.names:
-            yield SeenDirectory(path, (state.names, state.rows), partial(_seen_files, state))
-        for name, child in state.children.items():
-            if isinstance(child, DirectoryState):  # else nothing of it was looked at
-                waiting.append((join(path, name), child))
-
-
-def _seen_files(state: DirectoryState) -> dict[bytes, SeenFile]:
-    rows = NUMBERS.iter_unpack(state.rows)
-    return {
-        name: SeenFile(*row[1:5])
-        for name, row in zip(state.file_names(), rows, strict=True)
-        if not row[5] & (UNSETTLED | BEING_WRITTEN)
-    }
 
 
 def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:

@@ -6,7 +6,7 @@ is beyond it counts as changed. Afterwards the files themselves are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -17,9 +17,11 @@ from holdfast.domain.git_place import PresentGit
 from holdfast.domain.restore_plans import Step
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.seen_files import seen_directories
 from holdfast.engine.content import read_content
+from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
-from holdfast.ports.component import VersionedComponent
+from holdfast.ports.component import SeenDirectory, VersionedComponent, nothing_seen
 
 _LARGEST_READ = 32 << 20
 _MOST_READ = 256 << 20
@@ -59,12 +61,16 @@ def git_drift(
     return None
 
 
-def present_git(vault: Vault) -> PresentGit | None:
-    """Where git is now; None without a repository, and where it does not tell in time."""
+def present_git(vault: Vault, scan: Scan | None = None) -> PresentGit | None:
+    """Where git is now; None without a repository, and where it does not tell in time. What a
+    scan of the same moment has seen need not be looked at again."""
+    seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen
+    if scan is not None:
+        seen = partial(seen_directories, scan.root)
     timeout_s = vault.settings.component_timeout
     for component in vault.components.all():
         if isinstance(component, VersionedComponent):
-            call = partial(component.place, vault.workspace, timeout_s=timeout_s)
+            call = partial(component.place, vault.workspace, timeout_s=timeout_s, seen=seen)
             try:
                 return guarded(call, timeout_s=timeout_s)
             except Refusal:

@@ -91,7 +91,7 @@ def _run(invocation: Invocation) -> int:
             cut_off=left,
             to_put_back={one.number: still_to_put_back(engine.vault, scan, one) for one in left},
             degraded=_degraded(opened, head),
-            git=_git(opened),
+            git=_git(opened, scan),
             last=_last(opened, scan),
             agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
@@ -111,10 +111,10 @@ def _run(invocation: Invocation) -> int:
     return 0
 
 
-def _git(opened: OpenWorkspace) -> str | None:
+def _git(opened: OpenWorkspace, scan: Scan) -> str | None:
     from holdfast.engine.components.drift import present_git
 
-    place = present_git(opened.engine.vault)
+    place = present_git(opened.engine.vault, scan)
     return None if place is None else str(place)
 
 
