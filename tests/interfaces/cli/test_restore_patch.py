@@ -75,6 +75,18 @@ def test_quitting_keeps_what_was_agreed_to(changed: CommandLine) -> None:
     assert _text(changed, "one.txt") == NEW
 
 
+def test_ctrl_c_changes_nothing_of_what_was_agreed_to(changed: CommandLine) -> None:
+    with Screen(changed.workspace, "restore", "--patch") as screen:
+        screen.read_until("[y,n,a,d,q,?]?")
+        screen.type("y\n")
+        screen.read_until("[y,n,a,d,q,?]?")
+        screen.type("\x03")
+        lines = Screen.plain(screen.finish().replace("\r", ""))
+    assert screen.status == 130
+    assert lines[-1] == "error: cancelled; nothing was changed"
+    assert not (changed.workspace / "README.md").exists()
+
+
 def test_nothing_agreed_to_changes_nothing(changed: CommandLine) -> None:
     records = len(changed.json("log", "--records"))
     assert "Nothing was changed." in _answer(changed, "q")

@@ -198,10 +198,13 @@ def _answer(invocation: Invocation, terminal: Terminal, question: str) -> str:
         asked = f"{question} [{','.join(_ANSWERS)}]? "
         terminal.err.write(terminal.paint(asked, BOLD, CYAN))
         terminal.flush()
-        with invocation.waiting():
-            typed = typed_line()
-        if not typed.endswith("\n"):
-            terminal.err.write("\n")
+        typed = ""
+        try:
+            with invocation.waiting():
+                typed = typed_line()
+        finally:
+            if not typed.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on its own line
+                terminal.err.write("\n")
         if not typed:
             return "q"
         letter = typed.strip().lower()[:1]
