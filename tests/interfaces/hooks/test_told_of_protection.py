@@ -240,3 +240,11 @@ def test_a_mistake_in_the_settings_is_told_once_and_ends_no_protection(
         (warning,) = [one for one in status["warnings"] if words in one]
         assert str(settings) in warning
         assert warning in findings
+
+
+def test_the_start_of_an_agent_of_cline_leaves_it_to_the_next_tool(
+    project: Path, blocked: Path
+) -> None:
+    start, message, edit, *_ = recorded("cline", project, "true")
+    answers = _say("cline", [start, message, edit], project)
+    assert [OFF in answer.out for answer in answers] == [False, False, True]

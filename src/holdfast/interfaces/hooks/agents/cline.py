@@ -70,6 +70,6 @@ DIALECT = Dialect(
         "apply_patch": ToolKind.EDIT,
         "editor": ToolKind.EDIT,
     },
-    carries=frozenset({EventKind.MESSAGE, EventKind.BEFORE_TOOL}),
+    carries=frozenset({EventKind.BEFORE_TOOL}),  # what is answered to a start reaches no model
     flatten=flatten,
 )
