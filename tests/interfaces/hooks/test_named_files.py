@@ -4,6 +4,7 @@ is announced by a hook, run by a real bash, and undone."""
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import stat
@@ -371,3 +372,82 @@ def test_a_database_outside_comes_back_with_its_journals(
     with sqlite3.connect(place) as again:
         assert again.execute("select n from t order by n").fetchall() == [(1,), (2,)]
     again.close()
+
+
+CHANGES = [
+    "echo x > {path}",
+    "rm -f {path}",
+    "sed -i '1s/^/y/' {path}",
+    "cp src/app.py {path}",
+    "tee {path} < src/app.py",
+    "truncate -s 1 {path}",
+    "sort -o {path} src/run.sh",
+    "python3 -c \"open('{path}', 'w').write('x')\"",
+    "F={path}; echo x >> $F",
+    'for f in {path}; do echo x > "$f"; done',
+    "echo {path} | xargs rm -f",
+    "dd if=src/run.sh of={path}",
+    "mv -f {path} ../moved",
+    "ln -sf nowhere {path}",
+    "chmod 700 {path}",
+]
+WRAPPINGS = [
+    "{}",
+    "true && {}",
+    "false || {}",
+    "( {} )",
+    "if true; then {}; fi",
+    "f() {{ {}; }}; f",
+    "D=src; {}; echo $D",
+    "{{ {}; }} | cat",
+    "cd src; cd ..; {}",
+    "(cd ../sib; ls); {}",
+]
+
+
+@pytest.mark.requirement("CP-13", "AU-2", "RB-11")
+@pytest.mark.parametrize("seed", range(8))
+def test_any_composition_of_changes_is_undone(
+    project: Path, around: Path, cli: CommandLine, seed: int
+) -> None:
+    chance = random.Random(seed)
+    places = ["../one.cfg", "../two.cfg", "../sib/a.cfg", "../sib/deep/x.cfg", ".env", "local.env"]
+    parts = []
+    for path in chance.sample(places, 3):
+        change = chance.choice(CHANGES).format(path=path)
+        for wrapping in chance.sample(WRAPPINGS, 2):
+            change = wrapping.format(change)
+        parts.append(change)
+    command = chance.choice(["; ", "\n", " && "]).join(parts)
+    print(command)
+    announce(project, command)
+    before = snapshot(around)
+    execute(project, command)
+    assert snapshot(around) != before
+    cli.json("undo", "--yes")
+    assert snapshot(around) == before, command
+
+
+@pytest.mark.requirement("CP-13", "RB-11")
+def test_very_many_files_outside_come_back_with_one_sync_a_directory(
+    project: Path, around: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(300):
+        (around / "sib" / f"{number}.cfg").write_text("x")
+    announce(project, "rm -r ../sib")
+    before = snapshot(around)
+    shutil.rmtree(around / "sib")
+    synced: list[str] = []
+    really = os.fsync
+
+    def noting(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        really(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    cli.json("undo", "--yes")
+    assert snapshot(around) == before
+    for directory in ("", "sib", "sib/deep"):
+        # Once for the names in it, and once for its own mode.
+        assert 1 <= synced.count(str(around / directory).rstrip("/")) <= 2

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.components.external.capturing import FILE_FLAGS, digest_at
@@ -245,6 +245,8 @@ class Restoring:
             _make(kept)
         for kept, entry in steps.write:
             self._write(kept, entry)
+        written = (kept.path for kept in (*steps.make, *(kept for kept, _ in steps.write)))
+        _sync_directories((*(entry.path for entry in steps.remove), *written))
         for kept, entry in steps.change_mode:
             _change_mode(kept, entry)
         for kept in reversed(steps.make):  # a mode may close a directory to us
@@ -268,7 +270,6 @@ class Restoring:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=dir_fd)
                 raise
-            os.fsync(dir_fd)
 
     def differences(self) -> Iterator[str]:
         """What is not as it was, after `run`."""
@@ -287,6 +288,14 @@ def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes])
         if above in covering:
             return True
     return False
+
+
+def _sync_directories(paths: Iterable[bytes]) -> None:
+    """Make the names durable, each directory once. One that is gone had its own name taken away, in
+    a directory that is synced too."""
+    for directory in sorted({path.rpartition(b"/")[0] for path in paths}):
+        with contextlib.suppress(FileNotFoundError), opened_directory(directory) as dir_fd:
+            os.fsync(dir_fd)
 
 
 def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
@@ -326,7 +335,6 @@ def _remove(entry: Entry) -> None:
         else:
             _require_unchanged(dir_fd, entry)
             os.unlink(name, dir_fd=dir_fd)
-        os.fsync(dir_fd)
 
 
 def _make(kept: Kept) -> None:
@@ -336,7 +344,6 @@ def _make(kept: Kept) -> None:
             if kept.directory_owner is not None and os.fstat(dir_fd).st_uid != kept.directory_owner:
                 raise ComponentProblem(f"the directory of {shown(kept.path)} has another owner now")
             os.mkdir(name, 0o700, dir_fd=dir_fd)
-            os.fsync(dir_fd)
     except FileExistsError:
         return
 

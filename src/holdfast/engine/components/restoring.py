@@ -35,6 +35,7 @@ from holdfast.ports.component import Component, ComponentPreview, Intended, Rest
 from holdfast.ports.progress import NoProgress
 
 _SHOWN = 5
+_SECONDS_A_CONTENT = 0.02
 _NOTHING = "that checkpoint has nothing of it; holdfast show REF tells what one has"
 
 
@@ -189,9 +190,10 @@ class ComponentRestore:
         present = state_of(self._vault.objects, self._present, component.name)
         self._begun.append((component, mode))
         with _asking(self._vault, "restoring", self._target, state, present, mode) as request:
-            guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+            timeout_s = _time_to_restore(request)
+            guarded(lambda: component.restore(request), timeout_s=timeout_s)
             request.progress.advance("verifying", 0, None)
-            wrong = guarded(lambda: lines(component.verify(request)), timeout_s=request.timeout_s)
+            wrong = guarded(lambda: lines(component.verify(request)), timeout_s=timeout_s)
         if wrong:
             raise Refusal(f"after the restore {wrong[0]}")
 
@@ -227,10 +229,15 @@ class ComponentRestore:
         back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
         with _asking(self._vault, "taking back", self._safety, state, begun, back) as request:
             try:
-                guarded(lambda: component.restore(request), timeout_s=request.timeout_s)
+                guarded(lambda: component.restore(request), timeout_s=_time_to_restore(request))
             except Refusal as error:
                 return str(error)
         return None
+
+
+def _time_to_restore(request: RestoreOf) -> float:
+    """The limit is for something that hangs. Writing very many files durably takes its time."""
+    return request.timeout_s + _SECONDS_A_CONTENT * len(request.target.contents)
 
 
 def left_alone(
