@@ -32,7 +32,9 @@ class Month:
         self.sources: dict[CheckpointId, bytes] = {}
         self.promised: dict[CheckpointId, bytes] = {}
         self.of_session: dict[SessionId, list[CheckpointId]] = {}
+        self.bundles: dict[CheckpointId, bytes] = {}
         self.left_out_days = 0
+        self.looked_back = 0
 
     def save(
         self, opened: Composed, session: SessionId, kind: Kind, name: str | None = None
@@ -44,6 +46,8 @@ class Month:
         self.left_out_days += bool(left_out)
         made = outcome.checkpoint
         self.sources[made.id] = source
+        bundle = self.project / "bundle.js"
+        self.bundles[made.id] = bundle.read_bytes() if bundle.exists() else b""
         self.of_session.setdefault(session, []).append(made.id)
         if kind is Kind.MANUAL or name is not None:
             self.promised[made.id] = source
@@ -72,7 +76,10 @@ def test_a_month_of_churn_within_a_small_budget(quick_disk: Path, rng: random.Ra
             _require(opened, project, identifier, source)
         for identifier in month.of_session[SessionId("day 29")]:
             _require(opened, project, identifier, month.sources[identifier])
+            bundle = month.bundles[identifier]
+            assert not bundle or (project / "bundle.js").read_bytes() == bundle
         assert month.left_out_days == 0
+        assert month.looked_back > 29
 
 
 def _work_a_day(
@@ -84,7 +91,9 @@ def _work_a_day(
     rng: random.Random,
 ) -> None:
     project, vault = month.project, opened.engine.vault
+    yesterday = month.of_session.get(SessionId(f"day {day - 1}"), [])
     month.save(opened, session, Kind.INITIAL)
+    left: set[CheckpointId] = set()
     for build in range(BUILDS):
         (project / "bundle.js").write_bytes(noise(CHURN_BYTES // BUILDS, rng.randrange(1 << 30)))
         for edit in range(3):
@@ -107,11 +116,12 @@ def _work_a_day(
         if build == 5 and day % 5 == 3:
             approved = opened.engine.approve(session, "good").approved
             month.promised[approved.id] = (project / "source.py").read_bytes()
-    left = {one.id for one in vault.catalog.roots()}
+        left = {one.id for one in vault.catalog.roots()}
+        # It ended at three tenths of its day, so for as long today it was active of late.
+        if clock.now % DAY_NS < DAY_NS // 4:
+            month.looked_back += bool(yesterday)
+            assert set(yesterday) <= left, "nothing of the last 24 hours is gone"
     assert set(month.of_session[session]) <= left, "nothing of today is gone"
-    yesterday = month.of_session.get(SessionId(f"day {day - 1}"), [])
-    if clock.now % DAY_NS < DAY_NS // 4:
-        assert set(yesterday) <= left
     assert month.promised.keys() <= left
 
 
