@@ -22,11 +22,11 @@ def require_confirmation(invocation: Invocation, what: str, question: str, *, hi
 def agrees(invocation: Invocation, question: str, *, so_far: str = "nothing was changed") -> bool:
     """What a person at the terminal says; `so_far` is what Ctrl-C reports."""
     invocation.terminal.flush()
-    invocation.terminal.err.write(f"{question} [y/N] ")
-    invocation.terminal.err.flush()
     answer = ""
     try:
-        with invocation.waiting(so_far):
+        with invocation.waiting(so_far):  # from when the question can be seen
+            invocation.terminal.err.write(f"{question} [y/N] ")
+            invocation.terminal.err.flush()
             answer = typed_line()
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on a line of its own

@@ -196,11 +196,11 @@ def _answer(invocation: Invocation, terminal: Terminal, question: str) -> str:
     """One of the letters; the end of the input leaves everything as it is."""
     while True:
         asked = f"{question} [{','.join(_ANSWERS)}]? "
-        terminal.err.write(terminal.paint(asked, BOLD, CYAN))
-        terminal.flush()
         typed = ""
         try:
-            with invocation.waiting():
+            with invocation.waiting():  # from when the question can be seen
+                terminal.err.write(terminal.paint(asked, BOLD, CYAN))
+                terminal.flush()
                 typed = typed_line()
         finally:
             if not typed.endswith("\n"):  # Ctrl-C or Ctrl-D: what follows begins on its own line
