@@ -84,7 +84,7 @@ def test_what_a_killed_process_left_is_cleared_away_after_a_while(cli: CommandLi
 
 
 @pytest.mark.requirement("ST-3")
-def test_rules_that_make_no_sense_are_refused_when_set_and_when_read(
+def test_rules_that_make_no_sense_are_refused_when_set_and_delete_nothing_when_read(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli.save()
@@ -95,9 +95,9 @@ def test_rules_that_make_no_sense_are_refused_when_set_and_when_read(
     file.parent.mkdir()
     file.write_text('[retention]\ntol = "forever"\n')
     answer = cli("cleanup", "--json")
-    assert (answer.status, answer.error["code"]) == (2, "invalid_setting")
-    assert "no kind 'tol'" in answer.error["message"]
-    assert str(file) in answer.error["message"]
+    assert (answer.status, answer.json["dropped"]) == (0, 0)
+    assert "no kind 'tol'" in answer.err
+    assert str(file) in answer.err
 
 
 @pytest.mark.requirement("ST-3")

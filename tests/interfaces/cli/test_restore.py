@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.store.system import RandomIds
 from tests.interfaces.cli.command_line import CommandLine, run
 
 KEYS = [
@@ -308,13 +309,13 @@ def test_a_reference_to_nothing_is_not_found(cli: CommandLine, saved: str, refer
 
 
 @pytest.mark.requirement("CL-3")
-def test_an_ambiguous_beginning_of_an_id_names_the_candidates(cli: CommandLine) -> None:
-    made: dict[str, list[str]] = {}
-    while not any(len(same) > 1 for same in made.values()):
-        identifier = cli.save()
-        made.setdefault(identifier[0], []).append(identifier)
-    prefix, same = next((first, ids) for first, ids in made.items() if len(ids) > 1)
-    answer = cli("show", prefix, "--json")
+def test_an_ambiguous_beginning_of_an_id_names_the_candidates(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = iter(f"abcd{number:016x}" for number in range(10))
+    monkeypatch.setattr(RandomIds, "new_id", lambda *_: next(given))
+    same = [cli.save(), cli.save()]
+    answer = cli("show", "abcd", "--json")
     assert answer.status == 4
     assert answer.error["code"] == "ambiguous_reference"
     for identifier in same:
