@@ -253,10 +253,11 @@ def save_tree(
             vault, scanner, wanted=wanted, file_filter=file_filter, rules_of=rules_of
         )
     limit = SpaceLimit(vault)
-    if limit.bytes > UNMEASURED_BYTES and is_known(vault, scanner):
+    known = is_known(vault, scanner)
+    if limit.bytes > UNMEASURED_BYTES and (known or _certainly_fits(vault, limit)):
         with contextlib.suppress(BudgetReached):
             saved = save_scan(
-                vault, scanner, limit, wanted=wanted, file_filter=file_filter, unmeasured=True
+                vault, scanner, limit, wanted=wanted, file_filter=file_filter, unmeasured=known
             )
             if not _has_left_out(saved):
                 return saved
@@ -298,6 +299,13 @@ def is_known(vault: Vault, scanner: Scanner) -> bool:
     """Whether a scan now would read only what has changed."""
     with vault.open_root() as root_fd:
         return scanner.knows_workspace(vault.scan_generation(root_fd))
+
+
+def _certainly_fits(vault: Vault, limit: SpaceLimit) -> bool:
+    from holdfast.engine.scan.rationed_capture import certainly_fits  # only a first save needs it
+
+    with vault.open_root() as root_fd:
+        return certainly_fits(vault.fs, root_fd, capture_policy(vault), limit.bytes)
 
 
 def _require_fits(

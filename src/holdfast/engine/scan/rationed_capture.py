@@ -5,13 +5,17 @@ A file whose content the store holds already costs nothing, and is captured what
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Container
 
 from holdfast.domain.ids import Digest
+from holdfast.domain.paths import GIT_DIRECTORY, join
 from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.scan.file_capture import CapturedContent, FileCapture, NoRoom
+from holdfast.engine.scan.policy import CapturePolicy, Mode
 from holdfast.engine.scan.scan_meter import NothingRead, ScanMeter
 from holdfast.engine.scan.stable_read import StableRead
+from holdfast.engine.scan.walker import DEEP, DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 
@@ -77,6 +81,46 @@ class MeasuringCapture(NothingRead):
         if (read.status.st_size, read.status.st_mtime_ns) not in self._known:
             self.sizes.append(read.status.st_size)
         return read
+
+
+def certainly_fits(fs: Filesystem, root_fd: int, policy: CapturePolicy, room_bytes: int) -> bool:
+    """Whether there is room for everything in the workspace, as far as a quick look tells: it asks
+    no ignore file, and so finds more than a save would. What it cannot look at is not certain."""
+    try:
+        return _taken(fs, root_fd, b"", policy, room_bytes, 0) is not None
+    except OSError:
+        return False
+
+
+def _taken(
+    fs: Filesystem, fd: int, path: bytes, policy: CapturePolicy, room_bytes: int, depth: int
+) -> int | None:
+    """What everything in a directory may add; None when that is more than there is room for."""
+    names = fs.list_names(fd)
+    told = fs.stat_all(names, dir_fd=fd)
+    if told is None or depth >= DEEP:
+        return None
+    taken = 0
+    for name, (_, size, _, _, mode) in zip(names, fs.stat_numbers(told), strict=True):
+        if stat.S_ISDIR(mode):
+            below = join(path, name)
+            if name == GIT_DIRECTORY or below in policy.own_data:
+                continue
+            if policy.judge(policy.root_stack, below, True, Mode.NORMAL).reason is not None:
+                continue
+            child_fd = fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            try:
+                inside = _taken(fs, child_fd, below, policy, room_bytes - taken, depth + 1)
+            finally:
+                fs.close(child_fd)
+            if inside is None:
+                return None
+            taken += inside
+        elif size <= policy.max_file_size:
+            taken += size + _RECORD_BYTES
+        if taken > room_bytes:
+            return None
+    return taken
 
 
 def estimate_bytes(sizes: list[int]) -> int:
