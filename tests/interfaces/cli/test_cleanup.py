@@ -96,8 +96,9 @@ def test_rules_that_make_no_sense_are_refused_when_set_and_delete_nothing_when_r
     file.write_text('[retention]\ntol = "forever"\n')
     answer = cli("cleanup", "--json")
     assert (answer.status, answer.json["dropped"]) == (0, 0)
-    assert "no kind 'tol'" in answer.err
-    assert str(file) in answer.err
+    said = " ".join(cli("cleanup").err.split())
+    assert "no kind 'tol'" in said
+    assert str(file) in said
 
 
 @pytest.mark.requirement("ST-3")
