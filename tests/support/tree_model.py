@@ -1,8 +1,8 @@
 """A naive model of a session: states as plain descriptions, history as plain lists.
 
 It knows nothing of records, trees or plans. A position in history is the list of checkpoints that
-HEAD, HEAD~1, … mean, newest first; each may be stood in for by the record of a restore to it, which
-takes its place when the checkpoint is deleted.
+HEAD, HEAD~1, … mean, newest first; the record of a restore of everything to one of them takes its
+place when that checkpoint is deleted.
 """
 
 from __future__ import annotations
@@ -60,12 +60,9 @@ class SessionModel:
         return moment.state
 
     def restored_paths(self, record: str, before: State) -> None:
-        """The work still stands where it stood, and the record can stand in for that."""
+        """HEAD stays where it was. The record has a tree of its own: it stands in for nothing."""
         self.undoable.append(Moment(before, self.line))
         self.redoable.clear()
-        if self.line:
-            here = self.line[0]
-            self.line = (replace(here, record=here.record or record), *self.line[1:])
         self.head_is = record
 
     def undone(self, record: str, before: State) -> State:
