@@ -34,14 +34,24 @@ class SaveOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedFirst:
+    """The safety checkpoint of unsaved changes, None if there were none or they could not be
+    saved, which `warnings` then says."""
+
+    checkpoint: CheckpointId | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteOutcome:
     """A checkpoint that is gone from history, and the space that gave back. `waiting`: there was
-    little to give back, and it waits for the next cleanup."""
+    little to give back, and it waits for the next cleanup. `saved_first` has what was unsaved."""
 
     checkpoint: CheckpointId
     freed_bytes: int
     warnings: tuple[str, ...] = ()
     waiting: bool = False
+    saved_first: CheckpointId | None = None
 
 
 @dataclass(frozen=True, slots=True)

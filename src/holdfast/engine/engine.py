@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
 from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
-from holdfast.domain.ids import Digest, SessionId
+from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
@@ -28,7 +28,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.changes import Change
-    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+    from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SavedFirst, SaveOutcome
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore_plans import RestorePlan
     from holdfast.domain.retention import Decision
@@ -318,7 +318,10 @@ class Engine:
         from holdfast.engine.deletion import delete
 
         with self.exclusive(finished=True):
-            return delete(self.vault, session_id, checkpoint)
+            saved = self._save_first(f"Deleted {checkpoint.name or short(checkpoint.id)}")
+            outcome = delete(self.vault, session_id, checkpoint)
+        warnings = (*saved.warnings, *outcome.warnings)
+        return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
 
     def export(
         self,
@@ -392,12 +395,16 @@ class Engine:
         with self.exclusive(finished=True):
             return evict(self.vault, checkpoints)
 
-    def cleanup(self, progress: Progress) -> CleanupOutcome:
-        """Drop what the rules let go, free its space step by step, and clear debris away."""
+    def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
+        """Drop what the rules let go, free its space step by step, and clear debris away. What was
+        not `asked` for is the daily cleanup, which saves nothing first."""
+        from holdfast.domain.outcomes import SavedFirst
         from holdfast.engine.prune import cleanup
 
         locked = partial(self.exclusive, finished=True)
-        return self._mirrored(cleanup(self.vault, locked, progress), "everything")
+        save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
+        outcome = cleanup(self.vault, locked, progress, save_first=save_first)
+        return self._mirrored(outcome, "everything")
 
     def search(
         self,
@@ -458,7 +465,10 @@ class Engine:
                 raise NotFound(
                     f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
                 )
-            return delete_session(self.vault, session)
+            saved = self._save_first(f"Deleted the session {session_id}", outside=session_id)
+            outcome = delete_session(self.vault, session)
+        warnings = (*saved.warnings, *outcome.warnings)
+        return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
 
     def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
         """The session that commands without one use; made on first use."""
@@ -482,6 +492,14 @@ class Engine:
         if session is None or session.status is SessionStatus.ARCHIVED:
             return None
         return session.id
+
+    def _save_first(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:
+        """Unsaved changes, before something that deletes saved states; with the lock held."""
+        from holdfast.engine.unsaved_work import save_unsaved_work
+
+        return save_unsaved_work(
+            self.vault, self._scanner, what, file_filter=self._file_filter, outside=outside
+        )
 
     def _mirrored(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
         """What was done, with what there is to say about the mirror of it, if there is one."""

@@ -21,6 +21,7 @@ from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.retention import Decision, decide, protections, rules_with
 from holdfast.engine.components.manifests import ObjectReader, named_objects
 from holdfast.engine.components.releasing import release_components
@@ -48,12 +49,14 @@ class CleanupPlan:
 
 @dataclass(frozen=True, slots=True)
 class CleanupOutcome:
-    """What was decided and done; `debris` are leftovers of killed processes that are gone."""
+    """What was decided and done; `debris` are leftovers of killed processes that are gone, and
+    `saved_first` has what was unsaved."""
 
     decisions: tuple[Decision, ...]
     freed_bytes: int
     debris: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    saved_first: CheckpointId | None = None
 
 
 def plan_cleanup(vault: Vault) -> CleanupPlan:
@@ -70,13 +73,15 @@ def cleanup(
     progress: Progress,
     *,
     most_steps: int | None = None,
+    save_first: Callable[[], SavedFirst] = SavedFirst,
 ) -> CleanupOutcome:
-    """Drop what the rules let go, free its space step by step, and clear debris away.
+    """Drop what the rules let go, free its space step by step, and clear debris away. `save_first`
+    is called when anything is to go; what it saves changes no decision.
 
     Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
     sound store, and goes on the next time.
     """
-    outcome = _cleanup(vault, exclusive, progress, most_steps)
+    outcome = _cleanup(vault, exclusive, progress, most_steps, save_first)
     vault.access.note_upkeep(
         cleaned_ns=vault.clock.now_ns(),
         dropped=sum(not decision.keep for decision in outcome.decisions),
@@ -90,9 +95,12 @@ def _cleanup(
     exclusive: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     most_steps: int | None,
+    save_first: Callable[[], SavedFirst],
 ) -> CleanupOutcome:
     with exclusive():
         decided = decisions(vault)
+        going = any(not decision.keep for decision in decided)
+        saved = save_first() if going else SavedFirst()
         drop(vault, decided)
         debris = vault.access.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
     known: set[Digest] = set()
@@ -108,13 +116,16 @@ def _cleanup(
             steps += 1
             if step == 0 or steps == most_steps:
                 freed += step
-                return CleanupOutcome(tuple(decided), freed, debris)
+                return CleanupOutcome(
+                    tuple(decided), freed, debris, saved.warnings, saved.checkpoint
+                )
             freed += step
             vault.access.let_others_in()
             progress.advance("bytes freed", freed, None)
     except StoreDamaged as error:
         warning = f"no more space was freed: {error.message}"
-        return CleanupOutcome(tuple(decided), freed, debris, (warning,))
+        warnings = (*saved.warnings, warning)
+        return CleanupOutcome(tuple(decided), freed, debris, warnings, saved.checkpoint)
 
 
 def drop(vault: Vault, decided: Iterable[Decision]) -> tuple[Decision, ...]:

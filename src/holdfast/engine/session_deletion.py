@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.components.releasing import release_components
@@ -29,6 +29,7 @@ class DeletedSession:
     checkpoints: int
     freed_bytes: int
     warnings: tuple[str, ...] = ()
+    saved_first: CheckpointId | None = None
 
 
 def delete_session(vault: Vault, session: Session) -> DeletedSession:

@@ -38,9 +38,10 @@ def test_the_space_that_a_delete_gave_back_is_told(cli: CommandLine) -> None:
     (cli.workspace / "noise").write_bytes(os.urandom(5_000_000))
     cli.save("with noise", "--name", "noise")
     (cli.workspace / "noise").unlink()
-    first, second = cli("delete", "noise", "--yes").out.splitlines()
+    first, second, third = cli("delete", "noise", "--yes").out.splitlines()
     assert first.startswith("✓ Deleted ")
     assert second.endswith("MB freed")
+    assert "Unsaved changes were saved first" in third
 
 
 @pytest.mark.requirement("CP-3", "CL-3")

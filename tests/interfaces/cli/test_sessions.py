@@ -181,7 +181,7 @@ def test_a_deleted_session_is_gone_with_what_only_it_had_and_nothing_else_is(
     assert cli.json("status")["sessions"] == ["kept"]
     assert cli.json("stats")["sessions"] == 1
     assert "gone" not in cli("log", "--session", "no such").err
-    assert [one["id"] for one in cli.json("log", "--records")] == [kept]
+    assert [one["id"] for one in cli.json("log", "--records")] == [done["saved_first"], kept]
     assert cli.json("search", "secret", "--all-sessions")["hits"] == []
     assert readme.read_text() == "now\n"
     assert cli.json("show", "HEAD")["id"] == kept

@@ -132,20 +132,22 @@ def save_present(vault: Vault, scanner: Scanner, request: RestoreRequest) -> Sav
 def add_safety(
     vault: Vault,
     saved: SavedTree,
-    request: RestoreRequest,
+    session_id: SessionId,
+    what: str,
     head: Checkpoint | None,
     identifier: CheckpointId,
     components: CapturedComponents,
 ) -> Checkpoint:
-    why = f"Before: {request.describe()}"
+    """A row that names the present state, before `what` is done. HEAD stays where it is."""
+    why = f"Before: {what}"
     new = new_checkpoint(
         vault,
         saved,
-        session_id=request.session_id,
+        session_id=session_id,
         parent=head,
         kind=Kind.SAFETY,
         intent=SnapshotIntent(why, confidence=_CERTAIN),
-        position=placed(vault, request.session_id, NOWHERE)[0],
+        position=placed(vault, session_id, NOWHERE)[0],
         round_number=head.round if head else 1,
         identifier=identifier,
         components=components,
@@ -155,7 +157,7 @@ def add_safety(
         transaction.add_operation(
             NewOperation(
                 OperationKind.CHECKPOINT,
-                request.session_id,
+                session_id,
                 new.created_at_ns,
                 checkpoint=new.id,
                 head_before=head.id if head else None,

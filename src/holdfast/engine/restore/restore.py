@@ -90,7 +90,10 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
                 return _untouched(request, plan, at_head)
             if components is None:
                 components = _capture(vault, identifier, request, at_head, saved)
-            safety = add_safety(vault, saved, request, at_head, identifier, components)
+            what = request.describe()
+            safety = add_safety(
+                vault, saved, request.session_id, what, at_head, identifier, components
+            )
             scanner.remember(saved.scan)
             token = vault.ids.new_id()
             outcome = carry_out(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
-from holdfast.domain.ids import short
+from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.interfaces.cli.terminal import (
     BOLD,
@@ -59,6 +59,13 @@ def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:
     text = short(checkpoint.id) if terminal.for_people else checkpoint.id
     name = f" {terminal.paint(visible(checkpoint.name), BOLD)}" if checkpoint.name else ""
     return terminal.paint(text, CYAN) + name
+
+
+def show_saved_first(terminal: Terminal, saved: CheckpointId | None) -> None:
+    """After a command that deleted saved states."""
+    if saved is not None:
+        shown = short(saved) if terminal.for_people else saved
+        terminal.sentence(terminal.paint(f"  Unsaved changes were saved first: {shown}", DIM))
 
 
 def moment(terminal: Terminal, checkpoint: Checkpoint, now: datetime) -> str:

@@ -184,7 +184,7 @@ class Daemon:
 
         try:
             with open_workspace(workspace, create=False, environment=self._environment) as opened:
-                opened.engine.cleanup(NoProgress())
+                opened.engine.cleanup(NoProgress(), asked=False)
         except HoldfastError as error:
             log(f"{workspace}: not cleaned up: {error}")
 

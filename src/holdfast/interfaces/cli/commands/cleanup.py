@@ -14,6 +14,7 @@ from holdfast.interfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.ids import CheckpointId
     from holdfast.domain.retention import Decision
 
 _DONE_IN_PART = 3
@@ -66,6 +67,7 @@ def run(invocation: Invocation) -> int:
         freed_bytes=done.freed_bytes,
         debris=done.debris,
         warnings=done.warnings,
+        saved_first=done.saved_first,
     )
 
 
@@ -172,7 +174,10 @@ def _answer(
     freed_bytes: int = 0,
     debris: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    saved_first: CheckpointId | None = None,
 ) -> int:
+    from holdfast.interfaces.cli.checkpoint_view import show_saved_first
+
     dry_run = unneeded_bytes is not None
     if invocation.json:
         invocation.emit(
@@ -183,6 +188,7 @@ def _answer(
                 "kept": sum(decision.keep for decision in decisions),
                 "freed_bytes": freed_bytes,
                 "unneeded_bytes": unneeded_bytes,
+                "saved_first": saved_first,
                 "debris": list(debris),
                 "warnings": list(warnings),
             }
@@ -196,6 +202,7 @@ def _answer(
     else:
         words = f"Dropped {dropped}, kept {kept}; {size(freed_bytes)} freed"
     invocation.terminal.sentence(words)
+    show_saved_first(invocation.terminal, saved_first)
     for name in debris:
         invocation.terminal.sentence(f"Removed what a killed process left: {visible(name)}")
     for warning in warnings:

@@ -36,7 +36,7 @@ def _require_no_hidden_record(found: Checkpoint, typed: str) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.checkpoint_view import identifier, moment, title
+    from holdfast.interfaces.cli.checkpoint_view import identifier, moment, show_saved_first, title
     from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
     from holdfast.interfaces.cli.restore_view import target_words
     from holdfast.interfaces.cli.terminal import DIM, GREEN
@@ -68,6 +68,7 @@ def run(invocation: Invocation) -> int:
                 "name": found.name,
                 "freed_bytes": outcome.freed_bytes,
                 "waiting": outcome.waiting,
+                "saved_first": outcome.saved_first,
                 "warnings": list(outcome.warnings),
             }
         )
@@ -80,6 +81,7 @@ def run(invocation: Invocation) -> int:
     elif not outcome.freed_bytes:
         freed += "; other checkpoints share its content"
     terminal.sentence(terminal.paint(f"  {freed}", DIM))
+    show_saved_first(terminal, outcome.saved_first)
     for warning in outcome.warnings:
         terminal.warn(warning)
     return 0

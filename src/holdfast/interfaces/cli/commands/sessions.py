@@ -128,6 +128,7 @@ def _change(
 
 
 def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> int:
+    from holdfast.interfaces.cli.checkpoint_view import show_saved_first
     from holdfast.interfaces.cli.confirmation import require_confirmation
     from holdfast.interfaces.cli.terminal import GREEN
     from holdfast.interfaces.cli.wording import count, size
@@ -150,6 +151,7 @@ def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> 
                 "deleted": outcome.session_id,
                 "checkpoints": outcome.checkpoints,
                 "freed_bytes": outcome.freed_bytes,
+                "saved_first": outcome.saved_first,
                 "warnings": list(outcome.warnings),
             }
         )
@@ -159,6 +161,7 @@ def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> 
         f"{terminal.paint('✓', GREEN)} Deleted {_name(session)}: {checkpoints}, "
         f"{size(outcome.freed_bytes)} freed"
     )
+    show_saved_first(terminal, outcome.saved_first)
     for warning in outcome.warnings:
         terminal.warn(warning)
     return 0
