@@ -34,18 +34,17 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
 
 def _ignored(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[bytes, str]:
     from holdfast.engine.save import capture_policy
-    from holdfast.engine.scan.left_out import ignoring_rule
+    from holdfast.engine.scan.left_out import IgnoreRules
 
     found: dict[bytes, str] = {}
     if not candidates:
         return found
-    policy = capture_policy(vault)
-    with vault.open_root() as root_fd:
-        for path, changes in candidates.items():
-            try:
-                rule = ignoring_rule(vault.fs, policy, root_fd, path)
-            except OSError:  # reached through a link, or closed: nobody captures it
-                continue
-            if rule is not None and (changes or not rule.startswith(_BUILT_IN)):
-                found[path] = rule
+    rules = IgnoreRules(vault.fs, capture_policy(vault), vault.open_root)
+    for path, changes in candidates.items():
+        try:
+            rule = rules.rule(path)
+        except OSError:  # it cannot be reached: nobody captures it
+            continue
+        if rule is not None and (changes or not rule.startswith(_BUILT_IN)):
+            found[path] = rule
     return found

@@ -94,16 +94,15 @@ def _lines(
     same = isinstance(change.old, FileEntry) and change.old.same_content(change.new)
     if change.is_directory or same:
         return
-    ends = (change.path,) if change.old_path is None else (change.path, change.old_path)
-    if any(ignored.rule(end) is not None for end in ends):
-        yield f"({WITHHELD})"
-        return
-    content = compare_change(bench.engine.vault, change, new_in_workspace=in_workspace)
+    content = compare_change(bench.engine.vault, change, ignored, new_in_workspace=in_workspace)
     if content is not None:
         yield from _content(content)
 
 
 def _content(content: ContentDiff) -> Iterator[str]:
+    if content.kind == "withheld":
+        yield f"({WITHHELD})"
+        return
     if content.kind in ("binary", "too_large"):
         sizes = f"{content.old_size_bytes or 0:,} → {content.new_size_bytes or 0:,} bytes"
         yield f"({content.kind.replace('_', ' ')}: {sizes})"

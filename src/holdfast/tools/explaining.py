@@ -10,7 +10,6 @@ from holdfast.domain.intent import ToolCall
 from holdfast.domain.line_origins import ExplainedLine, LineState
 from holdfast.domain.messages import Message
 from holdfast.engine.why.why import why as explain
-from holdfast.engine.withheld import IgnoredContent
 from holdfast.tools.arguments import BadArguments
 from holdfast.tools.bench import Answer, Bench
 from holdfast.tools.results import Explained, ExplainedLines, MessageInfo
@@ -32,7 +31,6 @@ def why(bench: Bench, arguments: dict[str, Any]) -> Answer:
             hint='name a file: checkpoint_why {"path": "src/app.py"}',
         )
     reference = None if arguments["ref"] is None else arguments["ref"].strip()
-    IgnoredContent(bench.engine.vault).require_shown(paths[0])
     found = explain(
         bench.engine.vault,
         bench.session_id,

@@ -254,7 +254,7 @@ def test_the_content_of_ignored_files_is_not_shown(
         lines = viewer.see("Restore which moment?")
         assert "1 file " in lines[1]
         viewer.press("\x1b[A", "1 of 2")
-        page = viewer.press(" ", ".env: content withheld: the file is ignored")
+        page = viewer.press(" ", "not shown: ignored by your rules; get it back: holdfast restore")
         assert not [line for line in page if "KEY=" in line]
         screen.type("\x1b")
         screen.finish()

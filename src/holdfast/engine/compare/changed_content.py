@@ -25,6 +25,7 @@ from holdfast.engine.compare.content_diff import (
 from holdfast.engine.content import read_content
 from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.vault import Vault
+from holdfast.engine.withheld import IgnoredContent
 from holdfast.ports.objects import ObjectStore
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -79,12 +80,21 @@ class WorkspaceContent:
 
 
 def compare_change(
-    vault: Vault, change: Change, *, new_in_workspace: bool, context: int = 3
+    vault: Vault,
+    change: Change,
+    ignored: IgnoredContent,
+    *,
+    new_in_workspace: bool,
+    context: int = 3,
 ) -> ContentDiff | None:
-    """How the content of a path changed; None where neither side has any (directories)."""
+    """How the content of a path changed; None where neither side has any (directories). Ignored
+    content is withheld: there are its sizes and nothing else."""
     old, new = contents_of(vault, change, new_in_workspace=new_in_workspace)
     if old is None and new is None:
         return None
+    if ignored.is_withheld(change):
+        old_size = None if old is None else old.size_bytes
+        return ContentDiff("withheld", old_size, None if new is None else new.size_bytes)
     return compare_content(change.path, old, new, context=context)
 
 

@@ -82,10 +82,11 @@ class ContentDiff:
     """How one path's content changed; a side that does not exist has no size.
 
     A notebook has changed cells, and its hunks are those of the file as text. A `too_large` content
-    has no hunks but `first_difference`, the offset of the first byte that differs.
+    has no hunks but `first_difference`, the offset of the first byte that differs. An ignored one
+    is `withheld`: it has sizes alone.
     """
 
-    kind: Literal["text", "binary", "notebook", "too_large"]
+    kind: Literal["text", "binary", "notebook", "too_large", "withheld"]
     old_size_bytes: int | None
     new_size_bytes: int | None
     cells: tuple[CellChange, ...] = ()

@@ -30,6 +30,7 @@ from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at, list_entries
 from holdfast.engine.replay.steps import RecordedSteps, ReplayStep
 from holdfast.engine.vault import Vault
+from holdfast.engine.withheld import IgnoredContent
 
 if TYPE_CHECKING:
     from holdfast.engine.replay.temporary_root import TemporaryRoot
@@ -107,7 +108,13 @@ class Replay:
     def diff(self, change: Change, *, context: int = 3) -> ContentDiff | None:
         """How the content of a path changed; None where neither side has any."""
         self._require_open()
-        return compare_change(self._vault, change, new_in_workspace=False, context=context)
+        return compare_change(
+            self._vault,
+            change,
+            IgnoredContent(self._vault),
+            new_in_workspace=False,
+            context=context,
+        )
 
     def entries(self, directory: str = "") -> Iterator[tuple[bytes, Entry]]:
         """Every path of the state, or of a directory in it, in order."""

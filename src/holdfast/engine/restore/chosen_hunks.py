@@ -39,6 +39,7 @@ from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.file_capture import store_content
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
+from holdfast.engine.withheld import IgnoredContent
 from holdfast.ports.objects import ObjectWriter
 
 _BLOCK_BYTES = 256 * 1024
@@ -47,7 +48,17 @@ _BLOCK_BYTES = 256 * 1024
 def hunks_of_file(
     vault: Vault, scan: Scan, target: Checkpoint, path: bytes, *, context: int = DEFAULT_CONTEXT
 ) -> Iterator[NumberedHunk]:
-    """What differs between a file of a checkpoint and the same file in the workspace."""
+    """What differs between a file of a checkpoint and the same file in the workspace, to be looked
+    at. Ignored content is withheld: there are no hunks of it to look at."""
+    hunks = _hunks(vault, scan, target, path, context)
+    if IgnoredContent(vault).rule(path) is not None:
+        raise _whole_only(target, path, "is ignored by your rules")
+    return hunks
+
+
+def _hunks(
+    vault: Vault, scan: Scan, target: Checkpoint, path: bytes, context: int
+) -> Iterator[NumberedHunk]:
     old, new = _both_sides(vault, scan, target, path)
     present = WorkspaceContent(vault, path, new.size)
     return numbered(_text_diff(vault, target, path, old, present, context).hunks())
@@ -69,8 +80,7 @@ def choose_hunks(
         )
     [path] = request.paths
     found = [
-        (hunk.number, hunk.name)
-        for hunk in hunks_of_file(vault, scan, request.target, path, context=context)
+        (hunk.number, hunk.name) for hunk in _hunks(vault, scan, request.target, path, context)
     ]
     by_key: dict[int | str, str] = dict(found)
     by_key |= {name: name for _, name in found}

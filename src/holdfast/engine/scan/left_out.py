@@ -10,17 +10,22 @@ captured.
 
 from __future__ import annotations
 
-from contextlib import suppress
+import errno
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 
-from holdfast.domain.paths import GIT_DIRECTORY, join
+from holdfast.domain.paths import GIT_DIRECTORY, basename, join, parent
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.repositories import repository_kind
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import Filesystem
+from holdfast.values.tuples import NamedTuple
 
 _ANY_NAME = b"\x01"
 """A file that no pattern is about, unless it is about all of them."""
+_NOT_ENTERED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
+"""Not there, a link or another kind of thing by now, or closed to us."""
 
 
 def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: bytes) -> bool:
@@ -55,40 +60,79 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
             fs.close(fd)
 
 
-def ignoring_rule(fs: Filesystem, policy: CapturePolicy, root_fd: int, path: bytes) -> str | None:
-    """The rule that ignores a file, as `status --skipped` shows it; None when none does, and for
-    what is never captured. The file and the directories above it need not be there. An exception
-    that the policy knows counts: with none, the answer is about the rules alone."""
-    rule_files = RuleFiles(fs, policy)
-    rules = rule_files.above_root()
-    at: bytes = b""
-    opened: list[int] = [fs.open(b".", DIRECTORY_FLAGS, dir_fd=root_fd)]
-    names = path.split(b"/")
-    try:
-        for number, name in enumerate(names):
-            if len(opened) > number:
-                present = fs.list_names(opened[-1])
-                if policy.kept is not None:
-                    policy.kept.enter(at, present, _not_settled)
-                entered = _as_cache(rule_files, policy, opened[-1], at, present, rules)
-                if entered.reason is not None:
-                    return entered.detail
-                rules = rule_files.entering(opened[-1], at, present, rules, entered.mode)
-            at = join(at, name)
-            if name == GIT_DIRECTORY or at in policy.own_data:
-                return None
-            is_last = number == len(names) - 1
-            judged = policy.judge(rules.stack, at, not is_last, rules.mode)
-            if judged.reason is not None or is_last:
-                return judged.detail if judged.reason is not None else None
-            rules = DirectoryRules(rules.fingerprint, judged.mode, stack=rules.stack)
-            if len(opened) > number:
-                with suppress(FileNotFoundError, NotADirectoryError):
-                    opened.append(fs.open(name, DIRECTORY_FLAGS, dir_fd=opened[-1]))
-        return None
-    finally:
-        for fd in opened:
-            fs.close(fd)
+class IgnoreRules:
+    """The rules of a workspace, asked about many files: each directory is listed once."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        policy: CapturePolicy,
+        open_root: Callable[[], AbstractContextManager[int]],
+    ) -> None:
+        self._fs = fs
+        self._policy = policy
+        self._open_root = open_root
+        self._rule_files = RuleFiles(fs, policy)
+        self._inside: dict[bytes, DirectoryRules | _Decided] = {}
+
+    def rule(self, path: bytes) -> str | None:
+        """The rule that ignores a file, as `status --skipped` shows it; None when none does, and
+        for what is never captured. The file and the directories above it need not be there, or
+        be readable. An exception that the policy knows counts: with none, the answer is about the
+        rules alone."""
+        found = self._next(path, is_directory=False)
+        return found.rule if isinstance(found, _Decided) else None
+
+    def _next(self, path: bytes, *, is_directory: bool) -> DirectoryRules | _Decided:
+        above = self._within(parent(path))
+        if isinstance(above, _Decided):
+            return above
+        if basename(path) == GIT_DIRECTORY or path in self._policy.own_data:
+            return _Decided(None)
+        judged = self._policy.judge(above.stack, path, is_directory, above.mode)
+        if judged.reason is not None:
+            return _Decided(judged.detail)
+        return DirectoryRules(above.fingerprint, judged.mode, stack=above.stack)
+
+    def _within(self, directory: bytes) -> DirectoryRules | _Decided:
+        if directory not in self._inside:
+            rules: DirectoryRules | _Decided = self._rule_files.above_root()
+            if directory:
+                rules = self._next(directory, is_directory=True)
+            if isinstance(rules, DirectoryRules):
+                rules = self._entered(directory, rules)
+            self._inside[directory] = rules
+        return self._inside[directory]
+
+    def _entered(self, directory: bytes, rules: DirectoryRules) -> DirectoryRules | _Decided:
+        """The rules with those that the directory itself has; if it cannot be read, it has none."""
+        with ExitStack() as opened:
+            try:
+                fd = self._open(opened, directory)
+                names = self._fs.list_names(fd)
+            except OSError as error:
+                if error.errno not in _NOT_ENTERED:
+                    raise
+                return rules
+            if self._policy.kept is not None:
+                self._policy.kept.enter(directory, names, _not_settled)
+            judged = _as_cache(self._rule_files, self._policy, fd, directory, names, rules)
+            if judged.reason is not None:
+                return _Decided(judged.detail)
+            return self._rule_files.entering(fd, directory, names, rules, judged.mode)
+
+    def _open(self, opened: ExitStack, directory: bytes) -> int:
+        fd = opened.enter_context(self._open_root())
+        for name in directory.split(b"/") if directory else [b"."]:
+            fd = self._fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            opened.callback(self._fs.close, fd)
+        return fd
+
+
+class _Decided(NamedTuple):
+    """The rule that leaves out a directory with everything in it; None for what is not ours."""
+
+    rule: str | None
 
 
 def _not_settled(ctime_ns: int) -> bool:

@@ -29,7 +29,7 @@ from holdfast.engine.why.concurrent import ConcurrentCalls
 from holdfast.engine.why.present_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
 from holdfast.engine.why.workspace_line import WorkspaceLine
-from holdfast.engine.withheld import require_captured
+from holdfast.engine.withheld import IgnoredContent
 
 MOST_VERSIONS = 100_000
 """Checkpoints that are looked at; what is older is said not to have been."""
@@ -54,11 +54,12 @@ def why(
     if reference is None:
         at = _newest(vault, session_id) if states is None else states.newest()
         data = read_present(vault, path, LARGEST_BYTES)
-        require_captured(vault, path)
+        IgnoredContent(vault).require_shown(path)
         newest = FileVersion(path, Digest(blake3(data).digest()))
     else:
         at = resolve(vault, session_id, reference)
         newest, data = _version_in(vault, at, path)
+        IgnoredContent(vault).require_shown(path, at)
     texts = _lines_of(path, data)
     versions = FileVersions(vault, newest, texts, at, states)
     wanted = _wanted(path, line, len(texts))

@@ -22,7 +22,6 @@ from holdfast.domain.sessions import Session
 from holdfast.engine.engine import Engine
 from holdfast.engine.restore.planning import make_plan
 from holdfast.engine.scan.scanner import Scan
-from holdfast.engine.withheld import WITHHELD, IgnoredContent
 from holdfast.interfaces.cli.cells import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.checkpoint_view import title
 from holdfast.interfaces.cli.diff_views.difference import Difference
@@ -73,7 +72,6 @@ class MomentPicker:
         self._screen = screen
         self._now = now
         self._older = older
-        self._ignored = IgnoredContent(engine.vault)
         self._files: dict[Digest, frozenset[bytes] | None] = {}
         self._typed = ""
         self._at: int | None = None
@@ -253,21 +251,13 @@ class MomentPicker:
         return self._files[one.tree]
 
     def _difference(self, one: Checkpoint) -> Iterator[ScreenLine]:
-        """As `diff` shows it, of the files that a restore would change. The content of ignored
-        files is not shown."""
+        """As `diff` shows it, of the files that a restore would change."""
         yield ScreenLine(f"{short(one.id)} {title(one)}", (DIM,))
         yield ScreenLine("Restoring adds the lines marked - and removes the lines marked +", (DIM,))
         try:
             affected = self._affected(one) or frozenset()
-            changes = []
-            for change in self._engine.changes_in(self._scan, one, renames=False):
-                if change.path not in affected:
-                    continue
-                if self._ignored.rule(change.path) is None:
-                    changes.append(change)
-                else:
-                    name = self._terminal.path(change.path)
-                    yield ScreenLine(f"{name}: {WITHHELD}", (DIM,))
+            found = self._engine.changes_in(self._scan, one, renames=False)
+            changes = [change for change in found if change.path in affected]
             if not affected:
                 yield ScreenLine("the workspace is as it was at this moment", (DIM,))
             shown = Difference(self._engine.vault, one, None, changes)

@@ -65,6 +65,7 @@ def show_old_file(
     invocation: Invocation, opened: OpenWorkspace, found: Checkpoint, path: bytes
 ) -> None:
     from holdfast.domain.ids import short
+    from holdfast.engine.withheld import IgnoredContent
 
     vault, terminal = opened.engine.vault, invocation.terminal
     entry = _entry(vault, found, path)
@@ -73,6 +74,8 @@ def show_old_file(
             f"{terminal.path(path)} is not in checkpoint {short(found.id)}",
             hint=f"list its files: holdfast show {short(found.id)} --files",
         )
+    if not isinstance(entry, DirectoryEntry):
+        IgnoredContent(vault).require_shown(path, found)
     if invocation.json:
         invocation.emit(_as_json(vault, found, path, entry))
     elif isinstance(entry, DirectoryEntry):

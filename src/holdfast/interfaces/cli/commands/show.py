@@ -29,7 +29,7 @@ examples:
   $ holdfast show before-refactor
   $ holdfast show HEAD~2 --files
   $ holdfast show HEAD~2:src/app.py
-  $ holdfast show initial:.env > .env.old"""
+  $ holdfast show initial:data.csv > data.old.csv"""
     parser.add_argument(
         "words",
         nargs="*",

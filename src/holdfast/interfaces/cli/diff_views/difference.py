@@ -11,13 +11,17 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
 from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
 from holdfast.domain.hunks import Hunk
+from holdfast.domain.ids import short
+from holdfast.domain.paths import typed
 from holdfast.engine.compare.changed_content import compare_change, contents_of
 from holdfast.engine.compare.content_diff import Content, ContentDiff
 from holdfast.engine.compare.notebooks import CellChange
 from holdfast.engine.vault import Vault
+from holdfast.engine.withheld import IgnoredContent
 from holdfast.interfaces.cli.wording import size
 
 WORKSPACE = "workspace"
+NOT_SHOWN = "not shown: ignored by your rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Difference:
     changes: Sequence[Change]
     context: int = 3
     left_out: Mapping[bytes, str] = field(default_factory=dict)
+    ignored: IgnoredContent = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ignored", IgnoredContent(self.vault))
 
     @property
     def new_label(self) -> str:
@@ -62,8 +70,24 @@ class Difference:
         if change.is_directory or _same_content(change):
             return None
         return compare_change(
-            self.vault, change, new_in_workspace=self.new is None, context=self.context
+            self.vault,
+            change,
+            self.ignored,
+            new_in_workspace=self.new is None,
+            context=self.context,
         )
+
+    def content_note(self, change: Change, content: ContentDiff) -> str | None:
+        """What stands in place of lines; for ignored content with the way to get the file back."""
+        note = content_note(content)
+        if content.kind != "withheld" or note is None:
+            return note
+        holder, path = self.old, change.old_path or change.path
+        if change.old is None:
+            holder, path = self.new, change.path
+        if holder is None:
+            return note  # the workspace alone has it
+        return f"{NOT_SHOWN}; get it back: holdfast restore {short(holder.id)} {typed(path)}"
 
     def contents(self, change: Change) -> tuple[Content | None, Content | None]:
         """Both sides as they are, for who needs every byte."""
@@ -122,6 +146,8 @@ def mode_of(entry: Entry | None) -> int | None:
 
 def content_note(content: ContentDiff) -> str | None:
     """What stands in place of lines when there are none to show."""
+    if content.kind == "withheld":
+        return f"{NOT_SHOWN}, {_sizes(content)}"
     if content.kind == "binary":
         return f"binary, {_sizes(content)}"
     if content.kind == "too_large":

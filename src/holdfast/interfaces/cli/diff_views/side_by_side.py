@@ -21,7 +21,6 @@ from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
     Difference,
     cell_words,
-    content_note,
     notebook_notes,
     one_kind_each,
     with_labels,
@@ -72,9 +71,9 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         content = difference.content(change)
         if content is None:
             continue
-        note = content_note(content)
+        note = difference.content_note(change, content)
         if note is not None:
-            console.print(Text(f"  {note}", style="dim"))
+            console.print(Text(f"  {visible(note)}", style="dim"))
             continue
         name = visible_bytes(change.path)
         for caption, hunk in _captioned(difference, change, content):

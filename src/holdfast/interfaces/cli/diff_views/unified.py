@@ -15,6 +15,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEnt
 from holdfast.domain.hunks import Hunk
 from holdfast.engine.compare.content_diff import ContentDiff
 from holdfast.interfaces.cli.diff_views.difference import (
+    NOT_SHOWN,
     Difference,
     cell_words,
     content_note,
@@ -74,15 +75,19 @@ def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
 
 
 def patch_lines(difference: Difference, *, binaries: bool) -> Iterator[Line]:
-    """What `git apply` takes, `binaries` or not. Directories can only be mentioned."""
+    """What `git apply` takes, `binaries` or not. Directories and files whose content is withheld
+    can only be mentioned."""
     for change in one_kind_each(difference.changes):
         if change.is_directory:
             yield Line(
                 "note", f"directory {change.type.value}: ".encode() + quoted(b"", change.path)
             )
             continue
-        yield from _git_headings(change)
         content = difference.content(change)
+        if content is not None and content.kind == "withheld":
+            yield Line("note", quoted(b"", change.path) + f" {NOT_SHOWN}".encode())
+            continue
+        yield from _git_headings(change)
         if content is None:
             continue
         old, new = _sides(change)
@@ -108,9 +113,9 @@ def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
         content = difference.content(change)
         if content is None:
             continue
-        note = content_note(content)
+        note = difference.content_note(change, content)
         if note is not None:
-            yield Line("note", f"  {note}".encode())
+            yield Line("note", f"  {note}".encode("utf-8", "surrogateescape"))
         elif content.kind == "notebook":
             yield from _cells(content)
         elif _is_link(change):
