@@ -12,7 +12,14 @@ from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import Operation, OperationKind
-from holdfast.domain.undo_history import Moment, Step, UndoHistory
+from holdfast.domain.undo_history import (
+    Difference,
+    EarlierNeeded,
+    Moment,
+    Step,
+    UndoHistory,
+    first_certain,
+)
 
 pytestmark = pytest.mark.requirement("RB-11")
 
@@ -36,7 +43,7 @@ class Log:
         self.content = content
         self._add(OperationKind.RESTORE, content, Kind.RESTORE, "s", target)
 
-    def undo(self, turn: frozenset[CheckpointId] | None = None) -> bool:
+    def undo(self, turn: frozenset[CheckpointId] | None = None, *, reverses: bool = False) -> bool:
         step = self.step(turn)
         if step is None:
             return False
@@ -46,7 +53,8 @@ class Log:
             above = next(m for m in self.moments if m.operation is step.after.restored)
             target = self.moments[self.moments.index(above) - 1].made
         self.content = target.tree.decode().rstrip(".")
-        self._add(OperationKind.UNDO, self.content, Kind.RESTORE, "s", target.id)
+        undone = step.after.since.sequence if reverses and step.after is not None else None
+        self._add(OperationKind.UNDO, self.content, Kind.RESTORE, "s", target.id, undone)
         return True
 
     def redo(self) -> bool:
@@ -80,7 +88,7 @@ class Log:
         target: CheckpointId | None = None,
         reverses: int | None = None,
     ) -> Moment:
-        number = len(self.moments) + 1
+        number = 1 + (self.moments[-1].operation.sequence if self.moments else 0)
         identifier = CheckpointId(f"{number:020}")
         made = Checkpoint(
             sequence=number,
@@ -243,3 +251,68 @@ def test_whatever_is_done_undo_changes_something_and_redo_returns_exactly() -> N
                 break
             seen.add(log.content)
         assert log.content == "a"  # in the end, how it all began
+
+
+def _compare(old: Digest, new: Digest) -> Difference:
+    """Capitals are the same content with other times; a longer word only has more."""
+    before, after = old.lower().rstrip(b"."), new.lower().rstrip(b".")
+    if before == after:
+        return Difference.NONE
+    return Difference.MORE if after.startswith(before) else Difference.OTHER
+
+
+def _answers(history: UndoHistory, present: Digest, messages: frozenset[CheckpointId]) -> object:
+    def differs(old: Digest, new: Digest) -> bool:
+        return old.lower() != new.lower()
+
+    def short(step: Step | None) -> object:
+        if step is None:
+            return None
+        known = [one.id for one in step.before.checkpoints]
+        return known, step.after and (step.after.since, [one.id for one in step.after.checkpoints])
+
+    undone = [(one.undo, [state.since for state in one.states]) for one in history.redoable]
+    return (
+        short(history.step(present, differs)),
+        short(history.turn(present, differs, messages)),
+        undone,
+    )
+
+
+def test_the_end_of_the_log_answers_as_the_whole_log_does_or_asks_for_more(
+    rng: random.Random,
+) -> None:
+    answered = asked = 0
+    for _ in range(200):
+        log = Log()
+        for _ in range(rng.randint(1, 40)):
+            deed = rng.choice("sswwwwmruuyx")
+            if deed == "w":
+                log.content = rng.choice(("a", "b", "B", "c", "ab", "aB", "abc"))
+            elif deed in "sm":
+                log.save(Kind.MESSAGE if deed == "m" else Kind.TOOL)
+            elif deed == "r" and log.moments:
+                target = rng.choice(log.moments).made
+                log.restore(target.tree.decode().rstrip("."), target.id)
+            elif deed == "u":
+                log.undo(reverses=rng.random() < 0.7)
+            elif deed == "y":
+                log.redo()
+            elif deed == "x" and log.moments:
+                log.moments.pop(rng.randrange(len(log.moments)))
+        messages = frozenset(m.made.id for m in log.moments if m.made.kind is Kind.MESSAGE)
+        present = tree(log.content)
+        expected = _answers(UndoHistory(log.moments, _compare), present, messages)
+        for count in range(2, len(log.moments)):
+            newest = log.moments[-count:]
+            start = first_certain(newest, _compare)
+            if start is None:
+                continue
+            try:
+                history = UndoHistory(newest[start:], _compare, whole=False)
+                assert _answers(history, present, messages) == expected
+                answered += 1
+            except EarlierNeeded:
+                asked += 1
+    assert answered > 100
+    assert asked > 100

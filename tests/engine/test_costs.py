@@ -9,13 +9,18 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.errors import NothingToUndo
+from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.trees import Tree
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
+from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import StatNumbers
 from holdfast.store import many_stats
 from holdfast.store.local_filesystem import LocalFilesystem
@@ -327,7 +332,10 @@ _MEASURE = """
 import resource, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
+from holdfast.domain.errors import NothingToUndo
+from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
+from holdfast.domain.trees import Tree
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 session = SessionCheckpointer(Path(sys.argv[1]), "s")
 Path(sys.argv[1], "small").write_bytes(b"x")
@@ -395,3 +403,63 @@ def test_new_content_is_synced_before_the_journal_says_that_it_is_there(workspac
         opened.restore(first.id)
     # Five files, the directory that names them, and the journal itself.
     assert before_journal == [7]
+
+
+@pytest.mark.requirement("PF-1", "RB-11")
+def test_an_undo_reads_no_more_of_a_long_history_than_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    rows = 0
+
+    def counted(method: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal rows
+            found = method(*arguments, **named)
+            rows += len(found)
+            return found
+
+        return call
+
+    with composed(project) as opened:
+        for number in range(230):
+            (project / "file").write_text(f"{number}\n")
+            opened.save()
+        catalog = type(opened.store.catalog)
+        monkeypatch.setattr(catalog, "history", counted(catalog.history))
+        monkeypatch.setattr(catalog, "operations_before", counted(catalog.operations_before))
+        step = opened.engine.last_step()
+        assert step.request.target.sequence == 229
+        assert 0 < rows <= 200
+        rows = 0
+        with pytest.raises(NothingToUndo):
+            opened.engine.next_step()
+        assert 0 < rows <= 200
+
+
+@pytest.mark.requirement("PF-1", "RB-11")
+def test_an_undo_compares_old_states_only_until_they_differ(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Digest] = []
+    load = Vault.load_tree
+
+    def counted(vault: Vault, digest: Digest) -> Tree:
+        loaded.append(digest)
+        return load(vault, digest)
+
+    with composed(workspace) as opened:
+        opened.save()
+        for number in range(3):
+            for directory in workspace.glob("package*"):
+                (directory / "module3.py").write_text(f"# {number}\n")
+            opened.save()
+            opened.engine.restore(opened.engine.last_step().request)
+        for directory in workspace.glob("package*"):
+            (directory / "module3.py").write_text("# something else\n")
+        opened.save()
+        monkeypatch.setattr(Vault, "load_tree", counted)
+        opened.engine.last_step()
+    # For each of the three undos both roots and one directory of each; all of them are twenty-one.
+    assert len(loaded) < 4 * 4 + 2 * (DIRECTORIES + 1)

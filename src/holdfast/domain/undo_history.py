@@ -14,6 +14,10 @@
     turn: the newest such state in which somebody sent a message.
     redo: the newest group, as a whole.
 
+The end of a long log is enough for most answers: it is walked from a moment on that begins a state
+of its own whatever came before it, with nothing to redo (`first_certain`). Where an answer depends
+on earlier moments, `EarlierNeeded` says so.
+
 States are trees, so nothing here depends on which session or person made a change. The safety
 checkpoint of a restore is looked at with the rules of both sides: it may have more than the state
 that the workspace was in. Deleted checkpoints drop out; an undo to a state that is not in the log
@@ -22,7 +26,7 @@ counts as a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -88,6 +92,31 @@ class Difference(Enum):
     OTHER = "other"
 
 
+Compare = Callable[[Digest, Digest], Difference]
+
+
+class EarlierNeeded(Exception):
+    """The answer depends on moments before the first one that the walk began with."""
+
+
+def first_certain(moments: Sequence[Moment], compare: Compare) -> int | None:
+    """The place of the first moment from which on a walk finds what a walk over the whole log does;
+    None if there is none. It has other content than the moment before it, and is a restore, or an
+    ordinary save after a save: then the state before it is that of the other save."""
+    for place in range(1, len(moments)):
+        before, one = moments[place - 1], moments[place]
+        if before.made.tree == one.made.tree:
+            continue
+        if one.operation.kind in (OperationKind.RESTORE, OperationKind.RESET):
+            return place
+        saves = {before.operation.kind, one.operation.kind} == {OperationKind.CHECKPOINT}
+        if not saves or one.made.kind is Kind.SAFETY:
+            continue
+        if compare(before.made.tree, one.made.tree) is not Difference.NONE:
+            return place
+    return None
+
+
 def _unchanged(state: State) -> bool:
     return False
 
@@ -97,11 +126,13 @@ def _other(old: Digest, new: Digest) -> Difference:
 
 
 class UndoHistory:
-    """The walk over the log; oldest entry first. `compare` is asked about saves after an undo."""
+    """The walk over the log; oldest entry first. `compare` is asked about saves after an undo.
+    Without the `whole` log, anything may raise `EarlierNeeded`."""
 
     def __init__(
-        self, moments: Iterable[Moment], compare: Callable[[Digest, Digest], Difference] = _other
+        self, moments: Iterable[Moment], compare: Compare = _other, *, whole: bool = True
     ) -> None:
+        self._whole = whole
         self.past: list[State] = []
         self.future: list[Undone] = []
         self._compare = compare
@@ -139,6 +170,7 @@ class UndoHistory:
             if place and state.restored is not None:
                 return Step(self.past[place - 1], state)
             after = state
+        self._need_whole()
         return None
 
     def turn(
@@ -156,7 +188,12 @@ class UndoHistory:
             if differs_here or (is_boundary and differs_outside(state)):
                 return Step(state, after)
             after = state
+        self._need_whole()
         return None
+
+    def _need_whole(self) -> None:
+        if not self._whole:
+            raise EarlierNeeded
 
     def _add(self, moment: Moment) -> None:
         kind = moment.operation.kind
@@ -220,9 +257,13 @@ class UndoHistory:
                 if before.tree == tree or before.holds(target):
                     return place
                 break
+        else:
+            if undo.operation.reverses is not None:
+                self._need_whole()
         for place in places:
             if target is not None and self.past[place].holds(target):
                 return place
+        self._need_whole()
         return next((place for place in places if self.past[place].tree == tree), None)
 
     def _redone(self, moment: Moment) -> bool:

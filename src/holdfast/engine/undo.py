@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind
@@ -20,7 +21,15 @@ from holdfast.domain.errors import NothingToUndo, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import Operation, OperationKind, undo_lists
 from holdfast.domain.selections import selection_of
-from holdfast.domain.undo_history import Difference, Moment, State, Step, UndoHistory
+from holdfast.domain.undo_history import (
+    Difference,
+    EarlierNeeded,
+    Moment,
+    State,
+    Step,
+    UndoHistory,
+    first_certain,
+)
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.touching import changed_components
 from holdfast.engine.recent_work import states_before_messages
@@ -31,8 +40,11 @@ from holdfast.engine.undo_outside import EXTERNAL, changed_between, keys_outside
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
 
+T = TypeVar("T")
 MOST_STATES = 5_000
 """How far back undo looks; what is older is restored by name or id."""
+_PAGES = (100, 1_000, 2 * MOST_STATES)
+"""How many entries of the log are read before more of them are: mostly the newest say it all."""
 _HINT = "see what was done: holdfast log --records"
 
 
@@ -75,14 +87,23 @@ Look = Callable[[tuple[Digest, ...], RulesOf | None], Scan]
 
 def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> UndoStep:
     """What a person's undo takes back now: the last thing, or everything since the last message."""
-    history = _history(vault)
+    return _from_history(vault, lambda history: _last_step(vault, history, scan, look, turn=turn))
+
+
+def _last_step(
+    vault: Vault, history: UndoHistory, scan: Scan, look: Look, *, turn: bool
+) -> UndoStep:
     load = loader_for(vault, scan)
 
     def differs(old: Digest, new: Digest) -> bool:
         try:
-            changes = list(tree_changes(load, old, new))
-            if not changes or any(one.old is not None and one.new is not None for one in changes):
-                return bool(changes)
+            differences = 0
+            for change in tree_changes(load, old, new):
+                if change.old is not None and change.new is not None:
+                    return True
+                differences += 1
+            if not differences:
+                return False
             # Perhaps rules alone make the difference: a safety checkpoint has what is ignored now.
             # Of several states with one tree the newest: each left out other things.
             state = next(one for one in reversed(history.past) if one.tree == old)
@@ -118,7 +139,10 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
 
 def next_step(vault: Vault) -> UndoStep:
     """What a person's redo brings back: what the last undo took."""
-    history = _history(vault)
+    return _from_history(vault, lambda history: _next_step(vault, history))
+
+
+def _next_step(vault: Vault, history: UndoHistory) -> UndoStep:
     if not history.redoable:
         raise NothingToUndo(
             "Nothing to redo: nothing was undone, or the workspace has changed since", hint=_HINT
@@ -196,34 +220,53 @@ def is_before_tool(checkpoint: Checkpoint) -> bool:
     return checkpoint.kind in kinds and bool(checkpoint.intent.tool_calls)
 
 
-def _history(vault: Vault) -> UndoHistory:
+def _from_history(vault: Vault, answer: Callable[[UndoHistory], T]) -> T:
+    """The answer that the history gives, of which no more is read than it takes."""
+
     def compare(old: Digest, new: Digest) -> Difference:
+        found = Difference.NONE
         try:
-            changes = list(tree_changes(vault.load_tree, old, new))
+            for change in tree_changes(vault.load_tree, old, new):
+                if change.old is not None:
+                    return Difference.OTHER
+                found = Difference.MORE
         except StoreDamaged:
             return Difference.OTHER
-        if not changes:
-            return Difference.NONE
-        more = all(one.old is None for one in changes)
-        return Difference.MORE if more else Difference.OTHER
+        return found
 
-    return UndoHistory(_moments(vault), compare)
+    for most in _PAGES[:-1]:
+        moments, whole = _newest_moments(vault, most)
+        start = 0 if whole else first_certain(moments, compare)
+        if start is None:
+            continue
+        with suppress(EarlierNeeded):
+            return answer(UndoHistory(moments[start:], compare, whole=whole))
+    moments, _ = _newest_moments(vault, _PAGES[-1])
+    return answer(UndoHistory(moments, compare))
 
 
-def _moments(vault: Vault) -> Iterator[Moment]:
-    rows = {one.id: one for one in vault.catalog.history(None, limit=MOST_STATES, records=True)}
-    log = vault.catalog.operations_before(None, 2 * MOST_STATES, kinds=MOVING_KINDS)
+def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
+    """Oldest first, and whether these are all that there are."""
+    catalog = vault.catalog
+    limit = min(most, MOST_STATES)
+    rows = {one.id: one for one in catalog.history(None, limit=limit, records=True)}
+    log = catalog.operations_before(None, most, kinds=MOVING_KINDS)
+    found: list[Moment] = []
     naming: Checkpoint | None = None  # the last one that was made before a tool call reached out
     for operation in reversed(log):
         made = rows.get(operation.checkpoint) if operation.checkpoint else None
+        if made is None and operation.checkpoint and len(rows) == limit < MOST_STATES:
+            # Imported ones have no entry of these kinds: the newest rows may be others.
+            made = catalog.checkpoint(None, operation.checkpoint)
         if made is None:
             continue
         if naming is not None and naming.tree != made.tree:
             naming = None
         changed = naming is not None and changed_between(vault, naming, made)
-        yield Moment(operation, made, changed)
+        found.append(Moment(operation, made, changed))
         if changed or keys_outside((made,)):
             naming = made if keys_outside((made,)) else None
+    return found, len(log) < most
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:
