@@ -10,7 +10,7 @@ follows it, that agent hears of it as of its own work, and every other session a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -36,6 +36,7 @@ from holdfast.engine.recent_work import states_before_messages
 from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.scan.scanner import RulesOf, Scan
+from holdfast.engine.undo_causes import Cause, tool_calls_after
 from holdfast.engine.undo_outside import EXTERNAL, changed_between, keys_outside, outside_step
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
@@ -50,14 +51,14 @@ _HINT = "see what was done: holdfast log --records"
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """The restore that undoes the last thing, and that thing. `causes` are checkpoints that were
-    made before the tool calls that may have done it, the newest of each session; `undone` is the
-    restore that it was, if it was one. `saved` is the checkpoint that has it, None if none does.
-    `since` is the checkpoint after which it happened, by which people know that state best. `stays`
-    says which files outside the workspace it changed and cannot bring back, and why."""
+    """The restore that undoes the last thing, and that thing. `causes` are the tool calls that may
+    have done it, the newest of each session; `undone` is the restore that it was, if it was one.
+    `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint after which
+    it happened, by which people know that state best. `stays` says which files outside the
+    workspace it changed and cannot bring back, and why."""
 
     request: RestoreRequest
-    causes: tuple[Checkpoint, ...] = ()
+    causes: tuple[Cause, ...] = ()
     undone: Operation | None = None
     saved: Checkpoint | None = None
     turn: bool = False
@@ -181,7 +182,7 @@ def _undo_step(
     if undone is not None:
         return UndoStep(request, undone=undone)
     saved = None if step.after is None else step.after.checkpoints[0]
-    causes = () if turn else tuple(_causes(step.before))
+    causes = () if turn else tool_calls_after(vault, step.before, saved)
     since = step.before.checkpoints[0] if target.kind.is_record else target
     if turn:
         messages = [one for one in step.before.checkpoints if one.kind is Kind.MESSAGE]
@@ -198,26 +199,6 @@ def _target(vault: Vault, state: State) -> Checkpoint:
         if meant is not None and meant.tree == found.tree:
             return meant
     return found
-
-
-def _causes(before: State) -> Iterator[Checkpoint]:
-    """Checkpoints that were taken before a tool call, the newest of each session. When the newest
-    of all is something else, it was no tool call; neither was it one that an undo took back."""
-    returned = [place for place, one in enumerate(before.checkpoints) if one.kind is Kind.RESTORE]
-    since = before.checkpoints[returned[-1] + 1 if returned else 0 :]
-    ordinary = [one for one in since if not one.kind.is_record]
-    if not ordinary or not is_before_tool(ordinary[-1]):
-        return
-    seen: set[SessionId] = set()
-    for one in reversed(ordinary):
-        if one.session_id not in seen and is_before_tool(one):
-            yield one
-        seen.add(one.session_id)
-
-
-def is_before_tool(checkpoint: Checkpoint) -> bool:
-    kinds = (Kind.TOOL, Kind.RISKY)
-    return checkpoint.kind in kinds and bool(checkpoint.intent.tool_calls)
 
 
 def _from_history(vault: Vault, answer: Callable[[UndoHistory], T]) -> T:

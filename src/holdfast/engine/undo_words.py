@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import short
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.selections import selected_words, selection_of
 from holdfast.domain.tool_descriptions import one_line
 from holdfast.engine.undo import UndoStep
+from holdfast.engine.undo_causes import Cause
 from holdfast.engine.vault import Vault
 
 _LONGEST = 80
-_MOST_PATHS = 3
 
 _DONE = {
     OperationKind.RESTORE: "the restore",
@@ -33,7 +31,7 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if step.turn:
         return f"everything since {_quoted(since)}"
     if step.causes:
-        return " or ".join(_tool_call(vault, one) for one in step.causes)
+        return " or ".join(_tool_calls(vault, one) for one in step.causes)
     if step.saved is not None and not step.saved.kind.is_record:
         return f"the changes up to {_quoted(step.saved)}"
     # What a restore, an undo or a redo saved first were unsaved changes too.
@@ -74,19 +72,12 @@ def _from(vault: Vault, kind: OperationKind, record: Checkpoint) -> str:
     return one_line(f"{_DONE[kind]} of {what}{f' from {name}' if name else ''}", _LONGEST)
 
 
-def _tool_call(vault: Vault, before: Checkpoint) -> str:
-    call = before.intent.tool_calls[-1]
-    known: Mapping[str, object] = call if isinstance(call, Mapping) else {}
-    tool = one_line(str(known.get("tool") or "tool"), 40)
-    subject = str(known.get("command") or "")
-    paths = known.get("paths")
-    if not subject and isinstance(paths, list | tuple):
-        root = f"{vault.workspace}/"
-        subject = ", ".join(str(path).removeprefix(root) for path in paths[:_MOST_PATHS])
-    told = f' "{one_line(subject, _LONGEST)}"' if subject else ""
-    session = vault.catalog.session(before.session_id)
+def _tool_calls(vault: Vault, cause: Cause) -> str:
+    session = vault.catalog.session(cause.session_id)
     by = f" by {one_line(session.agent, 40)}" if session is not None and session.agent else ""
-    return f"the {tool} call{told}{by}"
+    told = f' "{one_line(cause.subject, _LONGEST)}"' if cause.subject else ""
+    tools = " and ".join(one_line(tool, 40) for tool in cause.tools)
+    return f"the {tools} {'call' if cause.calls == 1 else 'calls'}{told}{by}"
 
 
 def _quoted(checkpoint: Checkpoint) -> str:

@@ -10,7 +10,8 @@ and the files that an edit names, are there as digests: nothing of them can be r
 encrypted store either, or after a purge.
 
 Hints: not synced, and the older half goes when the file has grown. Without it nobody learns that
-two agents worked at once; nothing else depends on it.
+two agents worked at once, and `undo` may name an earlier call for what it takes back; what it does
+is the same.
 """
 
 from __future__ import annotations

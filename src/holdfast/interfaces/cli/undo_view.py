@@ -41,7 +41,7 @@ def moment_of(step: UndoStep) -> datetime | None:
     if step.undone is not None:
         at_ns = step.undone.at_ns
     elif step.causes:
-        at_ns = step.causes[0].created_at_ns
+        at_ns = step.causes[0].at_ns
     elif step.saved is not None:
         at_ns = step.saved.created_at_ns
     return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
