@@ -381,6 +381,26 @@ def test_all_stores_together_have_a_budget(
     assert outcome.checkpoint.session_id == SESSION
 
 
+def test_the_budget_of_all_stores_is_20_gb_unless_the_user_sets_another(opened: Composed) -> None:
+    assert opened.engine.vault.settings.total_budget == 20 * 10**9
+
+
+def test_nearing_the_budget_of_all_stores_warns(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    fill(tmp_path / "config/holdfast/config.toml", b'total_budget = "4 MB"\n')
+    other = tmp_path / "other"
+    fill(other / "large", noise(3_100_000))
+    with composed(other) as opened:
+        assert left_out(save(opened)) == []
+        assert "all stores together have used" in save(opened, "again").warnings[-1]
+    with composed(workspace) as opened:
+        (warning,) = save(opened).warnings
+    assert warning.startswith("all stores together have used ")
+    assert "total_budget" in warning
+
+
 def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_back(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
 ) -> None:

@@ -149,6 +149,9 @@ def test_what_was_noted_of_the_last_cleanup_may_be_damaged(
         (opened.store.directory / "upkeep").write_bytes(noted)
         clock.now += 8 * DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
+        assert len(list(opened.engine.vault.catalog.roots())) == len(made) + 1
+        clock.now += DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.TOOL)
         left = {one.id for one in opened.engine.vault.catalog.roots()}
         assert left & set(made) == {made[0], made[-1]}
         assert opened.store.read_upkeep()["cleaned_ns"] == clock.now
@@ -159,6 +162,9 @@ def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: Steppe
         made = [work(opened, f"{number}") for number in range(4)]
         clock.now += 8 * DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
+        assert opened.store.read_upkeep()["dropped"] == 0  # so far only the clock says that
+        clock.now += DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.RISKY)
         left = {one.id for one in opened.engine.vault.catalog.roots()}
         assert left & set(made) == {made[0], made[-1]}
         noted = opened.store.read_upkeep()
@@ -166,3 +172,22 @@ def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: Steppe
         clock.now += DAY_NS - 1
         opened.engine.save(SessionId("other"), make_intent("the same day"), kind=Kind.RISKY)
         assert opened.store.read_upkeep() == noted
+
+
+@pytest.mark.parametrize("days", [8, 40, 10_000])
+def test_a_clock_that_is_far_ahead_for_an_hour_costs_no_state(
+    workspace: Path, clock: SteppedClock, days: int
+) -> None:
+    with composed(workspace, clock=clock) as opened:
+        made = {work(opened, f"{number}") for number in range(20)}
+        clock.now += DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("the next day"), kind=Kind.TOOL)
+        clock.now += days * DAY_NS
+        opened.engine.save(SessionId("other"), make_intent("far ahead"), kind=Kind.TOOL)
+        opened.engine.cleanup(NoProgress(), asked=False)
+        clock.now -= days * DAY_NS - HOUR_NS
+        opened.engine.save(SessionId("other"), make_intent("right again"), kind=Kind.RISKY)
+        for _ in range(3):
+            clock.now += DAY_NS
+            opened.engine.save(SessionId("other"), make_intent("days later"), kind=Kind.TOOL)
+        assert made <= {one.id for one in opened.engine.vault.catalog.roots()}

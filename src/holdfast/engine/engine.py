@@ -151,7 +151,7 @@ class Engine:
                 from holdfast.ports.progress import NoProgress
 
                 locked = partial(self.exclusive, finished=True)
-                cleanup(self.vault, locked, NoProgress(), most_steps=1)
+                cleanup(self.vault, locked, NoProgress(), asked=False, most_steps=1)
 
     def _despite(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
         """A save that was made although a restore is unfinished."""
@@ -397,13 +397,14 @@ class Engine:
 
     def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
         """Drop what the rules let go, free its space step by step, and clear debris away. What was
-        not `asked` for is the daily cleanup, which saves nothing first."""
+        not `asked` for is the daily cleanup: it saves nothing first, and does not trust the clock
+        alone."""
         from holdfast.domain.outcomes import SavedFirst
         from holdfast.engine.prune import cleanup
 
         locked = partial(self.exclusive, finished=True)
         save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
-        outcome = cleanup(self.vault, locked, progress, save_first=save_first)
+        outcome = cleanup(self.vault, locked, progress, asked=asked, save_first=save_first)
         return self._mirrored(outcome, "everything")
 
     def search(

@@ -25,6 +25,7 @@ from holdfast.domain.remarks import Remark
 from holdfast.domain.retention import Decision
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.sizes import count_words
+from holdfast.engine.daily_cleanup import confirmed_now_ns
 from holdfast.engine.prune import (
     annotated,
     decisions,
@@ -76,7 +77,7 @@ def make_room(vault: Vault, needed_bytes: int) -> Room:
     expired: tuple[Decision, ...] = ()
     evicted: tuple[Decision, ...] = ()
     try:
-        expired = drop(vault, decisions(vault))
+        expired = drop(vault, decisions(vault, confirmed_now_ns(vault)))
         _collect(vault, needed_bytes)
         limit = SpaceLimit(vault)
         if limit.is_total and limit.budget_left < needed_bytes:
@@ -159,7 +160,7 @@ def _that_may_go(
     vault: Vault, checkpoints: Sequence[Checkpoint], *, chosen_too: bool
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
     """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
-    recent, ended = recent_sessions(vault), _ended(vault)
+    recent, ended = recent_sessions(vault, vault.clock.now_ns()), _ended(vault)
     by_people, held = _only_by_a_person(vault), protection_reasons(vault)
     newest = max(checkpoints, key=lambda one: one.sequence, default=None)
     automatic: list[Checkpoint] = []

@@ -25,6 +25,7 @@ from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.retention import Decision, decide, protections, rules_with
 from holdfast.engine.components.manifests import ObjectReader, named_objects
 from holdfast.engine.components.releasing import release_components
+from holdfast.engine.daily_cleanup import confirmed_now_ns
 from holdfast.engine.recent_work import recent_sessions, states_before_messages
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
@@ -72,16 +73,18 @@ def cleanup(
     exclusive: Callable[[], AbstractContextManager[object]],
     progress: Progress,
     *,
+    asked: bool = True,
     most_steps: int | None = None,
     save_first: Callable[[], SavedFirst] = SavedFirst,
 ) -> CleanupOutcome:
     """Drop what the rules let go, free its space step by step, and clear debris away. `save_first`
-    is called when anything is to go; what it saves changes no decision.
+    is called when anything is to go; what it saves changes no decision. What was not `asked` for
+    does not trust the clock alone.
 
     Others get their turn between the steps. Cut off anywhere, or after `most_steps`, it leaves a
     sound store, and goes on the next time.
     """
-    outcome = _cleanup(vault, exclusive, progress, most_steps, save_first)
+    outcome = _cleanup(vault, exclusive, progress, asked, most_steps, save_first)
     vault.access.note_upkeep(
         cleaned_ns=vault.clock.now_ns(),
         dropped=sum(not decision.keep for decision in outcome.decisions),
@@ -94,11 +97,12 @@ def _cleanup(
     vault: Vault,
     exclusive: Callable[[], AbstractContextManager[object]],
     progress: Progress,
+    asked: bool,
     most_steps: int | None,
     save_first: Callable[[], SavedFirst],
 ) -> CleanupOutcome:
     with exclusive():
-        decided = decisions(vault)
+        decided = decisions(vault, None if asked else confirmed_now_ns(vault))
         going = any(not decision.keep for decision in decided)
         saved = save_first() if going else SavedFirst()
         drop(vault, decided)
@@ -176,20 +180,25 @@ def forget_what_was_said(vault: Vault) -> None:
             vault.story.forget_checkpoints(sorted(gone))
 
 
-def decisions(vault: Vault) -> list[Decision]:
-    """What the rules say about every checkpoint; nothing is changed."""
+def decisions(vault: Vault, now_ns: int | None = None) -> list[Decision]:
+    """What the rules say about every checkpoint, at this time or, without one, by the clock;
+    nothing is changed."""
     checkpoints = list(vault.catalog.roots())
+    if now_ns is None:
+        now_ns = vault.clock.now_ns()
     return decide(
         checkpoints,
-        now_ns=vault.clock.now_ns(),
-        protected=_of_recent_sessions(vault, checkpoints) | _protected(vault),
+        now_ns=now_ns,
+        protected=_of_recent_sessions(vault, checkpoints, now_ns) | _protected(vault),
         rules=rules_with(vault.settings.retention),
         before_messages=states_before_messages(vault, checkpoints),
     )
 
 
-def _of_recent_sessions(vault: Vault, checkpoints: Iterable[Checkpoint]) -> dict[CheckpointId, str]:
-    recent = recent_sessions(vault)
+def _of_recent_sessions(
+    vault: Vault, checkpoints: Iterable[Checkpoint], now_ns: int
+) -> dict[CheckpointId, str]:
+    recent = recent_sessions(vault, now_ns)
     why = "its session was active in the last 24 hours"
     return {one.id: why for one in checkpoints if one.session_id in recent}
 

@@ -19,10 +19,10 @@ _NOT_ACTIVITY = (OperationKind.PRUNE, OperationKind.REPAIR, OperationKind.LOST)
 _MESSAGES_AT_ONCE = 500
 
 
-def recent_sessions(vault: Vault) -> set[SessionId]:
+def recent_sessions(vault: Vault, now_ns: int) -> set[SessionId]:
     """Sessions with a checkpoint, a restore, a message or anything else in the last 24 hours. A
-    time that lies ahead of the clock counts as recent."""
-    since_ns = vault.clock.now_ns() - RECENT_NS
+    time that lies ahead of `now_ns` counts as recent."""
+    since_ns = now_ns - RECENT_NS
     return {
         session.id
         for session in vault.catalog.sessions()

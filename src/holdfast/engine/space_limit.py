@@ -25,8 +25,9 @@ class SpaceLimit:
         self._budget_bytes = vault.settings.budget
         self._used_bytes = vault.access.size_bytes()
         own_left = self._budget_bytes - self._used_bytes
-        others_bytes = vault.access.others_bytes(self._used_bytes)
-        total_left = vault.settings.total_budget - self._used_bytes - others_bytes
+        self._total_bytes = vault.settings.total_budget
+        self._others_bytes = vault.access.others_bytes(self._used_bytes)
+        total_left = self._total_bytes - self._used_bytes - self._others_bytes
         self.budget_left = min(own_left, total_left)
         self.is_total = total_left < own_left
         self._disk_left = vault.access.free_bytes() - DISK_RESERVE_BYTES
@@ -47,11 +48,16 @@ class SpaceLimit:
         )
 
     def warnings(self, stored_bytes: int) -> tuple[str, ...]:
+        """Of the budget that is nearer to its end."""
         share = (self._used_bytes + stored_bytes) / self._budget_bytes
-        if share >= _WARN_AT:
+        total = (self._used_bytes + self._others_bytes + stored_bytes) / self._total_bytes
+        if max(share, total) < _WARN_AT:
+            return ()
+        if share >= total:
             used = f"the store has used {share:.0%} of its disk budget"
             return (f"{used}; to see what can go: holdfast cleanup --dry-run",)
-        return ()
+        used = f"all stores together have used {total:.0%} of total_budget"
+        return (f"{used}; stores without a workspace: holdfast cleanup --stores --dry-run",)
 
 
 def _reserve(budget_bytes: int) -> int:

@@ -213,6 +213,9 @@ def test_status_tells_what_a_save_cleaned_up_by_itself(
     assert cli.json("status")["cleanup"] is None
     pass_days(monkeypatch, 8)
     cli.save("in another session, a week later")
+    assert cli.json("status")["cleanup"]["deleted"] == 0
+    pass_days(monkeypatch, 1)
+    cli.save("a day later")
     told = cli.json("status")["cleanup"]
     assert told["deleted"] == 3
     assert told["freed_bytes"] > 500_000

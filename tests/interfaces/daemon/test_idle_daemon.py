@@ -14,6 +14,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.interfaces.daemon import server
 from holdfast.interfaces.daemon.client import ask
+from holdfast.ports.progress import NoProgress
 from holdfast.watching import WatchedWorkspace
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
@@ -100,6 +101,8 @@ def test_once_a_day_it_cleans_up_when_nobody_asks_anything(
         for number in range(5):
             (workspace / "made").write_text(f"{number}")
             opened.engine.save(SessionId("old"), make_intent(f"{number}"), kind=Kind.TOOL)
+        pass_days(past, 7.5)
+        opened.engine.cleanup(NoProgress(), asked=False)
     cleaned, happened, rested = list[Path](), threading.Event(), threading.Event()
     clean_up = server.Daemon._clean_up
 
