@@ -14,9 +14,6 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.domain.settings import Settings
     from holdfast.engine.vault import Vault
     from holdfast.ports.component import Component
     from holdfast.ports.objects import ObjectWriter
@@ -51,15 +48,16 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
         job = reading_job(vault.settings, vault.workspace, own_data, named)
         return ReadingProcess(writer, job)
 
-    components = components_of(vault.settings, environment, store, vault.workspace)
+    components = components_of(vault, environment, store)
     return replace(vault, components=components, open_repository=repository, find_aid=find_aid)
 
 
 def components_of(
-    settings: Settings, environment: Mapping[str, str], store: LocalStore, workspace: Path
+    vault: Vault, environment: Mapping[str, str], store: LocalStore
 ) -> InstalledComponents:
     """Nothing is imported before a component is asked for."""
 
+    settings = vault.settings
     with_nested = settings.git_nested == "on"
 
     def git() -> Component:
@@ -79,10 +77,10 @@ def components_of(
             settings.agent_state,
             environment,
             StoredAgentStates(store),
-            workspace=workspace,
+            workspace=vault.workspace,
             stores=store.directory.parent.parent,
-            sessions=lambda: _active_sessions(store),
-            of_agents=lambda: _active_sessions(store, of_agents=True),
+            sessions=lambda: _active_sessions(vault),
+            of_agents=lambda: _active_sessions(vault, of_agents=True),
         )
 
     def postgres() -> Component:
@@ -128,9 +126,12 @@ def components_of(
     return InstalledComponents(settings.components, makers, signs, within_time)
 
 
-def _active_sessions(store: LocalStore, *, of_agents: bool = False) -> list[str]:
+def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
+    from holdfast.engine.session_overview import effective_status
+
     return [
         session.id if session.agent is None else f"{session.id} ({session.agent})"
-        for session in store.catalog.sessions()
-        if session.status is SessionStatus.ACTIVE and (session.agent is not None or not of_agents)
+        for session in vault.catalog.sessions()
+        if (session.agent is not None or not of_agents)
+        and effective_status(vault, session) is SessionStatus.ACTIVE
     ]

@@ -13,6 +13,8 @@ import pytest
 from holdfast import SessionCheckpointer, start_session
 from holdfast.bootstrap import open_workspace, project_settings
 from holdfast.domain.errors import StoreDamaged, UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.engine.session_overview import AGENT_PROCESS
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 
@@ -165,6 +167,19 @@ def test_agents_at_work_are_reported_where_nothing_of_theirs_is_kept(tmp_path: P
         assert [text for text in warnings if "theirs" in text] == [told]
         session.restore(first)
         assert not any("is still open" in text for text in session.plan_restore("HEAD").warnings)
+
+
+@pytest.mark.requirement("RB-1", "SE-13")
+def test_a_session_whose_agent_is_gone_is_not_called_open(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    fill(workspace / "file", b"1")
+    with SessionCheckpointer(workspace, "mine") as session:
+        first = session.checkpoint("before")
+        fill(workspace / "file", b"2")
+        start_session(workspace, "theirs", agent="codex").close()
+        story = session.opened.engine.vault.story
+        story.set_fact(SessionId("theirs"), AGENT_PROCESS, "4194304 1", expected=None)
+        assert not any("theirs" in text for text in session.plan_restore(first).warnings)
 
 
 @pytest.mark.requirement("AG-1", "RB-1")

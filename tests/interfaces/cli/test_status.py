@@ -130,3 +130,25 @@ def test_as_many_paths_are_listed_as_are_counted(cli: CommandLine) -> None:
     *_, words, _, one, two, three = cli("status", "--skipped").out.splitlines()
     assert words == "left out  3 ignored"
     assert [line.split(":")[0].strip() for line in (one, two, three)] == [".env", "a.log", "b.log"]
+
+
+@pytest.mark.requirement("CL-8")
+def test_a_file_that_is_only_unreadable_is_not_called_deleted(
+    cli: CommandLine, ordinary_permissions: None
+) -> None:
+    cli.save()
+    (cli.workspace / "README.md").chmod(0)
+    assert "deleted" not in cli.json("status")["next"]
+    (cli.workspace / "run.sh").unlink()
+    assert cli.json("status")["next"].startswith("bring back 1 deleted file: ")
+
+
+@pytest.mark.requirement("CL-8", "CP-12")
+def test_a_file_that_is_left_out_from_now_on_is_not_called_deleted(cli: CommandLine) -> None:
+    notes = cli.workspace / "notes" / "note.txt"
+    notes.parent.mkdir()
+    notes.write_text("there\n")
+    cli.save()
+    with (cli.workspace / ".gitignore").open("a") as rules:
+        rules.write("notes/\n")
+    assert "deleted" not in cli.json("status")["next"]

@@ -15,6 +15,7 @@ from holdfast.interfaces.cli.wording import iso
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.sessions import Session
     from holdfast.engine.components.breaker import Degraded
@@ -138,11 +139,22 @@ def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
         if step.undone is not None:
             return LastThing(words, at)
         changes = engine.changes_in(scan, step.request.target)
-        files = [change.type for change in changes if not change.is_directory]
+        files = [one.type for one in changes if not one.is_directory and not _is_there(scan, one)]
         removed, added = files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
         return LastThing(words, at, removed, added)
     except HoldfastError:
         return None
+
+
+def _is_there(scan: Scan, change: Change) -> bool:
+    """Whether a path that the next checkpoint would lack is only left out: it cannot be read, or a
+    rule matches it now."""
+    from holdfast.domain.changes import ChangeType
+    from holdfast.domain.paths import is_within
+
+    return change.type is ChangeType.REMOVED and any(
+        is_within(change.path, skip.path) for skip in scan.skipped if skip.path
+    )
 
 
 def _agents(invocation: Invocation, opened: OpenWorkspace) -> Sequence[Protection]:
