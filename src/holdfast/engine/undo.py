@@ -37,7 +37,14 @@ from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.scan.scanner import RulesOf, Scan
 from holdfast.engine.undo_causes import Cause, tool_calls_after
-from holdfast.engine.undo_outside import EXTERNAL, changed_between, keys_outside, outside_step
+from holdfast.engine.undo_outside import (
+    EXTERNAL,
+    CallsInProgress,
+    OutsideStep,
+    changed_between,
+    keys_outside,
+    outside_step,
+)
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
 
@@ -94,6 +101,7 @@ def last_step(vault: Vault, scan: Scan, look: Look, *, turn: bool = False) -> Un
 def _last_step(
     vault: Vault, history: UndoHistory, scan: Scan, look: Look, *, turn: bool
 ) -> UndoStep:
+    outside = _Outside(vault, history)
     load = loader_for(vault, scan)
 
     def differs(old: Digest, new: Digest) -> bool:
@@ -116,7 +124,7 @@ def _last_step(
             return True  # and the plan says what is wrong
 
     def differs_outside(state: State) -> bool:
-        found = outside_step(vault, state.newest_checkpoint, history.checkpoints_since(state))
+        found = outside.step(state)
         return found.mode is not None or bool(found.blocked)
 
     if turn:
@@ -135,7 +143,7 @@ def _last_step(
             f"Nothing to undo: {what} since the first checkpoint",
             hint="see what there is: holdfast log",
         )
-    return _undo_step(vault, history, step, scan, turn=turn)
+    return _undo_step(vault, outside, step, scan, turn=turn)
 
 
 def next_step(vault: Vault) -> UndoStep:
@@ -154,9 +162,7 @@ def _next_step(vault: Vault, history: UndoHistory) -> UndoStep:
     return UndoStep(replace(request, seen=seen), undone=undo)
 
 
-def _undo_step(
-    vault: Vault, history: UndoHistory, step: Step, scan: Scan, *, turn: bool
-) -> UndoStep:
+def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn: bool) -> UndoStep:
     seen = Seen(_newest_sequence(vault), scan.tree)
     undone = None if turn or step.after is None else step.after.restored
     if undone is not None:
@@ -165,12 +171,10 @@ def _undo_step(
             request = _reversal(vault, undone, OperationKind.UNDO)
             return UndoStep(replace(request, seen=seen), undone=undone)
     target = _target(vault, step.before)
-    outside = outside_step(
-        vault, step.before.newest_checkpoint, history.checkpoints_since(step.before)
-    )
+    found = outside.step(step.before)
     components = choose_components(vault, target)
-    if outside.mode is not None and target is step.before.newest_checkpoint:
-        components = tuple(sorted((*components, (EXTERNAL, outside.mode))))
+    if found.mode is not None and target is step.before.newest_checkpoint:
+        components = tuple(sorted((*components, (EXTERNAL, found.mode))))
     request = RestoreRequest(
         target.session_id,
         target,
@@ -187,7 +191,21 @@ def _undo_step(
     if turn:
         messages = [one for one in step.before.checkpoints if one.kind is Kind.MESSAGE]
         since = messages[-1] if messages else since
-    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=outside.blocked)
+    return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=found.blocked)
+
+
+class _Outside:
+    """What going back to a state of a history brings back outside."""
+
+    def __init__(self, vault: Vault, history: UndoHistory) -> None:
+        self._vault = vault
+        self._history = history
+        self._calls = CallsInProgress(vault)
+
+    def step(self, state: State) -> OutsideStep:
+        target = state.newest_checkpoint
+        since = (*self._calls.begun_before(target), *self._history.checkpoints_since(state))
+        return outside_step(self._vault, target, since)
 
 
 def _target(vault: Vault, state: State) -> Checkpoint:
@@ -233,7 +251,9 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
     rows = {one.id: one for one in catalog.history(None, limit=limit, records=True)}
     log = catalog.operations_before(None, most, kinds=MOVING_KINDS)
     found: list[Moment] = []
-    naming: Checkpoint | None = None  # the last one that was made before a tool call reached out
+    calls = CallsInProgress(vault)
+    naming: list[Checkpoint] = []  # made before tool calls that reach out and may be in progress
+    seen: Checkpoint | None = None  # the last one with what is outside as it was known then
     for operation in reversed(log):
         made = rows.get(operation.checkpoint) if operation.checkpoint else None
         if made is None and operation.checkpoint and len(rows) == limit < MOST_STATES:
@@ -241,12 +261,18 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
             made = catalog.checkpoint(None, operation.checkpoint)
         if made is None:
             continue
-        if naming is not None and naming.tree != made.tree:
-            naming = None
-        changed = naming is not None and changed_between(vault, naming, made)
+        naming = [one for one in naming if calls.includes(one, made)]
+        if seen is not None and seen.tree != made.tree and not naming:
+            seen = None
+        changed = seen is not None and changed_between(vault, seen, made)
         found.append(Moment(operation, made, changed))
-        if changed or keys_outside((made,)):
-            naming = made if keys_outside((made,)) else None
+        if keys_outside((made,)):
+            naming.append(made)
+            seen = made
+        elif changed:
+            seen = made if naming else None
+        elif seen is not None and seen.tree != made.tree:
+            seen = made
     return found, len(log) < most
 
 

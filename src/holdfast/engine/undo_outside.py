@@ -3,6 +3,7 @@
     a checkpoint before a tool call says which paths outside it holds for that call
     → they are not as it has them now? then the call has changed them, and undo brings them back
 
+Calls run side by side: one that had not ended at a checkpoint may have changed its files after it.
 Others outside stay as they are, whatever became of them: they are no part of what is undone.
 """
 
@@ -19,6 +20,8 @@ from holdfast.engine.components.manifests import state_of
 from holdfast.engine.components.restoring import plan_components
 from holdfast.engine.components.touching import changed_parts
 from holdfast.engine.vault import Vault
+from holdfast.store.running_tools import LONGEST_NS
+from holdfast.store.tool_log import LoggedCall, ToolLog
 
 EXTERNAL = "external"
 
@@ -42,6 +45,43 @@ def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
     return frozenset(found)
 
 
+class CallsInProgress:
+    """Which tool calls had not ended at a checkpoint, by the log of tools. One whose end was never
+    reported counts for ten minutes. Where the log does not go back that far, no call is known."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._calls: dict[str, list[LoggedCall]] | None = None
+
+    def includes(self, before: Checkpoint, at: Checkpoint) -> bool:
+        """Whether a call that began at the checkpoint `before` was in progress at another one."""
+        calls = self._by_beginning().get(before.id, ())
+        return before.sequence < at.sequence and any(_is_in_progress(one, at) for one in calls)
+
+    def begun_before(self, at: Checkpoint) -> list[Checkpoint]:
+        """The checkpoints at which calls began that were in progress at this one."""
+        if state_of(self._vault.objects, at, EXTERNAL) is None:
+            return []  # no call has named anything outside
+        found = [
+            self._vault.catalog.checkpoint(None, beginning)
+            for beginning, calls in self._by_beginning().items()
+            if any(_is_in_progress(one, at) for one in calls)
+        ]
+        return [one for one in found if one is not None and one.sequence < at.sequence]
+
+    def _by_beginning(self) -> dict[str, list[LoggedCall]]:
+        if self._calls is None:
+            self._calls = {}
+            for call in ToolLog(self._vault.access.directory).calls():
+                self._calls.setdefault(call.at, []).append(call)
+        return self._calls
+
+
+def _is_in_progress(call: LoggedCall, at: Checkpoint) -> bool:
+    latest_end_ns = call.begun_ns + LONGEST_NS if call.ended_ns is None else call.ended_ns
+    return call.begun_ns <= at.created_at_ns < latest_end_ns
+
+
 def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool:
     """Whether what tools named outside differs between two checkpoints."""
     if before.components is None or before.components == after.components:
@@ -50,7 +90,8 @@ def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool
 
 
 def outside_step(vault: Vault, target: Checkpoint, since: Iterable[Checkpoint]) -> OutsideStep:
-    """What an undo back to `target` brings back outside; `since` are the checkpoints from it on."""
+    """What an undo back to `target` brings back outside; `since` are the checkpoints from it on,
+    and those before calls that were in progress then."""
     keys = keys_outside(since)
     if not keys or EXTERNAL not in vault.settings.components:
         return OutsideStep()
