@@ -20,6 +20,8 @@ class LineState(StrEnum):
     """In the first checkpoint already: somebody wrote it before the history begins."""
     UNSAVED = "unsaved"
     """In the workspace, and in no checkpoint yet."""
+    ELSEWHERE = "elsewhere"
+    """In a checkpoint of another session, such as one that was restored, and not in this one's."""
     OLDER = "older"
     """In the oldest version that was looked at; the search ended there."""
 

@@ -107,6 +107,9 @@ def _words(span: ExplainedLines) -> Iterator[str]:
         case LineState.UNSAVED:
             yield f"{told}: not saved yet | {beginning}"
             return
+        case LineState.ELSEWHERE:
+            yield f"{told}: saved by another session | {beginning}"
+            return
         case LineState.OLDER:
             yield f"{told}: older than what was looked at | {beginning}"
             return

@@ -144,3 +144,27 @@ def test_a_line_cannot_play_tricks_on_a_terminal(cli: CommandLine) -> None:
 
 def test_without_a_store_it_says_so(tmp_path: Path) -> None:
     assert CommandLine(tmp_path)("why", "x").status == 4
+
+
+@pytest.mark.parametrize("paths", [["notes.txt"], []], ids=["one file", "everything"])
+def test_a_line_restored_from_another_session_is_not_called_unsaved(
+    cli: CommandLine, paths: list[str]
+) -> None:
+    notes = cli.workspace / "notes.txt"
+    notes.write_text("theirs\n")
+    theirs = cli.save("their state", "--session", "theirs")
+    notes.write_text("mine\n")
+    cli.save("my state", "--session", "mine")
+    cli.json("restore", theirs, *paths, "--yes")
+    with notes.open("a") as file:
+        file.write("new\n")
+    first, second = cli("why", "notes.txt").out.splitlines()
+    assert first.startswith(f"{theirs}  their state")
+    assert second.startswith("not saved yet")
+    first, second = cli("why", "notes.txt", "--session", "mine").out.splitlines()
+    assert first.startswith("saved by another session")
+    assert "their state" not in first
+    assert second.startswith("not saved yet")
+    assert "saved by another session" in cli("why", "notes.txt:1", "--session", "mine").out
+    states = [one["state"] for one in cli.json("why", "notes.txt", "--session", "mine")["origins"]]
+    assert states == ["elsewhere", "unsaved"]

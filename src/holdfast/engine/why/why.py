@@ -76,9 +76,37 @@ def why(
         ExplainedLine(index + 1, texts[index], explained.origin(found.origins[index]))
         for index in wanted
     )
+    if session_id is not None and reference is None:
+        lines = _found_elsewhere(vault, path, lines, most_versions, most_lines)
     warnings = (*versions.warnings, *explained.warnings())
     of = None if newest.checkpoint is None else newest.checkpoint.id
     return Explanation(path, of, len(texts), lines, warnings)
+
+
+def _found_elsewhere(
+    vault: Vault,
+    path: bytes,
+    lines: tuple[ExplainedLine, ...],
+    most_versions: int,
+    most_lines: int,
+) -> tuple[ExplainedLine, ...]:
+    """Lines that are unsaved only as far as one session knows: another one has saved them. What it
+    says about them is its own."""
+    if all(line.origin.state is not LineState.UNSAVED for line in lines):
+        return lines
+    everywhere = why(vault, None, path, most_versions=most_versions, most_lines=most_lines).lines
+    saved = {
+        (line.number, line.text)
+        for line in everywhere
+        if line.origin.state is not LineState.UNSAVED
+    }
+    elsewhere = LineOrigin(LineState.ELSEWHERE, path)
+    return tuple(
+        replace(line, origin=elsewhere)
+        if line.origin.state is LineState.UNSAVED and (line.number, line.text) in saved
+        else line
+        for line in lines
+    )
 
 
 def _newest(vault: Vault, session_id: SessionId | None) -> Checkpoint | None:

@@ -19,6 +19,7 @@ _REASON_WIDTH = 36
 _LONGEST_MESSAGE = 300
 _WITHOUT_CHECKPOINT = {
     LineState.UNSAVED: "not saved yet",
+    LineState.ELSEWHERE: "saved by another session",
     LineState.OLDER: "older than what was looked at",
 }
 
