@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import NothingToUndo
+from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.trees import Tree
@@ -25,7 +26,8 @@ from holdfast.ports.filesystem import StatNumbers
 from holdfast.store import many_stats
 from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import composed, configure
-from tests.support.watched_filesystem import Call, WatchedFilesystem
+from tests.support.hostile_trees import fill
+from tests.support.watched_filesystem import Call, WatchedFilesystem, once
 from tests.support.watched_workspaces import watched
 
 DIRECTORIES = 20
@@ -332,7 +334,7 @@ _MEASURE = """
 import resource, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import NothingToUndo
+from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.trees import Tree
@@ -463,3 +465,36 @@ def test_an_undo_compares_old_states_only_until_they_differ(
         opened.engine.last_step()
     # For each of the three undos both roots and one directory of each; all of them are twenty-one.
     assert len(loaded) < 4 * 4 + 2 * (DIRECTORIES + 1)
+
+
+@pytest.mark.requirement("RB-3")
+def test_taking_back_reads_each_directory_once_whatever_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "project"
+    for number in range(FILES):
+        fill(workspace / f"deep/er/{number}", b"%d" % number)
+    fill(workspace / "x", b"the last step")
+    fs = WatchedFilesystem()
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        shutil.rmtree(workspace / "deep")
+        (workspace / "x").unlink()
+        read: Counter[Digest] = Counter()
+        load = Vault.load_tree
+
+        def counted(vault: Vault, digest: Digest) -> Tree:
+            read[digest] += 1
+            return load(vault, digest)
+
+        def stand_in_the_way() -> None:
+            monkeypatch.setattr(Vault, "load_tree", counted)
+            (workspace / "x").mkdir()
+
+        fs.before = once(
+            lambda call: call.member == "rename_new" and call.arguments[1] == b"x", stand_in_the_way
+        )
+        with pytest.raises(RestoreFailed, match="everything was put back as it was"):
+            opened.restore(first.id)
+    assert read
+    assert max(read.values()) < FILES / 10, read.most_common(3)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from holdfast.domain.changes import TreeLoader
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
+
+_REMEMBERED = 64
+
+
+def remembering(load: TreeLoader) -> TreeLoader:
+    """For a look at many paths of a few trees: what lies in one directory reads it once. Not kept
+    for longer than that look."""
+    return lru_cache(maxsize=_REMEMBERED)(load)
 
 
 def entry_at(load: TreeLoader, root: Digest, path: bytes) -> Entry | None:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from holdfast.domain.changes import TreeLoader
 from holdfast.domain.entries import MODE_MASK, FileEntry, SymlinkEntry, storable_ns
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, remembering
 from holdfast.engine.restore.carried_out import Displaced
 from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
@@ -65,16 +66,17 @@ def find_unknown(vault: Vault, journal: Journal, known: tuple[Digest, ...]) -> U
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         found: list[Displaced] = []
         links: list[tuple[bytes, SymlinkEntry]] = []
+        load = remembering(vault.load_tree)
         for path, area, slot, whole in _occupied_slots(vault, handles, journal):
             status = vault.fs.stat(slot, dir_fd=area, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 link = _link_in(vault, area, slot, status)
-                if not any(_has_link(vault, tree, path, link) for tree in known):
+                if not any(_has_link(load, tree, path, link) for tree in known):
                     links.append((path, link))
             elif not _is_no_content(vault, path, area, slot):
                 with _readable(vault, area, slot, status):
                     digest = digest_of_file(vault.fs, area, slot)
-                if not any(_has(vault, tree, path, digest, whole=whole) for tree in known):
+                if not any(_has(load, tree, path, digest, whole=whole) for tree in known):
                     found.append(Displaced(path, area, slot, None, whole))
         return _each_at_its_own_path((*links, *_capture(vault, found)))
 
@@ -100,7 +102,8 @@ def _occupied_slots(
             if error.errno not in NO_DIRECTORY:
                 raise
             continue
-        for slot in vault.fs.list_names(area):
+        # In the order of their steps: neighbours lie in the same directory.
+        for slot in sorted(vault.fs.list_names(area), key=lambda one: (len(one), one)):
             number, whole = _slot_number(slot)
             path = None if number is None else journal.slots.get(number)
             if path is None:
@@ -129,14 +132,14 @@ def _link_in(vault: Vault, area: int, slot: bytes, status: os.stat_result) -> Sy
     return SymlinkEntry(slot, target, storable_ns(status.st_mtime_ns))
 
 
-def _has_link(vault: Vault, tree: Digest, path: bytes, link: SymlinkEntry) -> bool:
-    return link.same_state(entry_at(vault.load_tree, tree, path))
+def _has_link(load: TreeLoader, tree: Digest, path: bytes, link: SymlinkEntry) -> bool:
+    return link.same_state(entry_at(load, tree, path))
 
 
-def _has(vault: Vault, tree: Digest, path: bytes, digest: bytes, *, whole: bool) -> bool:
-    if whole and entry_at(vault.load_tree, tree, path + LOG) is not None:
+def _has(load: TreeLoader, tree: Digest, path: bytes, digest: bytes, *, whole: bool) -> bool:
+    if whole and entry_at(load, tree, path + LOG) is not None:
         return False  # there it is another state, for the log belongs to it
-    entry = entry_at(vault.load_tree, tree, path)
+    entry = entry_at(load, tree, path)
     return isinstance(entry, FileEntry) and entry.digest == digest
 
 

@@ -15,7 +15,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import is_within
 from holdfast.domain.selections import restore_intent
 from holdfast.engine.components.taking import CapturedComponents, capture_components
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, remembering
 from holdfast.engine.place_in_conversation import placed
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
@@ -184,10 +184,11 @@ def resulting_tree(
     target = request.target
     if not request.paths:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
-    chosen = {path: entry_at(vault.load_tree, request.goal.tree, path) for path in request.paths}
+    load = remembering(vault.load_tree)
+    chosen = {path: entry_at(load, request.goal.tree, path) for path in request.paths}
     for path in left_alone:
         if any(is_within(path, one) for one in request.paths):
-            chosen[path] = entry_at(vault.load_tree, safety.tree, path)
+            chosen[path] = entry_at(load, safety.tree, path)
     digest = amended_tree(vault, safety.tree, chosen)
     tree = vault.load_tree(digest)
     return ResultingTree(digest, safety.report, tree.file_count, tree.size_bytes)

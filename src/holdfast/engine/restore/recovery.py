@@ -26,7 +26,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
 from holdfast.engine.components.restoring import plan_components, with_component_steps
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, remembering
 from holdfast.engine.looking import look
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
@@ -134,9 +134,10 @@ def _restored_modes(vault: Vault, journal: Journal) -> Callable[[bytes], int | N
     goal = journal.safety if journal.backwards else journal.target
     checkpoint = vault.catalog.checkpoint(journal.session_id, goal)
     tree = checkpoint.tree if checkpoint is not None else None
+    load = remembering(vault.load_tree)
 
     def mode_of(path: bytes) -> int | None:
-        entry = None if tree is None else entry_at(vault.load_tree, tree, path)
+        entry = None if tree is None else entry_at(load, tree, path)
         return entry.mode if isinstance(entry, (FileEntry, DirectoryEntry)) else None
 
     return mode_of

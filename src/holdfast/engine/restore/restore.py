@@ -35,7 +35,7 @@ from holdfast.engine.components.restoring import (
 )
 from holdfast.engine.components.taking import CapturedComponents, capture_components
 from holdfast.engine.conversation import follow_restore
-from holdfast.engine.listing import entry_at
+from holdfast.engine.listing import entry_at, remembering
 from holdfast.engine.restore.carried_out import StepFailed
 from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
 from holdfast.engine.restore.executor import Executor
@@ -209,6 +209,7 @@ def carry_out(
     recovering = vault.access.read_journal() is not None
     drop_setid = vault.settings.setuid == "drop"
     mode_mask = MODE_MASK & ~SETID_BITS if drop_setid else MODE_MASK
+    load = remembering(vault.load_tree)
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         name = staging_prefix(vault) + token.encode()
         staging = Staging(vault.fs, vault.objects, handles, name, drop_setid=drop_setid)
@@ -218,7 +219,7 @@ def carry_out(
             staging,
             setid_mask=mode_mask,
             best_effort=request.best_effort,
-            saved=lambda path: entry_at(vault.load_tree, safety.tree, path),
+            saved=lambda path: entry_at(load, safety.tree, path),
         )
         executor.progress = vault.progress
         _stage(executor, staging, plan)
