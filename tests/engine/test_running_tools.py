@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -221,6 +222,18 @@ def test_what_an_agent_runs_does_not_wait_for_its_tool(workspace: Path) -> None:
         now_ns = session._engine.vault.clock.now_ns()
         tools.begin("0" * 32, owner=str(owner), session="s", tool="Bash", now_ns=now_ns)
         assert not session.save_checkpoint("from within the tool").checkpoint.partial
+
+
+@pytest.mark.requirement("HK-6", "SE-13")
+def test_a_process_of_another_user_is_nobodys_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the `su` above an agent that is a shell script: its session would end at once."""
+    assert agent_above(os.getpid()) is not None
+
+    def refused(number: int, signal: int) -> None:
+        raise PermissionError(errno.EPERM, "not yours")
+
+    monkeypatch.setattr(os, "kill", refused)
+    assert agent_above(os.getpid()) is None
 
 
 def test_files_that_make_no_sense_are_passed_over(workspace: Path) -> None:

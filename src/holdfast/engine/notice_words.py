@@ -241,13 +241,17 @@ def _messages(vault: Vault, operation: Operation, marks: Marks) -> str:
 
 
 def _named_outside(vault: Vault, operation: Operation, target: Checkpoint | None) -> str:
-    """Paths outside the workspace that tools named since the state that was restored."""
+    """Paths outside the workspace that tools named between the state that was restored and the
+    restore: what they named later is not its doing."""
     if target is None:
         return ""
     named: dict[str, None] = {}
+    record = _checkpoint(vault, operation, operation.checkpoint)
     for made in vault.catalog.history(operation.session_id, limit=_LOOKED_BACK):
         if made.sequence < target.sequence:
             break
+        if record is not None and made.sequence > record.sequence:
+            continue
         for call in made.intent.tool_calls:
             outside = call.get("outside", ()) if isinstance(call, Mapping) else ()
             named |= dict.fromkeys(str(path) for path in outside)

@@ -72,11 +72,13 @@ def own_line() -> frozenset[str]:
 
 
 def agent_above(number: int) -> str | None:
-    """The program that had a process started, past the shells between; None if nobody knows."""
+    """The program that had a process started, past the shells between. None if nobody knows, or if
+    it is another user's, like the `su` or `sudo` above an agent that is a shell script: of that,
+    nobody can tell whether it is still there."""
     for above in _above(number):
         told = _told(above)
         if told is not None and told.name not in _SHELLS:
-            return _identity(above)
+            return _identity(above) if is_ours(above) else None
     return None
 
 

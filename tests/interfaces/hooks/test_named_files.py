@@ -328,7 +328,7 @@ def test_the_agent_is_told_that_undo_reached_outside(
     announce(project, "rm ../one.cfg")
     (around / "one.cfg").unlink()
     cli.json("undo", "--yes")
-    told = announce(project, "ls", "t2")["hookSpecificOutput"]["additionalContext"]
+    told = announce(project, "rm ../two.cfg", "t2")["hookSpecificOutput"]["additionalContext"]
     assert "Outside the workspace your tools named ../one.cfg: that was restored too." in told
 
 
