@@ -130,5 +130,5 @@ def _decoded(text: str) -> dict[SessionId, str]:
         pass
     raise UsageError(
         f"{text!r:.40} is no place in a timeline of the workspace",
-        hint="give back what the page before said comes next; one of a session needs --session",
+        hint="give back what the page before said comes next, of a timeline of the workspace",
     )

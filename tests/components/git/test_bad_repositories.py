@@ -221,7 +221,7 @@ def test_odd_names_are_inert(tmp_path: Path) -> None:
     git(place, "checkout", "-qb", branch)
     with SessionCheckpointer(place, "s") as session:
         before = picture(place)
-        first = session.save_checkpoint("before; $(touch z)", name="--force")
+        first = session.save_checkpoint("before; $(touch z)", name="; --force")
         assert first.degraded == ()
         git(place, "commit", "-qm", "--all\n\n-m x")
         git(place, "checkout", "-q", "main")

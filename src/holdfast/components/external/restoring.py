@@ -291,10 +291,11 @@ def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes])
 
 
 def _sync_directories(paths: Iterable[bytes]) -> None:
-    """Make the names durable, each directory once. One that is gone had its own name taken away, in
-    a directory that is synced too."""
+    """Make the names durable, each directory once. One that is gone, or a file now, had its own
+    name taken away, in a directory that is synced too."""
+    gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)
     for directory in sorted({path.rpartition(b"/")[0] for path in paths}):
-        with contextlib.suppress(FileNotFoundError), opened_directory(directory) as dir_fd:
+        with gone, opened_directory(directory) as dir_fd:
             os.fsync(dir_fd)
 
 

@@ -50,7 +50,7 @@ def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
         if operation.kind in MOVING_KINDS and not saved:
             raise Refused(
                 f"The workspace changed in between, so nothing was {past}",
-                hint=f"look again: holdfast {kind.value} --dry-run",
+                hint="see what happened: holdfast log",
             )
 
 
