@@ -267,14 +267,9 @@ class VersionedComponent(Component, Protocol):
         is about to write, None for what it removes: paths are relative to the workspace."""
         ...
 
-    def place(
-        self,
-        workspace: Path,
-        *,
-        timeout_s: float,
-        seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
-    ) -> PresentGit | None:
-        """Where it is now, for a screen; None where there is nothing, or nothing usable."""
+    def place(self, request: CaptureRequest) -> PresentGit | None:
+        """Where it is now, for a screen; None where there is nothing, or nothing usable. Nothing is
+        captured, and a `previous` state that still holds need not be found again."""
         ...
 
 

@@ -238,7 +238,7 @@ def _told_plan(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
 
 
 def _done(bench: Bench, request: RestoreRequest, outcome: RestoreOutcome, way_back: str) -> Answer:
-    place = present_git(bench.engine.vault)
+    place = present_git(bench.engine.vault, restored=outcome)
     created, rewritten, deleted = _counts(outcome.steps)
     data = Restored(
         done=True,

@@ -72,7 +72,7 @@ def test_no_process_is_started_when_nothing_in_git_has_changed(
 
 
 @pytest.mark.requirement("GT-1", "PF-1", "RB-11")
-def test_one_process_at_most_is_started_for_a_restore_and_its_undo_when_git_is_as_it_was(
+def test_no_process_is_started_for_status_a_restore_and_its_undo_when_git_is_as_it_was(
     tmp_path: Path, counted: Path
 ) -> None:
     cli = CommandLine(with_history(tmp_path / "project"))
@@ -85,8 +85,11 @@ def test_one_process_at_most_is_started_for_a_restore_and_its_undo_when_git_is_a
     cli.save("files alone have changed")
     started(counted)
     for words in (("restore", "HEAD~1"), ("undo",), ("redo",), ("restore", "HEAD~1", "code.txt")):
-        assert cli(*words, "--yes").status == 0
-        assert started(counted) <= 1, words  # for the line that says where git is now
+        done = cli(*words, "--yes")
+        assert done.status == 0
+        assert "git: main@" in done.out
+        assert cli("status").status == 0
+        assert started(counted) == 0, words
 
 
 @pytest.fixture

@@ -20,8 +20,6 @@ from holdfast.ports.component import (
     ComponentProblem,
     ContentSink,
     RestoreOf,
-    SeenDirectory,
-    nothing_seen,
 )
 
 if TYPE_CHECKING:
@@ -156,23 +154,16 @@ class GitComponent:
         except BrokenReference:
             return None  # a broken repository is told about where it matters
 
-    def place(
-        self,
-        workspace: Path,
-        *,
-        timeout_s: float,
-        seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
-    ) -> PresentGit | None:
-        from holdfast.components.git.commands import Git
-        from holdfast.components.git.present import present
+    def place(self, request: CaptureRequest) -> PresentGit | None:
+        from holdfast.components.git.present import present, present_as_before
         from holdfast.components.git.references import BrokenReference
 
-        repository = find_repository(workspace, ours=self._ours)
+        repository = find_repository(request.workspace, ours=self._ours)
         if repository is None:
             return None
         try:
-            git = Git(repository, self._environment, timeout_s)
-            return present(git, os.fsencode(workspace), seen)
+            known = present_as_before(repository, request)
+            return known or present(repository, self._environment, request)
         except BrokenReference:
             return None  # a broken repository is told about where it matters
 

@@ -11,7 +11,6 @@ reading than a checkpoint is worth, nothing is told. No process is started.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -111,7 +110,7 @@ def renewed(
     """The state before once more, which git itself still has, with what is dirty now; None when
     that is the same as well."""
     known = previous.notes.get(DIRTY)
-    found = _dirty_now(repository, request, previous, changed)
+    found = dirty_now(repository, request, previous, changed)
     if found == known:
         return None
     for content in previous.contents:
@@ -122,12 +121,16 @@ def renewed(
     return Captured(dict(previous.facts), previous.problems, notes)
 
 
-def _dirty_now(
+def dirty_now(
     repository: Repository,
     request: CaptureRequest,
     previous: ComponentState,
     changed: Sequence[bytes] | None,
 ) -> dict[str, Any] | None:
+    """For a repository that is as the state before says; `changed` are paths that may be others."""
+    known = previous.notes.get(DIRTY)
+    if changed is not None and not changed and isinstance(known, dict):
+        return known
     facts, content = previous.facts, previous.content(INDEX)
     if facts["staged_count"] > len(facts["staged"]) or "shared_index" in facts:
         return None
@@ -347,5 +350,7 @@ def _hash(place: bytes, status: os.stat_result, oid_length: int, now_ns: int) ->
 
 
 def _oid(data: bytes, oid_length: int) -> str:
+    import hashlib  # takes milliseconds, and mostly nothing has to be hashed
+
     kind = hashlib.sha1 if oid_length == 40 else hashlib.sha256
     return kind(b"blob %d\0" % len(data) + data).hexdigest()

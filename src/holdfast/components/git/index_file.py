@@ -10,7 +10,6 @@ asks for a few paths has `IndexEntries`.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,6 +38,8 @@ class IndexChecksum:
 
     def __init__(self, like: str | None) -> None:
         """`like` is the name of an object of the same repository, if there is any."""
+        import hashlib  # takes milliseconds, and most looks at an index do without
+
         self._known = like is not None
         self._digest = hashlib.sha256() if like is not None and len(like) == 64 else hashlib.sha1()
         self._end = b""

@@ -1,45 +1,66 @@
-"""Where HEAD is now and how many files are dirty, for a screen: nothing is captured."""
+"""Where HEAD is now and how many files are dirty, for a screen: nothing is captured.
+
+git is as a checkpoint has it → what was dirty then, and paths that changed since: no process
+else                          → every path of the index, and what is staged (1 process)
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import Any
 
-from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.dirty import all_dirty
+from holdfast.components.git.dirty import all_dirty, dirty_now
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import GITLINK, read_index
-from holdfast.components.git.looking import submodule_commit
+from holdfast.components.git.looking import is_as_before, submodule_commit
 from holdfast.components.git.plain_files import blocks_of, opened
 from holdfast.components.git.references import Head, read_head
-from holdfast.components.git.staging import read_staged
 from holdfast.components.git.states import HEADS
 from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.git_place import PresentGit
 from holdfast.domain.paths import to_text
-from holdfast.ports.component import SeenDirectory
-
-Seen = Callable[[], Iterable[SeenDirectory]]
+from holdfast.ports.component import CaptureRequest
 
 
-def present(git: Git, workspace: bytes, seen: Seen) -> PresentGit:
-    head = read_head(git.repository)
+def present_as_before(repository: Repository, request: CaptureRequest) -> PresentGit | None:
+    """None when the state before does not say it."""
+    previous = request.previous
+    if previous is None or not is_as_before(repository, previous, now_ns=request.now_ns):
+        return None
+    found = dirty_now(repository, request, previous, request.changed())
+    return None if found is None else _place(read_head(repository), int(found["count"]))
+
+
+def present(
+    repository: Repository, environment: Mapping[str, str], request: CaptureRequest
+) -> PresentGit:
+    head = read_head(repository)
+    return _place(head, _dirty(repository, environment, request, head))
+
+
+def _place(head: Head, dirty: int | None) -> PresentGit:
     branch = None if head.ref is None else to_text(head.ref.removeprefix(HEADS))
-    return PresentGit(branch, head.commit, _dirty(git, workspace, head, seen))
+    return PresentGit(branch, head.commit, dirty)
 
 
-def _dirty(git: Git, workspace: bytes, head: Head, seen: Seen) -> int | None:
+def _dirty(
+    repository: Repository, environment: Mapping[str, str], request: CaptureRequest, head: Head
+) -> int | None:
     """None where that is not known."""
-    repository = git.repository
+    from holdfast.components.git.commands import Git, GitFailed
+    from holdfast.components.git.staging import read_staged
+
     try:
         with opened(repository.own(b"index")) as index_fd:
             if index_fd is None:
                 return 0
+            git = Git(repository, environment, request.timeout_s)
             staged = [path for _, path in read_staged(git, head.commit).rows]
             submodules = _submodules(repository, head, index_fd)
+            workspace = os.fsencode(request.workspace)
             found = all_dirty(
-                repository, workspace, index_fd, head.commit, staged, submodules, seen
+                repository, workspace, index_fd, head.commit, staged, submodules, request.seen
             )
     except (GitFailed, UnknownIndex, OSError):
         return None

@@ -14,7 +14,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.component_states import (
     LARGEST_MANIFEST_BYTES,
@@ -26,6 +25,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import parent
 from holdfast.engine.components.breaker import at_rest, failed, is_guarded
+from holdfast.engine.components.changed_files import changed_since
 from holdfast.engine.components.contents import NoSink, StoreSink
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
@@ -45,10 +45,6 @@ from holdfast.ports.component import (
     unknown_changes,
 )
 from holdfast.ports.objects import ObjectWriter
-
-_MOST_CHANGED = 2_000
-_NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
-"""Left out, and nothing that a component would look for: files that git tracks are not ignored."""
 
 _LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 4
 
@@ -82,7 +78,7 @@ def capture(
     run.thorough = thorough
     if scan is not None:
         run.repositories = _repositories(vault, scan.skipped)
-        run.changed = partial(_changed, vault, before, scan)
+        run.changed = partial(changed_since, vault, before, scan)
         run.seen = partial(seen_directories, scan.root)
     try:
         states = kept + [run.capture(component) for component in chosen]
@@ -124,26 +120,6 @@ def _repositories(vault: Vault, skipped: Sequence[Skipped]) -> tuple[bytes, ...]
         return ()
     found = {parent(skip.path) for skip in skipped if skip.reason is SkipReason.GIT_DATA}
     return tuple(sorted(found - {b""}))
-
-
-def _changed(vault: Vault, before: Checkpoint | None, scan: Scan) -> list[bytes] | None:
-    """Paths that differ from the checkpoint before, and those that neither has. The record of a
-    restore says of components what was before the restore, so nothing is known after it."""
-    if before is None or before.kind.is_record:
-        return None
-    found = [
-        s.path
-        for s in scan.skipped
-        if s.reason not in _NO_CONTENT and not s.reason.content_is_captured
-    ]
-    try:
-        for change in tree_changes(vault.load_tree, before.tree, scan.tree):
-            found.append(change.path)
-            if len(found) > _MOST_CHANGED:
-                return None
-    except StoreDamaged:
-        return None
-    return found
 
 
 def _applying(vault: Vault, components: Sequence[Component]) -> set[str]:

@@ -10,18 +10,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import ComponentState
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.git_drift import GitDrift
 from holdfast.domain.git_place import PresentGit
+from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.restore_plans import Step
+from holdfast.engine.components.changed_files import changed_since
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.components.manifests import read_states
+from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.components.seen_files import seen_directories
 from holdfast.engine.content import read_content
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
-from holdfast.ports.component import SeenDirectory, VersionedComponent, nothing_seen
+from holdfast.ports.component import (
+    CaptureRequest,
+    SeenDirectory,
+    VersionedComponent,
+    nothing_seen,
+    unknown_changes,
+)
 
 _LARGEST_READ = 32 << 20
 _MOST_READ = 256 << 20
@@ -61,21 +70,48 @@ def git_drift(
     return None
 
 
-def present_git(vault: Vault, scan: Scan | None = None) -> PresentGit | None:
-    """Where git is now; None without a repository, and where it does not tell in time. What a
-    scan of the same moment has seen need not be looked at again."""
+def present_git(
+    vault: Vault, *, scan: Scan | None = None, restored: RestoreOutcome | None = None
+) -> PresentGit | None:
+    """Where git is now; None without a repository, and where it does not tell in time. What a scan
+    of the same moment has seen need not be looked at again. Nor need files that were not restored,
+    directly after a restore: what was saved before it says how they are."""
+    component = next((c for c in vault.components.all() if isinstance(c, VersionedComponent)), None)
+    if component is None:
+        return None
     seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen
+    changed: Callable[[], Sequence[bytes] | None] = unknown_changes
+    known = next(iter(vault.catalog.history(None, limit=1, records=True)), None)
     if scan is not None:
         seen = partial(seen_directories, scan.root)
-    timeout_s = vault.settings.component_timeout
-    for component in vault.components.all():
-        if isinstance(component, VersionedComponent):
-            call = partial(component.place, vault.workspace, timeout_s=timeout_s, seen=seen)
-            try:
-                return guarded(call, timeout_s=timeout_s)
-            except Refusal:
-                return None
-    return None
+        changed = partial(changed_since, vault, known, scan)
+    elif restored is not None and restored.recorded:
+        known = vault.catalog.checkpoint(None, restored.safety)
+        changed = partial(list, [step.path for step in restored.steps])
+    request = CaptureRequest(
+        workspace=vault.workspace,
+        owner=vault.access.workspace_id,
+        checkpoint=None,
+        previous=_known_state(vault, known, component.name),
+        now_ns=vault.clock.now_ns(),
+        timeout_s=vault.settings.component_timeout,
+        changed=changed,
+        seen=seen,
+    )
+    try:
+        return guarded(partial(component.place, request), timeout_s=request.timeout_s)
+    except Refusal:
+        return None
+
+
+def _known_state(vault: Vault, known: Checkpoint | None, name: str) -> ComponentState | None:
+    if known is None:
+        return None
+    try:
+        state = state_of(vault.objects, known, name)
+    except StoreDamaged:
+        return None  # what is there now can be told all the same
+    return None if state is None or state.failure is not None else state
 
 
 def _contents(vault: Vault, steps: Sequence[Step]) -> After:

@@ -1,16 +1,17 @@
-"""Counting what differs between two scans, from what is in memory anyway.
+"""Counting and listing what differs between two scans, from what is in memory anyway.
 
 Gives the numbers that a comparison of the two trees gives, without reading either from the store.
-Gives up where a name became something of another kind, where files have several names, and where
-a directory is known by its digest alone.
+Counting gives up where a name became something of another kind and where files have several names,
+both where a directory is known by its digest alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from holdfast.domain.checkpoints import ChangeCounts
 from holdfast.domain.entries import MODE_MASK
+from holdfast.domain.paths import join
 from holdfast.engine.scan.directory_state import ROW, DirectoryState, KnownChild
 
 
@@ -22,6 +23,39 @@ def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCount
     except _TreesMustTell:
         return None
     return ChangeCounts(count.added, count.modified, count.removed)
+
+
+def changed_paths(old: DirectoryState, new: DirectoryState) -> Iterator[bytes] | None:
+    """Files and links that differ; of a directory that came or went, its own path. None when the
+    states alone do not tell."""
+    found: list[Iterator[bytes]] = []
+    waiting = [(b"", old, new)]
+    while waiting:
+        path, before, after = waiting.pop()
+        found.append(_changed_names(path, before, after))
+        for name in before.children.keys() | after.children.keys():
+            one, other = before.children.get(name), after.children.get(name)
+            if one is None or other is None:
+                found.append(iter((join(path, name),)))
+            elif one is other or (one.digest is not None and one.digest == other.digest):
+                continue
+            elif isinstance(one, DirectoryState) and isinstance(other, DirectoryState):
+                waiting.append((join(path, name), one, other))
+            else:
+                return None
+    return (path for paths in found for path in paths)
+
+
+def _changed_names(path: bytes, old: DirectoryState, new: DirectoryState) -> Iterator[bytes]:
+    if old.names == new.names:
+        rows = zip(ROW.iter_unpack(old.rows), ROW.iter_unpack(new.rows), strict=True)
+        for name, (before, after) in zip(new.file_names(), rows, strict=True):
+            if before[6] != after[6] or (before[4] ^ after[4]) & MODE_MASK:
+                yield join(path, name)
+    else:
+        yield from (join(path, name) for name, _ in _files(old).items() ^ _files(new).items())
+    if old.symlinks != new.symlinks:
+        yield from (join(path, name) for name, _ in _targets(old).items() ^ _targets(new).items())
 
 
 class _TreesMustTell(Exception):

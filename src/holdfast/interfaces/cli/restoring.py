@@ -70,7 +70,9 @@ def restore_and_report(
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
         told = json_output.restored(
-            outcome, invocation.elapsed_ms, present_git(opened.engine.vault)
+            outcome,
+            invocation.elapsed_ms,
+            present_git(opened.engine.vault, restored=outcome),
         )
         told["warnings"] = [*working, *told["warnings"]]
         told["remarks"] = [*remarks_in(working), *told["remarks"]]
@@ -124,7 +126,7 @@ def _show(
         show_outcome(
             terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated, what=what
         )
-    place = present_git(opened.engine.vault)
+    place = present_git(opened.engine.vault, restored=outcome)
     if place is not None:
         terminal.sentence(terminal.paint(f"  git: {place}", DIM))
     told = shown.warnings if shown is not None else ()

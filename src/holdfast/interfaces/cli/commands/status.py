@@ -115,7 +115,7 @@ def _run(invocation: Invocation) -> int:
 def _git(opened: OpenWorkspace, scan: Scan) -> str | None:
     from holdfast.engine.components.drift import present_git
 
-    place = present_git(opened.engine.vault, scan)
+    place = present_git(opened.engine.vault, scan=scan)
     return None if place is None else str(place)
 
 
