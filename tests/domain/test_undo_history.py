@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -316,3 +316,12 @@ def test_the_end_of_the_log_answers_as_the_whole_log_does_or_asks_for_more(
                 asked += 1
     assert answered > 100
     assert asked > 100
+
+
+def test_a_restore_that_was_rolled_back_after_a_crash_is_nothing_to_undo() -> None:
+    log = worked("ab")
+    saved = log.save(Kind.SAFETY)
+    rolled_back = log._add(OperationKind.RESTORE, "b", Kind.RESTORE, "s", saved)
+    log.moments[-1] = replace(rolled_back, operation=replace(rolled_back.operation, safety=saved))
+    assert log.undo()
+    assert log.content == "a"

@@ -5,7 +5,8 @@
                        it is the safety checkpoint of a redo, or of an undo and only has more;
                        the same: one more checkpoint of that state, nothing happened, unless files
                        outside the workspace that a tool had named are others
-      a restore, reset a new state, also where no byte changed, and the future ends
+      a restore, reset a new state, also where no byte changed, and the future ends; one that was
+                       rolled back after a crash is none
       an undo          the states above its target move from `past` to `future`, as one group
       a redo           the newest group moves back
 
@@ -204,6 +205,8 @@ class UndoHistory:
             return
         if kind is OperationKind.REDO and self._redone(moment):
             return
+        if self._is_rolled_back(moment):
+            return
         self._restored(moment)
 
     def _saved(self, moment: Moment) -> None:
@@ -222,6 +225,12 @@ class UndoHistory:
         self._future_before_safety = self.redoable if made.kind is Kind.SAFETY else []
         self._safety_has_more = found is Difference.MORE
         self.future = []
+
+    def _is_rolled_back(self, moment: Moment) -> bool:
+        """An unfinished restore leads to what it had itself saved first."""
+        saved = moment.operation.safety
+        back = saved is not None and saved == moment.made.restores_from
+        return back and bool(self.past) and self.past[-1].tree == moment.made.tree
 
     def _restored(self, moment: Moment) -> None:
         made = moment.made

@@ -61,8 +61,8 @@ class UndoStep:
     """The restore that undoes the last thing, and that thing. `causes` are the tool calls that may
     have done it, the newest of each session; `undone` is the restore that it was, if it was one.
     `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint after which
-    it happened, by which people know that state best. `stays` says which files outside the
-    workspace it changed and cannot bring back, and why."""
+    it happened, by which people know that state best. `steps` of undo lead back from a redo.
+    `stays` says which files outside the workspace it changed and cannot bring back, and why."""
 
     request: RestoreRequest
     causes: tuple[Cause, ...] = ()
@@ -70,6 +70,7 @@ class UndoStep:
     saved: Checkpoint | None = None
     turn: bool = False
     since: Checkpoint | None = None
+    steps: int = 1
     stays: tuple[str, ...] = ()
 
 
@@ -156,10 +157,11 @@ def _next_step(vault: Vault, history: UndoHistory) -> UndoStep:
         raise NothingToUndo(
             "Nothing to redo: nothing was undone, or the workspace has changed since", hint=_HINT
         )
-    undo = history.redoable[-1].undo
+    group = history.redoable[-1]
+    undo = group.undo
     request = _reversal(vault, undo, OperationKind.REDO)
     seen = Seen(_newest_sequence(vault), history.past[-1].tree)
-    return UndoStep(replace(request, seen=seen), undone=undo)
+    return UndoStep(replace(request, seen=seen), undone=undo, steps=len(group.states))
 
 
 def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn: bool) -> UndoStep:

@@ -3,12 +3,14 @@ ago has no checkpoint of its own; the one there is was made for another call, or
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import after, send, tool_call
+from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("RB-11", "CL-8")
 
@@ -55,3 +57,22 @@ def test_a_command_right_after_another_one_is_named(project: Path, cli: CommandL
     assert last(cli) == 'the Bash call "echo 2 > made2.txt" by claude-code'
     cli.json("undo", "--yes")
     assert last(cli) == 'the Bash call "echo 1 > made1.txt" by claude-code'
+
+
+def test_the_way_back_from_a_redo_of_a_whole_turn_goes_all_of_it(
+    project: Path, cli: CommandLine
+) -> None:
+    message = {**tool_call(project, ""), "hook_event_name": "UserPromptSubmit", "prompt": "go"}
+    send(project, message)
+    for number in (1, 2):
+        command = f"echo {number} > made{number}.txt"
+        begin(project, f"t{number}", "Bash", command=command)
+        (project / f"made{number}.txt").write_text(f"{number}\n")
+        end(project, f"t{number}", "Bash", command=command)
+    assert cli("undo", "--turn", "--yes").status == 0
+    before = describe(project)
+    said = cli("redo", "--yes").out
+    assert describe(project) != before
+    [way] = re.findall(r"back: holdfast (.*)", said)
+    assert cli(*way.split()).status == 0
+    assert describe(project) == before

@@ -47,15 +47,20 @@ def undo_or_redo(
     request: RestoreRequest,
     what: str | None = None,
     also: Mapping[str, Any] | None = None,
+    *,
+    steps_back: int = 1,
 ) -> int:
     """With those files outside the workspace that were agreed to, if it is about any. `what` is
-    undone or redone, in words; `also` is told besides as JSON."""
+    undone or redone, in words; `also` is told besides as JSON; `steps_back` of undo or redo lead
+    back."""
     from holdfast.interfaces.cli.restoring import PARTIAL, restore_and_report
 
     incomplete = False
     if any(name == EXTERNAL for name, _ in request.components):
         request, incomplete = choose_external(invocation, opened, request)
-    status = restore_and_report(invocation, opened, request, what=what, also=also)
+    status = restore_and_report(
+        invocation, opened, request, what=what, also=also, steps_back=steps_back
+    )
     return status or (PARTIAL * incomplete)
 
 

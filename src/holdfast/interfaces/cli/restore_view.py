@@ -168,7 +168,9 @@ def show_outcome(
     *,
     with_steps: bool,
     what: str | None = None,
+    steps_back: int = 1,
 ) -> None:
+    """The way back is one command, also where an undo would go only a part of it."""
     if with_steps:
         show_steps(terminal, outcome.steps, whole=False)
     mark = terminal.paint("✓", GREEN) if outcome.verified else terminal.paint("✗", RED)
@@ -188,6 +190,8 @@ def show_outcome(
     show_problems(terminal, "not restored", outcome.skipped)
     show_problems(terminal, "changed meanwhile", outcome.conflicts)
     saved = short(outcome.safety) if terminal.for_people else outcome.safety
+    if steps_back > 1:
+        back = f"restore {saved}"
     terminal.sentence(
         terminal.paint(
             f"  what was there before is saved as {saved}; back: holdfast {back}{terminal.sure}",

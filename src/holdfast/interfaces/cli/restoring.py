@@ -49,9 +49,10 @@ def restore_and_report(
     *,
     what: str | None = None,
     also: Mapping[str, Any] | None = None,
+    steps_back: int = 1,
 ) -> int:
     """Carry out a request, or only show it; returns the exit status. `what` it undoes, in words;
-    `also` is told besides as JSON."""
+    `also` is told besides as JSON; `steps_back` of undo or redo lead back."""
     besides = dict(also or {})
     if invocation.options.dry_run:
         return _preview(invocation, opened, request, hunks, what, besides)
@@ -78,7 +79,7 @@ def restore_and_report(
         told["remarks"] = [*remarks_in(working), *told["remarks"]]
         invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
     else:
-        _show(invocation, opened, request, outcome, shown, what)
+        _show(invocation, opened, request, outcome, shown, what, steps_back)
         _tell_of_head(invocation.terminal, opened, request, outcome)
         show_where_missing(invocation.terminal, _saved_elsewhere(opened, outcome.missing))
         if shown is None:
@@ -114,6 +115,7 @@ def _show(
     outcome: RestoreOutcome,
     shown: RestorePlan | None,
     what: str | None,
+    steps_back: int,
 ) -> None:
     """What was seen before the question is not told again."""
     terminal = invocation.terminal
@@ -124,7 +126,13 @@ def _show(
         repeated = shown is not None and shown.steps == outcome.steps
         show_components_outcome(terminal, outcome.components)
         show_outcome(
-            terminal, request, outcome, invocation.elapsed_ms, with_steps=not repeated, what=what
+            terminal,
+            request,
+            outcome,
+            invocation.elapsed_ms,
+            with_steps=not repeated,
+            what=what,
+            steps_back=steps_back,
         )
     place = present_git(opened.engine.vault, restored=outcome)
     if place is not None:

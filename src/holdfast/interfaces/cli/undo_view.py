@@ -32,7 +32,7 @@ def undo_and_report(invocation: Invocation, opened: OpenWorkspace, step: UndoSte
     also = {"undone": _as_json(step, words, when)}
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
         return restore_and_report(invocation, opened, request, what=told, also=also)
-    return undo_or_redo(invocation, opened, request, told, also)
+    return undo_or_redo(invocation, opened, request, told, also, steps_back=step.steps)
 
 
 def moment_of(step: UndoStep) -> datetime | None:
