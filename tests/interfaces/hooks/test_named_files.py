@@ -17,7 +17,7 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
-from tests.interfaces.hooks.daemon_calls import tool_call
+from tests.interfaces.hooks.daemon_calls import after, tool_call
 from tests.interfaces.hooks.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("CP-13")
@@ -292,6 +292,7 @@ def test_undo_leaves_alone_what_the_undone_call_has_not_named(
     project: Path, around: Path, cli: CommandLine
 ) -> None:
     announce(project, "rm ../one.cfg", "t1")
+    call_hook("claude-code", after(tool_call(project, "t1", "rm ../one.cfg")), project)
     announce(project, "echo x > src/app.py; rm ../two.cfg", "t2")
     execute(project, "echo x > src/app.py; rm ../two.cfg")
     (around / "one.cfg").write_text("edited by a person\n")
