@@ -374,6 +374,10 @@ def test_what_the_shell_has_to_expand_counts_as_a_file_that_is_there() -> None:
         ("bash -c 'ls; git reset --hard' && ls", "git reset --hard"),
         ("ls; echo hi > app.py", "echo hi > app.py"),
         ("rm -rf src", ""),
+        ("chmod -R 777 src && rm -rf src", "rm -rf src"),
+        ("echo hi > app.py; rm -rf src", "rm -rf src"),
+        ("chmod -R 777 src; echo hi > app.py", "echo hi > app.py"),
+        ("git reset --hard; rm -rf src", "git reset --hard"),
     ],
 )
 def test_of_several_commands_the_gravest_is_told(command: str, gravest: str) -> None:

@@ -48,12 +48,19 @@ class RiskGrade(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that a command may do. `target` is the file that it would replace: where there is
-    none, it only makes a new one. `command` is the part of the script that does it."""
+    none, it only makes a new one. `command` is the part of the script that does it.
+    `keeps_content` of what changes only permissions or owners."""
 
     grade: RiskGrade
     reason: str
     target: str = ""
     command: str = ""
+    keeps_content: bool = False
+
+    @property
+    def gravity(self) -> tuple[int, bool, bool]:
+        """Of two with one grade, the one that may destroy more: content, and not of one file."""
+        return (self.grade, not self.keeps_content, not self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ def assess(
     if not script.whole or budget.is_spent:
         findings.append(Finding(RiskGrade.RISKY, "too long to be read whole"))
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
-    ordered = sorted(findings, key=lambda f: -f.grade)
+    ordered = sorted(findings, key=lambda f: f.gravity, reverse=True)
     reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
     outside = walk.outside
     return Assessment(

@@ -205,7 +205,7 @@ def _dd(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _permissions(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if _flags(arguments) & {"R", "--recursive"}:
-        yield risky(f"{name} on a whole tree")
+        yield Finding(RiskGrade.RISKY, f"{name} on a whole tree", keeps_content=True)
     else:
         yield notable(f"{name} changes {'permissions' if name == 'chmod' else 'owners'}")
 
