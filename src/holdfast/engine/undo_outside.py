@@ -21,7 +21,7 @@ from holdfast.engine.components.restoring import plan_components
 from holdfast.engine.components.touching import changed_parts
 from holdfast.engine.vault import Vault
 from holdfast.store.running_tools import LONGEST_NS
-from holdfast.store.tool_log import LoggedCall, ToolLog
+from holdfast.store.tool_log import ToolLog, name_digest
 
 EXTERNAL = "external"
 
@@ -46,17 +46,18 @@ def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
 
 
 class CallsInProgress:
-    """Which tool calls had not ended at a checkpoint, by the log of tools. One whose end was never
-    reported counts for ten minutes. Where the log does not go back that far, no call is known."""
+    """Which tool calls had not ended at a checkpoint, by the log of tools. A call without an end
+    counts for ten minutes. If its agent never reports an end, the next call of the session ends it.
+    Where the log does not go back that far, no call is known."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
-        self._calls: dict[str, list[LoggedCall]] | None = None
+        self._calls: dict[str, list[_Call]] | None = None
 
     def includes(self, before: Checkpoint, at: Checkpoint) -> bool:
         """Whether a call that began at the checkpoint `before` was in progress at another one."""
         calls = self._by_beginning().get(before.id, ())
-        return before.sequence < at.sequence and any(_is_in_progress(one, at) for one in calls)
+        return before.sequence < at.sequence and any(one.is_in_progress(at) for one in calls)
 
     def begun_before(self, at: Checkpoint) -> list[Checkpoint]:
         """The checkpoints at which calls began that were in progress at this one."""
@@ -65,21 +66,39 @@ class CallsInProgress:
         found = [
             self._vault.catalog.checkpoint(None, beginning)
             for beginning, calls in self._by_beginning().items()
-            if any(_is_in_progress(one, at) for one in calls)
+            if any(one.is_in_progress(at) for one in calls)
         ]
         return [one for one in found if one is not None and one.sequence < at.sequence]
 
-    def _by_beginning(self) -> dict[str, list[LoggedCall]]:
+    def _by_beginning(self) -> dict[str, list[_Call]]:
         if self._calls is None:
             self._calls = {}
-            for call in ToolLog(self._vault.access.directory).calls():
-                self._calls.setdefault(call.at, []).append(call)
+            logged = ToolLog(self._vault.access.directory).calls()
+            reporting = {call.session for call in logged if call.is_end_reported}
+            next_begin_ns: dict[str, int] = {}
+            for call in reversed(logged):
+                end_ns = call.begun_ns + LONGEST_NS if call.ended_ns is None else call.ended_ns
+                reports = call.session in reporting
+                if not reports:
+                    end_ns = min(end_ns, next_begin_ns.get(call.session, end_ns))
+                next_begin_ns[call.session] = call.begun_ns
+                found = _Call(call.session, reports, call.begun_ns, end_ns)
+                self._calls.setdefault(call.at, []).append(found)
         return self._calls
 
 
-def _is_in_progress(call: LoggedCall, at: Checkpoint) -> bool:
-    latest_end_ns = call.begun_ns + LONGEST_NS if call.ended_ns is None else call.ended_ns
-    return call.begun_ns <= at.created_at_ns < latest_end_ns
+class _Call(NamedTuple):
+    """`session` is a digest of its id; `reports`: its agent tells when a call has ended."""
+
+    session: str
+    reports: bool
+    begun_ns: int
+    end_ns: int
+
+    def is_in_progress(self, at: Checkpoint) -> bool:
+        if not self.begun_ns <= at.created_at_ns < self.end_ns:
+            return False
+        return self.reports or self.session != name_digest(at.session_id.encode())
 
 
 def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool:

@@ -31,7 +31,7 @@ _LARGEST = 1 << 20
 class LoggedCall(NamedTuple):
     """`session` is a digest of its id, `at` the checkpoint that holds what there was when it began,
     `ended_ns` None for a call without an end. `names` are digests of what an edit names, None where
-    the tool may write anything."""
+    the tool may write anything. `is_end_reported`: the agent told the end of this very call."""
 
     session: str
     tool: str
@@ -39,6 +39,7 @@ class LoggedCall(NamedTuple):
     begun_ns: int
     ended_ns: int | None
     names: tuple[str, ...] | None
+    is_end_reported: bool = False
 
 
 class ToolLog:
@@ -96,7 +97,9 @@ class ToolLog:
                     found.append(_call(int(begun_ns), json.loads(told)))
                 elif kind == "E":
                     key, ended_ns = rest.split(" ")
-                    _close(found, open_ones.pop(key), int(ended_ns))
+                    place = open_ones.pop(key)
+                    _close(found, place, int(ended_ns))
+                    found[place] = found[place]._replace(is_end_reported=True)
                 elif kind == "S":
                     session_key, ended_ns = rest.split(" ")
                     for key in [k for k in open_ones if sessions[k] == session_key]:
