@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.interfaces.hooks.daemon_calls import tool_call
+from tests.interfaces.hooks.daemon_calls import after, tool_call
 from tests.interfaces.hooks.hook_process import call_hook
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here, runtime_directory
@@ -116,6 +116,62 @@ def test_a_program_in_an_ignored_directory_is_not_captured_but_an_edit_of_one_fi
     tool.write_text("changed\n")
     cli("restore", "HEAD", "--yes")
     assert tool.read_text() == "code\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["mkdir -p node_modules/p", "mkdir build.env", "cp -r src .env", "git clone x node_modules/p"],
+)
+def test_a_directory_that_a_command_makes_is_not_said_to_be_captured(
+    project: Path, cli: CommandLine, command: str
+) -> None:
+    (project / ".env").unlink()
+    (project / ".gitignore").write_text(".env\nbuild.env\n")
+    before = _run(project, "t1", command)
+    assert "from now on" not in _send(project, before)
+    made = project / command.split()[-1]
+    made.mkdir(parents=True)
+    (made / "file").write_text("x\n")
+    assert "from now on" not in _send(project, after(before))
+    _send(project, _run(project, "t2", "ls"))
+    files = cli.json("show", "HEAD", "--session", "s1", "--files")["entries"]
+    assert not [one for one in files if one["path"].endswith("/file")]
+
+
+def test_a_file_that_a_command_makes_is_told_when_it_is_there(project: Path) -> None:
+    (project / ".env").unlink()
+    before = _run(project, "t1", "cp src/app.py .env")
+    assert _send(project, before) == ""
+    (project / ".env").write_text("made\n")
+    _send(project, after(before))
+    again = _run(project, "t2", "cp src/app.py .env")
+    assert ".env from now on" in _send(project, again)  # the first answer that the model reads
+    assert _send(project, after(again)) == ""
+    assert _send(project, _run(project, "t3", "ls")) == ""
+
+
+def test_a_named_file_that_is_too_large_is_not_said_to_be_captured(project: Path) -> None:
+    configure(project, max_file_size=1000)
+    (project / ".env").write_text("x" * 2000)
+    assert ".env from now on" not in _send(project, _write(project, "t1", project / ".env"))
+
+
+def test_one_file_of_a_huge_ignored_directory_is_captured_alone(
+    project: Path, cli: CommandLine
+) -> None:
+    packages = project / "node_modules"
+    for number in range(200):
+        (packages / f"p{number}").mkdir(parents=True)
+        (packages / f"p{number}" / "index.js").write_text("code\n")
+    edited = packages / "p7" / "index.js"
+    assert "node_modules/p7/index.js from now on" in _send(project, _write(project, "t1", edited))
+    edited.write_text("changed\n")
+    files = cli.json("show", "HEAD", "--session", "s1", "--files")["entries"]
+    inside = [one["path"] for one in files if one["path"].startswith("node_modules/p")]
+    assert [path for path in inside if path.endswith(".js")] == ["node_modules/p7/index.js"]
+    cli("restore", "HEAD", "--yes")
+    assert edited.read_text() == "code\n"
+    assert len(list(packages.glob("*/index.js"))) == 200
 
 
 def test_with_the_setting_off_nothing_is_captured_or_told(project: Path, cli: CommandLine) -> None:

@@ -27,7 +27,7 @@ from holdfast.engine.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
-from holdfast.interfaces.hooks.ignored import name_ignored
+from holdfast.interfaces.hooks.ignored import NamedIgnored, made_ignored
 from holdfast.interfaces.hooks.left_out_notices import not_applied, turned_off, without_notices
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.projects_below import reached_below, save_below
@@ -205,7 +205,8 @@ def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> 
     risk = _risk(opened, event)
     outside = Outside(opened, event, risk)
     outside.remember()
-    said = name_ignored(opened, event, risk)
+    ignored = NamedIgnored(opened, event, risk)
+    ignored.remember()
     risky = risk is not None and risk.grade.word == "risky"
     description = tool_description(
         "Before",
@@ -222,7 +223,8 @@ def _save_before(opened: OpenWorkspace, event: AgentEvent, session: Session) -> 
     outcome = opened.engine.save(session.id, intent, kind=kind, position=position)
     below = reached_below(opened, event, risk, outcome)
     then = (lambda: save_below(event, below, intent, kind)) if below else None
-    return _Saved(outcome, (*said, *outside.said(outcome)), then)
+    said = (*ignored.said(outcome.checkpoint), *outside.said(outcome))
+    return _Saved(outcome, said, then)
 
 
 def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> str:
@@ -298,6 +300,7 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
         return _take_back(opened, event, session, deliveries)
     if keep_merge(opened, session.id).kept is not None:
         session = find_session(opened, event) or session
+    _tell_made_ignored(opened, event, deliveries)
     if not _is_wanted(opened, event) or deliveries.overtaken(event):
         return Reply()
     vault = opened.engine.vault
@@ -318,6 +321,15 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
     outcome = opened.engine.save(session.id, intent, kind=Kind.TOOL, position=position)
     deliveries.note(event, outcome.checkpoint.id, before=False)
     return Reply(outcome.checkpoint.id, outcome.deduplicated)
+
+
+def _tell_made_ignored(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> None:
+    before = deliveries.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
+    vault = opened.engine.vault
+    found = vault.catalog.checkpoint(None, before) if before else None
+    if found is not None and event.tool_kind is ToolKind.SHELL and vault.access.named_paths():
+        told = made_ignored(opened, event, _risk(opened, event), found)
+        opened.news = (*opened.news, *told)
 
 
 def _take_back(

@@ -3,8 +3,9 @@
     a path of a tool, a redirection, an argument → a file of the workspace? → which rule ignores it?
 
 A file that a tool is about to make counts as well, so that the next checkpoint holds it. Just files
-are taken, never a directory. What built-in rules leave out (`node_modules` and the like) has to be
-named by what changes it: programs in there are called all the time.
+are taken, never a directory: what a command makes may be one, so that is told when it is there.
+What built-in rules leave out (`node_modules` and the like) has to be named by what changes it:
+programs in there are called all the time.
 """
 
 from __future__ import annotations
@@ -19,27 +20,93 @@ from holdfast.interfaces.hooks.events import AgentEvent
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.risk import Assessment
 
 _SHOWN = 5
 
 
-def name_ignored(
-    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
-) -> tuple[str, ...]:
-    """Let this checkpoint, and those that follow, hold the ignored files that the tool names; what
-    there is to tell about it. Called with the lock held."""
-    vault = opened.engine.vault
-    if vault.settings.capture_named_ignored != "on":
-        return ()
-    from holdfast.domain.errors import HoldfastError
-    from holdfast.engine.named_ignored import name_ignored_paths
+class NamedIgnored:
+    """The ignored files that a tool names."""
 
+    def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
+        self._opened = opened
+        self._event = event
+        self._risk = risk
+        self._new: dict[bytes, str] = {}
+        self._trouble: tuple[str, ...] = ()
+
+    def remember(self) -> None:
+        """Let this checkpoint, and those that follow, hold them; called with the lock held."""
+        vault = self._opened.engine.vault
+        if vault.settings.capture_named_ignored != "on":
+            return
+        from holdfast.domain.errors import HoldfastError
+        from holdfast.engine.named_ignored import name_ignored_paths
+
+        try:
+            self._new = name_ignored_paths(
+                vault, _candidates(self._opened, self._event, self._risk)
+            )
+        except HoldfastError as error:  # the files of the workspace are saved all the same
+            trouble = (
+                f"Holdfast does not capture every ignored file that is named: {error.message}."
+            )
+            self._trouble = (trouble,)
+
+    def said(self, saved: Checkpoint) -> tuple[str, ...]:
+        """What the agent is told: which of them the checkpoint holds that was made now, and which
+        files the tool is going to make."""
+        if not self._new:
+            return self._trouble
+        written = _candidates(self._opened, self._event, None)
+        top = os.fsencode(self._opened.engine.vault.workspace)
+        told = {
+            path: rule
+            for path, rule in self._new.items()
+            if _holds(self._opened, saved, path)
+            or (path in written and not os.path.lexists(os.path.join(top, path)))
+        }
+        return (*self._trouble, _told(told)) if told else self._trouble
+
+
+def made_ignored(
+    opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, before: Checkpoint
+) -> tuple[str, ...]:
+    """What is told after a command: which named files it made. `before` was saved before it."""
+    vault = opened.engine.vault
+    named = frozenset(vault.access.named_paths())
+    if not named or vault.settings.capture_named_ignored != "on":
+        return ()
+    from holdfast.engine.withheld import IgnoredContent
+
+    ignored = IgnoredContent(vault)
+    told: dict[bytes, str] = {}
+    for path in _candidates(opened, event, risk):
+        if path in named and not _holds(opened, before, path) and _is_captured(opened, path):
+            rule = ignored.rule(path)
+            told |= {path: rule} if rule is not None else {}
+    return (_told(told),) if told else ()
+
+
+def _holds(opened: OpenWorkspace, saved: Checkpoint, path: bytes) -> bool:
+    from holdfast.engine.listing import entry_at
+
+    return entry_at(opened.engine.vault.load_tree, saved.tree, path) is not None
+
+
+def _is_captured(opened: OpenWorkspace, path: bytes) -> bool:
+    """Whether the next checkpoint takes in a file that is named."""
+    vault = opened.engine.vault
+    place = os.path.join(os.fsencode(vault.workspace), path)
     try:
-        new = name_ignored_paths(vault, _candidates(opened, event, risk))
-    except HoldfastError as error:  # the files of the workspace are saved all the same
-        return (f"Holdfast does not capture every ignored file that is named: {error.message}.",)
-    return (_told(new),) if new else ()
+        status = os.lstat(place)
+    except OSError:
+        return False
+    if stat.S_ISLNK(status.st_mode):
+        return True
+    is_small = status.st_size <= vault.settings.max_file_size
+    return stat.S_ISREG(status.st_mode) and is_small and os.access(place, os.R_OK)
 
 
 def _candidates(
