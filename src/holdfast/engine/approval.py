@@ -51,8 +51,8 @@ class ApprovalStatus:
     """Where a session stands. `base` is what was approved last, or how the session began.
 
     `has_unapproved`: HEAD holds something else, or, if the workspace was looked at, that does.
-    `unsaved`: the workspace differs from HEAD in what a restore would bring back, times apart; None
-    when it was not looked at."""
+    `unsaved`: the workspace differs from HEAD, that of the session and its own, in what a restore
+    would bring back, times apart; None when it was not looked at."""
 
     active: Round
     checkpoints: int
@@ -105,8 +105,13 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
         base.id if base else None,
         session.approved,
         merged[-1].ended_at_ns if merged else None,
-        None if scan is None else _differs(vault, head, scan),
+        None if scan is None else _is_unsaved(vault, head, scan),
     )
+
+
+def _is_unsaved(vault: Vault, head: Checkpoint | None, scan: Scan) -> bool:
+    """The workspace may be at a checkpoint of another session, which has all that is there."""
+    return _differs(vault, head, scan) and _differs(vault, standing_on(vault, None), scan)
 
 
 def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:

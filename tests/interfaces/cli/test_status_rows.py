@@ -140,3 +140,11 @@ def test_git_is_told_as_it_is_now(repository: CommandLine) -> None:
     commit = git(place, "rev-parse", "--short=7", "HEAD").strip()
     assert repository.json("status")["git"] == f"feature@{commit}, 2 dirty"
     assert rows(repository)[0].endswith(f"feature@{commit}, 2 dirty")
+
+
+def test_at_a_checkpoint_of_another_session_nothing_is_unsaved(worked: CommandLine) -> None:
+    assert worked("checkpoint", "by a person", "--name", "mine", "--session", "another").status == 0
+    wreck(worked)
+    assert worked("restore", "another:mine", "--yes").status == 0
+    assert worked.json("status")["approval"]["unsaved"] is False
+    assert not any("unsaved changes" in row for row in rows(worked))
