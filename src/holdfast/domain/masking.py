@@ -50,6 +50,11 @@ def masked(text: str) -> str:
     return _OPTION.sub(_hide, _ASSIGNED.sub(_hide, text))
 
 
+def names_secret(name: str) -> bool:
+    """Whether the name of a value says that it is a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def _hide(match: re.Match[str]) -> str:
     name, between = match[1], match[2]
-    return f"{name}{between}{MASK}" if _SECRET_NAME.search(name) else match[0]
+    return f"{name}{between}{MASK}" if names_secret(name) else match[0]

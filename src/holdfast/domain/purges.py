@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.sizes import count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +70,10 @@ class PurgeOutcome:
     resumed: bool = False
     holders: tuple[Holder, ...] = ()
     warnings: tuple[str, ...] = ()
+    said: Mapping[str, int] = field(default_factory=dict)
+    """Where a text was replaced: how many messages, checkpoints and so on had it."""
+
+
+def count_in_words(said: Mapping[str, int]) -> str:
+    """`2 messages, 1 checkpoint`."""
+    return ", ".join(count_words(number, kind.removesuffix("s")) for kind, number in said.items())

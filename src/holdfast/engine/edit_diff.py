@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import basename, parent
+from holdfast.domain.text_replacement import TextReplacement
 from holdfast.engine.compare.content_diff import BytesContent, compare_content
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at
@@ -54,6 +55,15 @@ def unpacked_diff(data: bytes) -> str:
     size, codec = _HEAD.unpack_from(data)
     text = decompress(Codec(codec), data[_HEAD.size :], size, None)
     return text.decode("utf-8", "replace")
+
+
+def repacked_diff(data: bytes, replacement: TextReplacement) -> bytes:
+    """With a text replaced; the same bytes where it is not in there."""
+    size, codec = _HEAD.unpack_from(data)
+    text = decompress(Codec(codec), data[_HEAD.size :], size, None)
+    said = text.decode("utf-8", "surrogateescape")
+    new = replacement.text(said)
+    return data if new == said else _packed(new.encode("utf-8", "surrogateescape"))
 
 
 def _packed(text: bytes) -> bytes:

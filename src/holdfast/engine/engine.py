@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.engine.bundles.selection import Selection
     from holdfast.engine.components.choosing import ComponentChoice
     from holdfast.engine.prune import CleanupOutcome, CleanupPlan
-    from holdfast.engine.purge.planning import PurgePlan, PurgeRequest
+    from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, TextPurgePlan
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.session_deletion import DeletedSession
     from holdfast.engine.undo import UndoStep
@@ -357,6 +357,23 @@ class Engine:
 
         with self.exclusive(finished=True):
             outcome = purge(self.vault, request)
+        return self._mirrored(outcome, "afresh")
+
+    def plan_text_purge(self, text: str) -> TextPurgePlan:
+        """Where a text is that `purge_text` would replace; nothing is changed."""
+        from holdfast.domain.text_replacement import TextReplacement
+        from holdfast.engine.purge.purge import plan_text_purge
+
+        with self.exclusive(looking=True):
+            return plan_text_purge(self.vault, TextReplacement(text))
+
+    def purge_text(self, text: str) -> PurgeOutcome:
+        """Replace a text in everything that was said, and search the store for what is left."""
+        from holdfast.domain.text_replacement import TextReplacement
+        from holdfast.engine.purge.purge import purge_text
+
+        with self.exclusive(finished=True):
+            outcome = purge_text(self.vault, TextReplacement(text))
         return self._mirrored(outcome, "afresh")
 
     def finish_purge(self) -> PurgeOutcome | None:

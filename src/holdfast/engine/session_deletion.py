@@ -1,6 +1,7 @@
 """Deleting a session: its checkpoints, what was said and noted in it, and what only it held.
 
-    rows of its checkpoints, each with an entry of the log → what was said → content nobody needs
+    rows of its checkpoints, each with an entry of the log → what was said → logs and free pages of
+    the databases → content nobody needs
 
 The log is never shortened, and its entries name the session, so the row of the session itself
 stays, empty: what is left cannot be told from a session that has not begun. Cut off after the
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
@@ -50,10 +51,29 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
     checkpoints = sum(not row.kind.is_record for row in rows)
     try:
         _forget(vault, session.id)
-        return DeletedSession(session.id, checkpoints, collect(vault), tuple(warnings))
+        told = (*_erase_words(vault), *warnings)
+        return DeletedSession(session.id, checkpoints, collect(vault), told)
     except StoreDamaged as error:
         said = f"no space was freed: {error.message}"
         return DeletedSession(session.id, checkpoints, 0, (said, *warnings))
+
+
+def _erase_words(vault: Vault) -> list[str]:
+    """Nothing that was said stays in a log or a free page of the databases, or it is told."""
+    try:
+        if vault.access.has_story():
+            vault.story.erase_traces()
+        vault.catalog.erase_traces()
+        vault.search.erase()
+    except Busy:
+        return [_TRACES_STAY]
+    return []
+
+
+_TRACES_STAY = (
+    "another process was reading: traces of what was said stay in the store's logs until "
+    "holdfast purge --text TEXT"
+)
 
 
 def _choose_another(vault: Vault, deleted: SessionId) -> None:

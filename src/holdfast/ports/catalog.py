@@ -107,6 +107,11 @@ class CatalogTransaction(Protocol):
 
     def add_operation(self, new: NewOperation) -> Operation: ...
 
+    def set_operation_note(self, sequence: int, note: str) -> None:
+        """Let an entry of the log say something else from now on. One is added behind it in the
+        same transaction."""
+        ...
+
     def set_setting(self, key: str, value_json: str | None) -> None:
         """Store a setting of this workspace; None removes it."""
         ...

@@ -7,7 +7,7 @@ story that is not there yet reads as an empty one; the first write makes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
 from holdfast.domain.rollbacks import Rollback
+from holdfast.domain.text_replacement import TextReplacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,13 @@ class Story(Protocol):
 
     def forget_paths(self, paths: Sequence[bytes]) -> int:
         """Remove every edit that is about one of the paths or something below it."""
+        ...
+
+    def replace_text(
+        self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
+    ) -> Mapping[str, int]:
+        """Replace a text in everything that was said; how many messages, annotations and edits had
+        it, without those that had none. `diff` does it for what was given to `settle`."""
         ...
 
     def generation(self) -> str:

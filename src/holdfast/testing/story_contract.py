@@ -14,6 +14,7 @@ from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, N
 from holdfast.domain.errors import NotFound
 from holdfast.domain.messages import Annotation, Message, Role
 from holdfast.domain.rollbacks import Rollback, Stretch
+from holdfast.domain.text_replacement import TextReplacement
 from holdfast.ports.story import NewMessage, Story
 from holdfast.testing.catalog_samples import ONE, TWO, checkpoint_id
 from holdfast.testing.expectations import expect_error
@@ -248,6 +249,29 @@ class StoryContract(StoryOpening):
             assert story.forget_paths([b"src"]) == 1
             assert list(story.activities(ONE)) == [kept]
             assert story.generation() != before
+
+    def test_a_text_is_replaced_in_everything_that_was_said(self, tmp_path: Path) -> None:
+        with closing(self.open_story(tmp_path)) as story:
+            story.add_messages(ONE, [said("the wish"), said("other", key="1")])
+            story.annotate(ONE, checkpoint_id(1), "a wish", author="wish", at_ns=1)
+            number = story.begin(edit(1, b"wish.py")).number
+            story.settle(number, ActivityStatus.KEPT, at_ns=9, diff=b"wish", outcome="a wish")
+            before = story.generation()
+            replacement = TextReplacement("wish")
+            changed = story.replace_text(replacement, lambda diff: diff.replace(b"wish", b"-"))
+            assert changed == {"messages": 1, "annotations": 1, "edits": 1}
+            assert [m.content for m in story.messages(ONE)] == ["the [purged]", "other"]
+            assert story.has_source(ONE, "1")
+            (note,) = story.annotations(ONE)
+            assert (note.text, note.author) == ("a [purged]", "[purged]")
+            (done,) = story.activities(ONE)
+            assert (done.outcome, done.paths) == ("a [purged]", (b"[purged].py",))
+            assert story.diff_of(number) == b"-"
+            assert story.generation() != before
+            assert list(story.check()) == []
+            now = story.generation()
+            assert story.replace_text(replacement, lambda diff: diff) == {}
+            assert story.generation() == now
 
     def test_numbers_are_not_given_out_twice(self, tmp_path: Path) -> None:
         with closing(self.open_story(tmp_path)) as story:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import start_session
+from holdfast import SessionCheckpointer, start_session
 from tests.interfaces.cli.command_line import CommandLine, run
 from tests.support.hostile_trees import git
 from tests.support.raw_search import places_of
 
 SECRET = "sk-live-0123456789abcdef"
+PLAIN = "TOPSECRETKEY123"
 
 
 @pytest.fixture
@@ -241,3 +243,118 @@ def test_what_is_missing_and_what_is_too_much_are_told_apart(cli: CommandLine) -
     assert cli("purge", "--json").error["message"] == "the path or the checkpoint is missing"
     both = cli("purge", "good", "README.md", "--json")
     assert (both.status, "not both at once" in both.error["message"]) == (2, True)
+
+
+@pytest.fixture
+def told(cli: CommandLine, project: Path) -> Path:
+    """A secret that stands in a file and in everything that was said about it."""
+    (project / "secret.txt").write_text(f"API={PLAIN}\n")
+    with SessionCheckpointer(project, "talk") as session:
+        session.add_message("user", f"Use the key {PLAIN}")
+        call = {"tool": "Bash", "command": f"echo 'API={PLAIN}' >> secret.txt"}
+        session.add_message("assistant", "Done", tool_calls=[call])
+        session.checkpoint(
+            f"Before echo 'API={PLAIN}'", tool_calls=[call], name=f"with {PLAIN}", tags=[PLAIN]
+        )
+        session.annotate(f"with {PLAIN}", f"note: {PLAIN} is the old one")
+    cli.json("sessions", "rename", "talk", f"Title with {PLAIN}")
+    cli("search", PLAIN)
+    return Path(cli.json("status")["store"])
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_purged_file_that_was_quoted_is_named_with_the_command(
+    cli: CommandLine, told: Path
+) -> None:
+    planned = cli.json("purge", "secret.txt", "--dry-run")
+    answer = cli("purge", "secret.txt", "--yes")
+    assert (
+        "still there, what was said: quoted in 2 messages, 1 annotation, 1 checkpoint" in answer.err
+    )
+    assert "holdfast purge --text TEXT" in answer.err
+    assert PLAIN not in answer.err
+    assert "2 messages, 1 annotation, 1 checkpoint" in held(planned)
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_purged_file_that_nobody_quoted_is_not_said_to_be_quoted(
+    cli: CommandLine, project: Path
+) -> None:
+    (project / "secret.txt").write_text(f"API={PLAIN}\ntype: container\n")
+    with SessionCheckpointer(project, "talk") as session:
+        session.add_message("user", "start the container with the API key")
+        session.checkpoint("before the container")
+    assert cli.json("purge", "secret.txt", "--yes")["held_by"] == []
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_text_leaves_everything_that_was_said(cli: CommandLine, told: Path) -> None:
+    refused = cli("purge", "--text", PLAIN, "--json")
+    assert (refused.status, refused.error["code"]) == (5, "needs_confirmation")
+    planned = cli.json("purge", "--text", PLAIN, "--dry-run")
+    assert planned["said"] == {"messages": 2, "annotations": 1, "checkpoints": 1, "titles": 1}
+    assert planned["also_at"] == ["secret.txt"]
+    assert places_of(told, [PLAIN.encode()])
+
+    answer = cli("purge", "--text", PLAIN, "--yes")
+    assert answer.status == 3, "a file of a checkpoint has it still"
+    assert "secret.txt has it in checkpoints: holdfast purge secret.txt" in answer.err
+    assert {place.split()[0] for place in places_of(told, [PLAIN.encode()])} <= {
+        *(pack.name + ":" for pack in (told / "objects/packs").iterdir()),
+        "object",
+    }
+    cli("purge", "secret.txt", "--yes")
+    done = cli.json("purge", "--text", PLAIN, "--yes")
+    assert (done["said"], done["proof"]["traces"], done["also_at"]) == ({}, [], [])
+    assert places_of(told, [PLAIN.encode()]) == []
+    assert cli.json("search", PLAIN, "--all-sessions")["hits"] == []
+    with SessionCheckpointer(cli.workspace, "talk") as session:
+        assert [m.content for m in session.messages()] == ["Use the key [purged]", "Done"]
+        assert "echo 'API=[purged]'" in str(session.messages()[1].tool_calls[0])
+        assert session.history()[-1].intent.reasoning == "Before echo 'API=[purged]'"
+    assert cli.json("show", "with [purged]")["annotations"][0]["text"].startswith("note: [purged]")
+    assert cli.json("check", "--data")["ok"]
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_text_with_quotes_and_newlines_is_found_inside_of_tool_calls(
+    cli: CommandLine, project: Path
+) -> None:
+    text = 'key "ä"\nnext'
+    with SessionCheckpointer(project, "talk") as session:
+        session.add_message("user", "Go", tool_calls=[{"input": json.dumps({"x": f"a {text} b"})}])
+        session.checkpoint("before", tool_calls=[{"tool": "Bash", "command": f"echo {text}"}])
+    assert cli("purge", "--text", "-", "--yes", stdin=text + "\n").status == 0
+    with SessionCheckpointer(project, "talk") as session:
+        assert session.messages()[0].tool_calls == ({"input": '{"x": "a [purged] b"}'},)
+        assert "'echo [purged]'" in str(session.history()[0].intent.tool_calls[0])
+
+
+@pytest.mark.requirement("ST-5")
+def test_names_that_become_the_same_stay_apart(cli: CommandLine) -> None:
+    first = cli.save("one", "--name", PLAIN)
+    second = cli.save("two", "--name", "[purged]")
+    cli.json("purge", "--text", PLAIN, "--yes")
+    names = [cli.json("show", one)["name"] for one in (first, second)]
+    assert names == ["[purged] 2", "[purged]"]
+    assert cli.json("check", "--data")["ok"]
+
+
+@pytest.mark.requirement("ST-5", "CL-3")
+def test_a_text_to_purge_is_long_enough_and_stands_alone(cli: CommandLine, told: Path) -> None:
+    assert cli("purge", "--text", "key", "--yes").status == 2
+    assert cli("purge", "--text", "   ", "--yes").status == 2
+    assert cli("purge", "secret.txt", "--text", PLAIN, "--yes").status == 2
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_checkpoint_whose_reason_a_message_repeats_has_a_next_step(
+    cli: CommandLine, project: Path
+) -> None:
+    with SessionCheckpointer(project, "talk") as session:
+        session.add_message("user", f"Use the key {PLAIN}")
+        session.checkpoint(f"Use the key {PLAIN}", name="gone")
+    answer = cli("purge", "gone", "--force", "--yes")
+    assert answer.status == 3
+    assert "left in story.db" in answer.out
+    assert "holdfast purge --text TEXT" in answer.err

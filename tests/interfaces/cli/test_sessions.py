@@ -13,6 +13,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.interfaces.cli.pseudo_terminal import Screen
+from tests.support.raw_search import places_of
 
 
 @pytest.mark.requirement("CL-3")
@@ -183,6 +184,8 @@ def test_a_deleted_session_is_gone_with_what_only_it_had_and_nothing_else_is(
     assert "gone" not in cli("log", "--session", "no such").err
     assert [one["id"] for one in cli.json("log", "--records")] == [done["saved_first"], kept]
     assert cli.json("search", "secret", "--all-sessions")["hits"] == []
+    said = (b"a secret wish", b"with a large file")
+    assert places_of(Path(cli.json("status")["store"]), said) == []
     assert readme.read_text() == "now\n"
     assert cli.json("show", "HEAD")["id"] == kept
     assert cli("check").status == 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
@@ -21,7 +21,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NotFound, Refused
 from holdfast.domain.ids import CheckpointId, Digest, short
 from holdfast.domain.paths import is_within, to_text
-from holdfast.domain.purges import Holder, Purged
+from holdfast.domain.purges import Holder, Purged, count_in_words
 from holdfast.domain.retention import APPROVED
 from holdfast.domain.sizes import count_words
 from holdfast.domain.tree_edits import replace_entries
@@ -32,6 +32,7 @@ from holdfast.engine.prune import protection_reasons, reachable_from
 from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.purge.holders import find_holders, purged_content
+from holdfast.engine.purge.said import quoted_in, telling_parts
 from holdfast.engine.restore.planning import read_report, require_paths
 from holdfast.engine.restore.records import described_by_id
 from holdfast.engine.vault import Vault
@@ -56,6 +57,16 @@ class PurgeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TextPurgePlan:
+    """Where a text is: how many messages, checkpoints and so on say it, which is replaced, and
+    which files of checkpoints and data of components hold it, which stay."""
+
+    said: Mapping[str, int]
+    paths: tuple[bytes, ...] = ()
+    components: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PurgePlan:
     """`replaced` rows say something else from now on; `new_objects` must be durable before, and
     `similar` names for some of them an earlier one that they resemble. `components` are those
@@ -75,6 +86,8 @@ class PurgePlan:
     components: tuple[str, ...] = ()
     purged: Purged = field(default_factory=Purged)
     holders: tuple[Holder, ...] = ()
+    telling_parts: tuple[str, ...] = ()
+    """Of the content at the paths: what somebody who quoted it would have repeated."""
 
     @property
     def changed(self) -> tuple[CheckpointId, ...]:
@@ -113,6 +126,10 @@ def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
 def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
     """The plan, with what other places hold now."""
     found = find_holders(vault, plan.purged, plan.gone_contents, plan.components)
+    quoted = quoted_in(vault, plan.telling_parts, plan.paths)
+    if quoted:
+        words = f"quoted in {count_in_words(quoted)}"
+        found = (Holder("what was said", words, "holdfast purge --text TEXT"), *found)
     return replace(plan, holders=found)
 
 
@@ -178,6 +195,7 @@ class _Planner:
             refusals, hint = [*refusals, also], _UNNAMED_HINT
         changed = [row for row in rows if removals[row.id]]
         plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
+        plan = replace(plan, telling_parts=telling_parts(self.vault, plan.gone_contents))
         return self._with_purged(plan, roots, rows)
 
     def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:

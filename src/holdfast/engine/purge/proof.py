@@ -102,7 +102,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
     needles = [s.needle for s in samples if s.content in elsewhere]
     told = [s.needle for s in samples if s.content is not None and len(s.needle) >= _TELLING_BYTES]
     most = max(_FEWEST_NEEDLES, _SEARCH_WORK_BYTES // size)
-    places, components = _holding(vault, {*needles, *_even_choice(told, most)})
+    places, components = paths_holding(vault, {*needles, *_even_choice(told, most)})
     return PurgeProof(
         files=len(files),
         searched_bytes=searched_bytes,
@@ -162,7 +162,7 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _holding(
+def paths_holding(
     vault: Vault, samples: AbstractSet[bytes]
 ) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
     """Paths of checkpoints whose content holds one of the samples, and components with content that
@@ -184,6 +184,20 @@ def _holding(
         places |= files.places(checkpoint.components, holders)
         components |= files.unnamed(checkpoint.components, holders)
     return tuple(sorted(places)), tuple(sorted(components))
+
+
+def is_in_file_names(vault: Vault, needles: Iterable[bytes]) -> bool:
+    """Whether any file or directory of a checkpoint is named with one of the needles."""
+    pending = list({checkpoint.tree for checkpoint in vault.catalog.roots()})
+    seen = set(pending)
+    while pending:
+        tree = vault.load_tree(pending.pop())
+        if any(needle in name for name in tree.by_name for needle in needles):
+            return True
+        below = {directory.digest for directory in tree.directories} - seen
+        seen |= below
+        pending += below
+    return False
 
 
 def _even_choice(items: Sequence[T], most: int) -> list[T]:

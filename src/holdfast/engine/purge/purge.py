@@ -23,13 +23,27 @@ from holdfast.domain.errors import NotFound, StoreDamaged, UsageError
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import from_text, is_within, to_text
-from holdfast.domain.purges import PurgeOutcome
+from holdfast.domain.purges import PurgeOutcome, Trace
+from holdfast.domain.text_replacement import TextReplacement
 from holdfast.engine.chained_batches import store_chained
 from holdfast.engine.components.releasing import release_components
 from holdfast.engine.prune import reachable
 from holdfast.engine.purge.component_files import file_components, is_absolute
-from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, plan_purge, with_holders
-from holdfast.engine.purge.proof import search, sought_for
+from holdfast.engine.purge.planning import (
+    PurgePlan,
+    PurgeRequest,
+    TextPurgePlan,
+    plan_purge,
+    with_holders,
+)
+from holdfast.engine.purge.proof import (
+    Sought,
+    is_in_file_names,
+    paths_holding,
+    search,
+    sought_for,
+)
+from holdfast.engine.purge.said import count_said, replace_said
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -65,6 +79,35 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         still_in_workspace=still_in_workspace(vault, plan.paths),
         holders=with_holders(vault, plan).holders,
     )
+
+
+def plan_text_purge(vault: Vault, replacement: TextReplacement) -> TextPurgePlan:
+    """Called with the store's lock held; changes nothing."""
+    paths, components = paths_holding(vault, set(replacement.needles))
+    return TextPurgePlan(count_said(vault, replacement), paths, components)
+
+
+def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
+    """Called with the store's lock held. Replaces a text in what was said; files of checkpoints
+    that hold it stay, and are listed. The note does not name the text: interrupted, it is asked for
+    again."""
+    finish_purge(vault)
+    _require_sound_packs(vault)
+    vault.access.write_purge_note(_encode_note(()))
+    said = replace_said(vault, replacement)
+    freed_bytes = _erase(vault, ())
+    samples = [Sought(needle, "the text") for needle in replacement.needles]
+    proof = search(vault, samples, frozenset())
+    paths, components = paths_holding(vault, set(replacement.needles))
+    named = is_in_file_names(vault, replacement.needles)
+    traces = (*proof.traces, *([_IN_FILE_NAMES] if named else ()))
+    proof = replace(proof, elsewhere=paths, components=components, traces=traces)
+    return PurgeOutcome((), (), (), 0, freed_bytes, proof, said=said)
+
+
+_IN_FILE_NAMES = Trace(
+    "objects", "the name of a file; it goes with the checkpoints that have it: holdfast purge REF"
+)
 
 
 def _require_sound_packs(vault: Vault) -> None:

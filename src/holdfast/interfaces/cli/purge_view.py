@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
+from holdfast.domain.purges import count_in_words
+from holdfast.domain.text_replacement import PURGED_MARK
 from holdfast.interfaces.cli.terminal import GREEN, RED, Terminal, visible, visible_bytes
 from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
 
 if TYPE_CHECKING:
     from holdfast.domain.purges import Holder, PurgeOutcome, PurgeProof
-    from holdfast.engine.purge.planning import PurgePlan
+    from holdfast.engine.purge.planning import PurgePlan, TextPurgePlan
     from holdfast.interfaces.cli.invocation import Invocation
 
 PARTIAL = 3
 _TITLE_LENGTH = 60
 _SET_ASIDE = "set-aside/"
+_SAID = ("story.db", "catalog.db")
 
 
 def show_plan(invocation: Invocation, plan: PurgePlan) -> int:
@@ -113,6 +117,61 @@ def show_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
     return status
 
 
+def show_text_plan(invocation: Invocation, plan: TextPurgePlan) -> int:
+    if invocation.json:
+        answer: dict[str, Any] = {
+            "said": dict(plan.said),
+            "also_at": [to_text(path) for path in plan.paths],
+        }
+        answer |= {"proof": None, "warnings": [], "dry_run": True}
+        invocation.emit({**answer, "elapsed_ms": invocation.elapsed_ms})
+        return 0
+    describe_text_plan(invocation.terminal, plan)
+    invocation.terminal.sentence("Nothing was changed (dry run).")
+    return 0
+
+
+def describe_text_plan(terminal: Terminal, plan: TextPurgePlan) -> None:
+    terminal.sentence(f"  the text is in {count_in_words(plan.said) or 'nothing that was said'}")
+    _show_text_left(terminal, plan.paths, plan.components)
+
+
+def show_text_outcome(invocation: Invocation, outcome: PurgeOutcome) -> int:
+    """Nothing of it is shown: it may be a secret."""
+    proof = outcome.proof
+    left = proof.traces or proof.elsewhere or proof.components
+    status = PARTIAL if left else 0
+    if invocation.json:
+        answer: dict[str, Any] = {
+            "said": dict(outcome.said),
+            "also_at": [to_text(p) for p in proof.elsewhere],
+        }
+        answer |= {"proof": _proof(proof), "warnings": list(outcome.warnings), "dry_run": False}
+        invocation.emit({**answer, "elapsed_ms": invocation.elapsed_ms})
+        return status
+    terminal = invocation.terminal
+    mark = terminal.paint("✗", RED) if proof.traces else terminal.paint("✓", GREEN)
+    where = f"replaced by {PURGED_MARK} in {count_in_words(outcome.said)}"
+    done = f"Purged the text: {where}" if outcome.said else "Nothing that was said has this text"
+    terminal.sentence(f"{mark} {done}, {duration(invocation.elapsed_ms)}")
+    looked = f"{count(proof.files, 'file')} of the store, {size(proof.searched_bytes)}"
+    found = "something was found" if proof.traces else "nothing was found"
+    terminal.sentence(f"  searched {looked}, outside of saved files: {found}")
+    _show_traces(terminal, proof)
+    _show_text_left(terminal, proof.elsewhere, proof.components)
+    for warning in outcome.warnings:
+        terminal.warn(warning)
+    return status
+
+
+def _show_text_left(terminal: Terminal, paths: Sequence[bytes], components: Sequence[str]) -> None:
+    for path in paths:
+        name = visible_bytes(path)
+        terminal.warn(f"{name} has it in checkpoints: holdfast purge {shlex.quote(name)}")
+    for name in components:
+        terminal.warn(f"checkpoints have it in what {visible(name)} saved: holdfast purge REF")
+
+
 def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
     """Other places are a person's to clean: a purge touches the store only."""
     for one in holders:
@@ -131,6 +190,16 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
     found = "something was found" if proof.traces else "nothing was found"
     terminal.sentence(f"  searched {looked}, for {wanted}: {found}")
+    _show_traces(terminal, proof)
+    if any(trace.file.startswith(_SAID) for trace in proof.traces):
+        terminal.warn("it was quoted; this replaces it there: holdfast purge --text TEXT")
+    for name in proof.components:
+        terminal.warn(f"checkpoints hold some of the same bytes in what {visible(name)} saved")
+    for path in proof.elsewhere:
+        terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
+
+
+def _show_traces(terminal: Terminal, proof: PurgeProof) -> None:
     for trace in proof.traces:
         terminal.sentence(f"  left in {visible(trace.file)}: {visible(trace.what)}")
     if any(trace.file.startswith(_SET_ASIDE) for trace in proof.traces):
@@ -138,10 +207,6 @@ def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
             "what was set aside from the store is not rewritten: delete its directory set-aside "
             "when you need nothing of it, and purge again"
         )
-    for name in proof.components:
-        terminal.warn(f"checkpoints hold some of the same bytes in what {visible(name)} saved")
-    for path in proof.elsewhere:
-        terminal.warn(f"{to_text(path)} holds some of the same bytes, and was not removed")
 
 
 def _proof(proof: PurgeProof) -> dict[str, Any]:

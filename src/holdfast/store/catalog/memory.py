@@ -92,6 +92,12 @@ class MemoryTransaction:
         self._state.operations.append(operation)
         return operation
 
+    def set_operation_note(self, sequence: int, note: str) -> None:
+        self._state.operations[:] = [
+            replace(one, note=note) if one.sequence == sequence else one
+            for one in self._state.operations
+        ]
+
     def set_setting(self, key: str, value_json: str | None) -> None:
         if value_json is None:
             self._state.settings.pop(key, None)

@@ -140,6 +140,10 @@ class SqliteTransaction:
         self.newest_operation = (row[0], row[-1])
         return operation_from_row(row)
 
+    def set_operation_note(self, sequence: int, note: str) -> None:
+        self._db.execute("UPDATE operations SET note=? WHERE sequence=?", (note, sequence))
+        seal_rows(self._db, "operations", "sequence=?", sequence)
+
     def set_setting(self, key: str, value_json: str | None) -> None:
         self._settings_changed = True
         if value_json is None:

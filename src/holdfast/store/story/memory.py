@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
-from holdfast.domain.paths import is_within
+from holdfast.domain.paths import from_text, is_within, to_text
 from holdfast.domain.rollbacks import Rollback, rolled_back_by
+from holdfast.domain.text_replacement import TextReplacement
 from holdfast.ports.story import NewMessage
 from holdfast.store.story.sqlite import no_annotation
 
@@ -230,6 +232,33 @@ class MemoryStory:
                 if any(is_within(path, removed) for path in a.paths for removed in paths)
             ]
         )
+
+    def replace_text(
+        self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
+    ) -> Mapping[str, int]:
+        changed = Counter[str]()
+        for at, (number, message) in enumerate(self._messages):
+            calls = tuple(replacement.value(list(message.tool_calls)))
+            new = replace(message, content=replacement.text(message.content), tool_calls=calls)
+            changed["messages"] += new != message
+            self._messages[at] = (number, new)
+        for at, note in enumerate(self._annotations):
+            author = None if note.author is None else replacement.text(note.author)
+            noted = replace(note, text=replacement.text(note.text), author=author)
+            changed["annotations"] += noted != note
+            self._annotations[at] = noted
+        for number, activity in self._activities.items():
+            outcome = None if activity.outcome is None else replacement.text(activity.outcome)
+            reason = replacement.text(activity.reason)
+            paths = tuple(from_text(replacement.text(to_text(path))) for path in activity.paths)
+            edit = replace(activity, reason=reason, outcome=outcome, paths=paths)
+            old = self._diffs.get(number)
+            if old is not None:
+                self._diffs[number] = diff(old)
+            changed["edits"] += edit != activity or self._diffs.get(number) != old
+            self._activities[number] = edit
+        self._removals += changed.total() > 0
+        return +changed
 
     def generation(self) -> str:
         return str(self._removals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
@@ -11,6 +11,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
 from holdfast.domain.rollbacks import Marks, Rollback, rolled_back_by
+from holdfast.domain.text_replacement import TextReplacement
 from holdfast.ports.story import NewMessage
 from holdfast.store.story.migrations import GENERATION, OF_THE_STORY
 from holdfast.store.story.queries import (
@@ -270,6 +271,17 @@ class SqliteStory:
             if any(is_within(path, removed) for path in found.paths for removed in paths):
                 gone += self._remove(("activities",), "number=?", found.number)
         return gone
+
+    def replace_text(
+        self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
+    ) -> Mapping[str, int]:
+        from holdfast.store.story.text_replacing import replace_text  # only a purge needs it
+
+        with self._file.writing() as db:
+            changed = self._proven(lambda: replace_text(db, replacement, diff))
+            if changed:
+                set_fact(db, SessionId(OF_THE_STORY), GENERATION, RandomIds.new_id())
+        return changed
 
     def generation(self) -> str:
         return self.fact(SessionId(OF_THE_STORY), GENERATION) or ""

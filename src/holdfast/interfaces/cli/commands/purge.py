@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.usage = (
-        "holdfast purge PATH ... | REF ... [--everywhere | --keep-shared] [--dry-run] [--yes]"
+        "holdfast purge PATH ... | REF ... [--everywhere | --keep-shared] [--dry-run] [--yes]\n"
+        "       holdfast purge --text TEXT [--dry-run] [--yes]"
     )
     parser.description = """\
 Remove content for good, such as a secret that should never have been saved. With PATHs: from every
@@ -25,6 +26,11 @@ checkpoint of the workspace; the checkpoints stay and say that the path was remo
 those checkpoints, with their reasons and everything that only they need. Words behind -- are paths.
 A PATH outside the workspace is one that a tool of an agent has named, which is followed no longer,
 or a file of an agent that the setting agent_state names.
+
+With --text: replace a text by [purged] in everything that was said: messages, tool calls, reasons,
+names, tags, annotations, edit diffs and session titles. Files of checkpoints that hold the text are
+listed, with the command that removes them. --text - reads it from standard input, which keeps it
+out of your shell's history.
 
 Packs are rewritten, databases built anew and logs emptied; then every file of the store is searched
 for digests and bytes of what was removed, and the answer says what was searched. If something is
@@ -37,8 +43,12 @@ examples:
   $ holdfast purge .env --dry-run
   $ holdfast purge .env --yes
   $ holdfast purge ~/.netrc --yes
-  $ holdfast purge failed-attempt --force --yes"""
+  $ holdfast purge failed-attempt --force --yes
+  $ holdfast purge --text 'the old password' --yes"""
     parser.add_argument("words", nargs="*", metavar="PATH|REF", help="paths, or checkpoints")
+    parser.add_argument(
+        "--text", metavar="TEXT", help="replace this text in everything that was said; - reads it"
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--everywhere",
@@ -62,6 +72,8 @@ def run(invocation: Invocation) -> int:
         engine = opened.engine
         with invocation.busy("removing"):
             finished = None if options.dry_run else engine.finish_purge()
+        if options.text is not None:
+            return _purge_text(invocation, opened)
         try:
             request = _request(invocation, opened)
         except (NotFound, UsageError):
@@ -74,6 +86,44 @@ def run(invocation: Invocation) -> int:
         _confirm(invocation, opened, request)
         with invocation.busy("removing"):
             return show_outcome(invocation, engine.purge(request))
+
+
+def _purge_text(invocation: Invocation, opened: OpenWorkspace) -> int:
+    from holdfast.interfaces.cli.confirmation import can_ask
+    from holdfast.interfaces.cli.purge_view import (
+        describe_text_plan,
+        show_text_outcome,
+        show_text_plan,
+    )
+
+    text = _text(invocation)
+    if invocation.options.dry_run:
+        return show_text_plan(invocation, opened.engine.plan_text_purge(text))
+    if not invocation.options.yes and not invocation.json and can_ask(invocation):
+        describe_text_plan(invocation.terminal.aside(), opened.engine.plan_text_purge(text))
+    _require_yes(invocation)
+    with invocation.busy("removing"):
+        return show_text_outcome(invocation, opened.engine.purge_text(text))
+
+
+def _text(invocation: Invocation) -> str:
+    from holdfast.domain.text_replacement import SHORTEST_TEXT
+    from holdfast.interfaces.cli.standard_input import text_on_standard_input
+
+    if invocation.words or invocation.literal:
+        raise UsageError(
+            "name a text, or paths, or checkpoints, and not two of them at once",
+            hint="purge one after the other",
+        )
+    text: str = invocation.options.text
+    if text == "-":
+        text = text_on_standard_input("text").rstrip("\r\n")
+    if len(text.strip()) < SHORTEST_TEXT:
+        raise UsageError(
+            f"the text to purge has fewer than {SHORTEST_TEXT} characters",
+            hint="a longer part of it is found in fewer unrelated places",
+        )
+    return text
 
 
 def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
@@ -158,13 +208,19 @@ def _outside(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes 
 
 
 def _confirm(invocation: Invocation, opened: OpenWorkspace, request: PurgeRequest) -> None:
-    from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
+    from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import describe_plan
 
     plan = opened.engine.plan_purge(request)
     plan.require_allowed()
     if not invocation.options.yes and not invocation.json and can_ask(invocation):
         describe_plan(invocation.terminal.aside(), plan)
+    _require_yes(invocation)
+
+
+def _require_yes(invocation: Invocation) -> None:
+    from holdfast.interfaces.cli.confirmation import require_confirmation
+
     require_confirmation(
         invocation,
         "what is purged cannot be brought back, and needs confirmation",
