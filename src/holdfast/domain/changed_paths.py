@@ -77,13 +77,13 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
     if name == "dd":
         yield from (w.removeprefix("of=") for w in words if w.startswith("of="))
     elif name in _ALL:
-        yield from _operands(words)
+        yield from operands(words)
     elif name in _COPIES:
         yield from _copied(name, words, is_directory)
     elif name in ("touch", "mkdir", "truncate", "shred", "mkfifo", "mknod"):
-        yield from _operands(words)
+        yield from operands(words)
     elif name in ("chmod", "chown", "chgrp", "chattr", "setfacl"):
-        yield from _operands(words)[1:]
+        yield from operands(words)[1:]
     elif name in ("sed", "gsed", "perl", "ruby") and edits_in_place(words):
         yield from _edited(words)
     elif name == "find":
@@ -91,7 +91,7 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
     elif name in ("curl", "wget"):
         yield from _downloaded(name, words)
     elif name in ("sqlite3", "zip", "patch", "unzip"):
-        yield from _operands(words)[: 2 if name == "patch" else 1]
+        yield from operands(words)[: 2 if name == "patch" else 1]
     elif name in _PACKERS or name in _UNPACKERS:
         yield from _packed(name, words)
     elif name == "tar":
@@ -99,12 +99,18 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
     elif name == "git":
         yield from _made_by_git(words)
     if name == "scp":
-        yield from (word for word in _operands(words)[-1:] if ":" not in word)
+        yield from (word for word in operands(words)[-1:] if ":" not in word)
 
 
 def copied_paths(words: Sequence[str]) -> list[str]:
     """What a command copies: it stays as it is."""
-    return _operands(words)[:-1] if program(words[0]) in _COPIES else []
+    return operands(words)[:-1] if program(words[0]) in _COPIES else []
+
+
+def moved_paths(words: Sequence[str]) -> list[str]:
+    """What `mv` takes away."""
+    names = operands(words)
+    return names if _target_directory(words) is not None else names[:-1]
 
 
 def changed_trees(words: Sequence[str], *, sent_away: bool) -> Iterator[str]:
@@ -123,7 +129,7 @@ def changed_trees(words: Sequence[str], *, sent_away: bool) -> Iterator[str]:
         if not any(_LISTS_ARCHIVE.fullmatch(word) for word in words[1:2]):
             yield "."
     elif name == "patch":
-        if not [word for word in _operands(words) if word]:
+        if not [word for word in operands(words) if word]:
             yield "."
     elif sent_away and name in DIRECTORY_OPTIONS and name != "env":
         yield "."
@@ -177,7 +183,7 @@ def edited_files(arguments: Sequence[str]) -> list[str]:
     return names if values else names[1:]
 
 
-def _operands(words: Sequence[str]) -> list[str]:
+def operands(words: Sequence[str]) -> list[str]:
     """The words that are neither options nor their values."""
     letters = _VALUES.get(program(words[0]), "")
     found: list[str] = []
@@ -208,7 +214,7 @@ def _outputs(words: Sequence[str]) -> Iterator[str]:
 
 
 def _copied(name: str, words: Sequence[str], is_directory: IsDirectory) -> Iterator[str]:
-    names = _operands(words)
+    names = operands(words)
     into = _target_directory(words) if name != "rsync" else None
     if name == "install" and any(word in ("-d", "--directory") for word in words):
         yield from names
@@ -284,7 +290,7 @@ def _downloaded(name: str, words: Sequence[str]) -> Iterator[str]:
             name == "curl" and re.fullmatch(r"-[a-zA-Z]*O[a-zA-Z]*", word)
         ):
             kept = True
-    for word in _operands(words) if kept else ():
+    for word in operands(words) if kept else ():
         last = re.sub(r"[?#].*", "", word).rstrip("/").rpartition("/")[2]
         if last:
             yield into + last
@@ -300,7 +306,7 @@ def _edited(words: Sequence[str]) -> Iterator[str]:
 
 def _packed(name: str, words: Sequence[str]) -> Iterator[str]:
     suffix = _PACKERS.get(name) or _UNPACKERS[name]
-    for path in _operands(words):
+    for path in operands(words):
         yield path
         yield path.removesuffix(suffix) if path.endswith(suffix) else path + suffix
 
@@ -315,7 +321,7 @@ def _archive(words: Sequence[str]) -> Iterator[str]:
         elif word.startswith("--file="):
             yield word.partition("=")[2]
     if "--remove-files" in words:
-        yield from _operands(words)[1:]
+        yield from operands(words)[1:]
 
 
 def _made_by_git(words: Sequence[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from holdfast.domain.shell_expansion import UNKNOWN, Variables, expanded
 from holdfast.domain.working_directory import WorkingDirectory, join, program
 
 if TYPE_CHECKING:
+    from holdfast.domain.emptied_trees import EmptiedTree
     from holdfast.domain.risk_callers import Called
 
 _MOST_REASONS = 5
@@ -68,7 +69,8 @@ class Assessment:
     """What a script may do. `outside` are the named paths that lie outside the workspace, as they
     were written, and `places` where each of them leads. `inside` are the places in the workspace
     that it changes, `mentioned` those that it names in another way. `handed` are files outside that
-    are handed to a program which may change them. `uncounted`: there are more paths outside
+    are handed to a program which may change them. `emptied` are directories, and patterns, of which
+    it may delete everything. `uncounted`: there are more paths outside
     than are told. `gravest` is the command that `reason` is about, if it is one of several."""
 
     grade: RiskGrade
@@ -79,6 +81,7 @@ class Assessment:
     inside: tuple[str, ...] = ()
     mentioned: tuple[str, ...] = ()
     handed: tuple[str, ...] = ()
+    emptied: tuple[EmptiedTree, ...] = ()
     uncounted: bool = False
     gravest: str = ""
 
@@ -131,6 +134,7 @@ def assess(
         tuple(walk.inside),
         tuple(walk.mentioned),
         tuple(walk.handed),
+        tuple(walk.emptied),
         walk.uncounted,
         ordered[0].command if ordered and len(walk.told) > 1 else "",
     )
@@ -168,7 +172,7 @@ class _Walk:
         self._parse = parse
         self._disk = disk
         self._variables = Variables()
-        self._hands_names_over = False
+        self._hands_names_over = self._deletes_names = False
         self.findings: list[Finding] = []
         self.told: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
@@ -177,6 +181,7 @@ class _Walk:
         self.inside: dict[str, None] = {}
         self.mentioned: dict[str, None] = {}
         self.handed: dict[str, None] = {}
+        self.emptied: dict[EmptiedTree, None] = {}
         self.uncounted = False
 
     def through(self, script: ShellScript, depth: int) -> None:
@@ -184,6 +189,7 @@ class _Walk:
 
         self.findings += script_findings(script)
         self._hands_names_over = self._hands_names_over or _hands_names_over(script)
+        self._deletes_names = self._deletes_names or _deletes_names(script)
         for command in script.commands:
             self._place.enter(command.scope)
             self._command(command, depth)
@@ -261,11 +267,26 @@ class _Walk:
             self._hand_over(path)
             if is_written:
                 self._name(path)
+        self._empty(words, written, fed)
         for word in words[1:_MOST_MENTIONED]:
             self._mention(word)
         if self._hands_names_over or not only_reads(words):
             for path in (*handed_over(words), *(fed.split() if self._hands_names_over else ())):
                 self._hand_over(path)
+
+    def _empty(self, words: tuple[str, ...], written: tuple[str, ...], fed: str) -> None:
+        from holdfast.domain.emptied_trees import TOP_OF_REPOSITORY, emptied_trees
+
+        handed_on = self._hands_names_over and self._deletes_names
+        for tree in emptied_trees(words, written, fed, handed_on=handed_on):
+            if len(self.emptied) >= _MOST_OUTSIDE:
+                return
+            place = join(self._place.directory, tree.place)
+            if tree.place == TOP_OF_REPOSITORY:
+                here = self._place.directory
+                place = self._workspace if self._is_inside(here) else here
+            if SUBSTITUTION not in place:
+                self.emptied.setdefault(tree._replace(place=place))
 
     def _is_directory(self, path: str) -> bool:
         return self._disk.is_directory(join(self._place.directory, path))
@@ -354,6 +375,15 @@ def _hands_names_over(script: ShellScript) -> bool:
         for command in script.commands
         for word in command.words[:_MOST_MENTIONED]
     )
+
+
+def _deletes_names(script: ShellScript) -> bool:
+    """Whether one of its commands deletes what it is handed."""
+    from holdfast.domain.emptied_trees import deletes_what_it_is_handed
+    from holdfast.domain.risk_callers import unwrap
+
+    found = (unwrap(command.words)[0] for command in script.commands if command.words)
+    return any(words and deletes_what_it_is_handed(words) for words in found)
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:

@@ -45,6 +45,11 @@ def written_paths(text: str) -> Iterator[str]:
         yield found.group(2) or found.group(4) or found.group(6)
 
 
+def deletes_files(text: str) -> bool:
+    """Whether code calls something that deletes files."""
+    return _DELETING_CODE.search(text[:_MOST_CODE]) is not None
+
+
 def is_code(name: str) -> bool:
     """Whether this is an interpreter."""
     return _LANGUAGE.fullmatch(name) is not None

@@ -34,6 +34,19 @@ def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
         yield "."
 
 
+def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
+    """Where a git command takes away files that are ignored: in paths that it names, from the
+    directory it runs in, or in all of the tree."""
+    verb, rest = _verb(arguments)
+    has = _has(rest)
+    if verb == "stash" and has("a", "--all") and rest[:1] not in (["apply"], ["branch"]):
+        yield ":/"
+    elif verb == "clean" and has("x", "X") and not has("n", "--dry-run"):
+        kept = {n + 1 for n, word in enumerate(rest) if word in ("-e", "--exclude")}
+        names = [w for n, w in enumerate(rest) if n not in kept and not w.startswith("-")]
+        yield from names or ["."]
+
+
 def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
     position = 0
     while position < len(arguments) and arguments[position].startswith("-"):

@@ -308,6 +308,13 @@ class Engine:
         with self.exclusive(looking=True):
             return self._look(wanted)
 
+    def left_out(self) -> list[Skipped]:
+        """What a save now would leave out. No file is read for it."""
+        from holdfast.engine.looking import left_out
+
+        with self.exclusive(looking=True):
+            return left_out(self.vault, self._scanner, self._file_filter)
+
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
         from holdfast.engine.restore.planning import read_report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
 from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.save import capture_policy
@@ -31,4 +32,17 @@ def look(
             rules_of=rules_of,
             keep_trees=True,
             progress=vault.progress,
+        )
+
+
+def left_out(
+    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None
+) -> list[Skipped]:
+    """What a save now would leave out, in path order. Called with the store's lock held."""
+    with vault.open_root() as root_fd:
+        return scanner.left_out(
+            root_fd,
+            capture_policy(vault, file_filter),
+            generation=vault.scan_generation(root_fd),
+            started_ns=vault.clock.now_ns(),
         )

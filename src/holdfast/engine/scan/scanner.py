@@ -242,6 +242,17 @@ class Scanner:
         walker = Walker(self.fs, capture, policy, self._remembered, started_ns)
         walker.walk(root_fd, self._root or self._remembered(b""), None)
 
+    def left_out(
+        self, root_fd: int, policy: CapturePolicy, *, generation: str, started_ns: int
+    ) -> list[Skipped]:
+        """What a scan now would leave out; nothing is read or kept."""
+        from holdfast.engine.scan.scan_meter import NothingRead
+
+        self._use_generation(generation)
+        capture = NothingRead(self.fs, started_ns)
+        walker = Walker(self.fs, capture, policy, self._remembered, started_ns)
+        return annotate(walker.walk(root_fd, self._root or self._remembered(b""), None))[1]
+
     def _walker(
         self,
         request: ScanRequest,

@@ -5,7 +5,8 @@
 A file that a tool is about to make counts as well, so that the next checkpoint holds it. Just files
 are taken, never a directory: what a command makes may be one, so that is told when it is there.
 What built-in rules leave out (`node_modules` and the like) has to be named by what changes it:
-programs in there are called all the time.
+programs in there are called all the time. Files that a command deletes without naming them count as
+well: see `holdfast.interfaces.hooks.emptied`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ import stat
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.interfaces.hooks.emptied import (
+    MOST_BYTES,
+    MOST_FILES,
+    EmptiedFiles,
+    emptied_files,
+)
 from holdfast.interfaces.hooks.events import AgentEvent
 
 if TYPE_CHECKING:
@@ -34,6 +41,8 @@ class NamedIgnored:
         self._event = event
         self._risk = risk
         self._new: dict[bytes, str] = {}
+        self._deleted: dict[bytes, str] = {}
+        self._emptied = EmptiedFiles()
         self._trouble: tuple[str, ...] = ()
 
     def remember(self) -> None:
@@ -48,6 +57,9 @@ class NamedIgnored:
             self._new = name_ignored_paths(
                 vault, _candidates(self._opened, self._event, self._risk)
             )
+            self._emptied = emptied_files(self._opened, self._risk)
+            meant = dict.fromkeys(self._emptied.fitting, True)
+            self._deleted = name_ignored_paths(vault, meant)
         except HoldfastError as error:  # the files of the workspace are saved all the same
             trouble = (
                 f"Holdfast does not capture every ignored file that is named: {error.message}."
@@ -57,9 +69,7 @@ class NamedIgnored:
     def said(self, saved: Checkpoint) -> tuple[str, ...]:
         """What the agent is told: which of them the checkpoint holds that was made now, and which
         files the tool is going to make."""
-        if not self._new:
-            return self._trouble
-        written = _candidates(self._opened, self._event, None)
+        written = _candidates(self._opened, self._event, None) if self._new else ()
         top = os.fsencode(self._opened.engine.vault.workspace)
         told = {
             path: rule
@@ -67,7 +77,15 @@ class NamedIgnored:
             if _holds(self._opened, saved, path)
             or (path in written and not os.path.lexists(os.path.join(top, path)))
         }
-        return (*self._trouble, _told(told)) if told else self._trouble
+        deleted = {
+            path: rule for path, rule in self._deleted.items() if _holds(self._opened, saved, path)
+        }
+        return (
+            *self._trouble,
+            *([_told(told, "a tool named {}")] if told else ()),
+            *([_told(deleted, "this command may delete {}")] if deleted else ()),
+            *([_not_captured(self._emptied)] if self._emptied.others or self._emptied.more else ()),
+        )
 
 
 def made_ignored(
@@ -86,7 +104,7 @@ def made_ignored(
         if path in named and not _holds(opened, before, path) and _is_captured(opened, path):
             rule = ignored.rule(path)
             told |= {path: rule} if rule is not None else {}
-    return (_told(told),) if told else ()
+    return (_told(told, "a tool named {}"),) if told else ()
 
 
 def _holds(opened: OpenWorkspace, saved: Checkpoint, path: bytes) -> bool:
@@ -157,13 +175,24 @@ def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
             yield os.fsencode(end[len(workspace.rstrip("/")) + 1 :])
 
 
-def _told(new: dict[bytes, str]) -> str:
+def _told(new: dict[bytes, str], why: str) -> str:
     rule = next(iter(new.values()))
     one = len(new) == 1
     return (
         f"Holdfast captures {_list(new)} from now on, although {'it is' if one else 'they are'} "
-        f"ignored ({rule}), because a tool named {'it' if one else 'them'}. "
+        f"ignored ({rule}), because {why.format('it' if one else 'them')}. "
         "To turn that off: holdfast config set capture_named_ignored off"
+    )
+
+
+def _not_captured(emptied: EmptiedFiles) -> str:
+    """Of ignored files that this command may delete, and that are too many or too large."""
+    others = _list(emptied.others) if emptied.others else "more files than were looked at"
+    unseen = " and files that were not looked at" if emptied.others and emptied.more else ""
+    return (
+        f"Holdfast does not capture {others}{unseen}, which are ignored and which this command may "
+        f"delete: it captures up to {MOST_FILES:,} such files and {MOST_BYTES >> 20} MB. "
+        "To have them captured: holdfast config set include PATTERN"
     )
 
 
