@@ -127,11 +127,11 @@ def components_of(
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
-    from holdfast.engine.session_overview import effective_status
+    from holdfast.engine.session_overview import effective_status, listed_sessions
 
     return [
         session.id if session.agent is None else f"{session.id} ({session.agent})"
-        for session in vault.catalog.sessions()
+        for session in listed_sessions(vault)  # without deleted ones
         if (session.agent is not None or not of_agents)
         and effective_status(vault, session) is SessionStatus.ACTIVE
     ]

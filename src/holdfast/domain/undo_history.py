@@ -21,8 +21,10 @@ on earlier moments, `EarlierNeeded` says so.
 
 States are trees, so nothing here depends on which session or person made a change. The safety
 checkpoint of a restore is looked at with the rules of both sides: it may have more than the state
-that the workspace was in. Deleted checkpoints drop out; an undo to a state that is not in the log
-counts as a restore.
+that the workspace was in. An undo to a state that is not in the log counts as a restore.
+
+Nothing says what a deleted checkpoint held. Between states with other content on its two sides
+there may have been more than one step: such a step is `uncertain`, and nothing is redone over it.
 """
 
 from __future__ import annotations
@@ -40,23 +42,27 @@ from holdfast.domain.selections import selection_of
 @dataclass(frozen=True, slots=True)
 class Moment:
     """An entry of the log with the checkpoint that it made. `changed_outside`: a tool call before
-    it has changed files outside the workspace."""
+    it has changed files outside the workspace. `gap_before`: checkpoints between the moment before
+    it and this one were deleted."""
 
     operation: Operation
     made: Checkpoint
     changed_outside: bool = False
+    gap_before: bool = False
 
 
 @dataclass(slots=True)
 class State:
     """What the workspace held for a while. `restored` is the restore that led to it, `checkpoints`
-    all that hold it, oldest first, `also` ids of others that do."""
+    all that hold it, oldest first, `also` ids of others that do. `gap_before`: checkpoints between
+    the state before it and this one were deleted."""
 
     tree: Digest
     since: Operation
     checkpoints: list[Checkpoint]
     restored: Operation | None = None
     also: set[CheckpointId] = field(default_factory=set)
+    gap_before: bool = False
 
     def holds(self, checkpoint_id: CheckpointId | None) -> bool:
         return checkpoint_id in self.also or any(c.id == checkpoint_id for c in self.checkpoints)
@@ -79,10 +85,12 @@ class Undone:
 @dataclass(frozen=True, slots=True)
 class Step:
     """What an undo takes back: everything from `before` to the present. `after` is the state that
-    followed `before`, None when nothing was saved since."""
+    followed `before`, None when nothing was saved since. `uncertain`: checkpoints in between were
+    deleted, so more than one thing may have happened."""
 
     before: State
     after: State | None
+    uncertain: bool = False
 
 
 class Difference(Enum):
@@ -128,19 +136,35 @@ def _other(old: Digest, new: Digest) -> Difference:
 
 class UndoHistory:
     """The walk over the log; oldest entry first. `compare` is asked about saves after an undo.
-    Without the `whole` log, anything may raise `EarlierNeeded`."""
+    Without the `whole` log, anything may raise `EarlierNeeded`. `gap_at_end`: checkpoints after the
+    last moment were deleted."""
 
     def __init__(
-        self, moments: Iterable[Moment], compare: Compare = _other, *, whole: bool = True
+        self,
+        moments: Iterable[Moment],
+        compare: Compare = _other,
+        *,
+        whole: bool = True,
+        gap_at_end: bool = False,
     ) -> None:
         self._whole = whole
+        self._gap_at_end = gap_at_end
         self.past: list[State] = []
         self.future: list[Undone] = []
         self._compare = compare
         self._future_before_safety: list[Undone] = []
         self._safety_has_more = False
         for moment in moments:
+            if moment.gap_before and moment.operation.kind is not OperationKind.REDO:
+                self._end_future()  # a redo names the undo that it reversed
             self._add(moment)
+        if gap_at_end:
+            self._end_future()
+
+    @property
+    def lacks_beginning(self) -> bool:
+        """Whether checkpoints before the first state were deleted."""
+        return self.past[0].gap_before if self.past else self._gap_at_end
 
     @property
     def redoable(self) -> list[Undone]:
@@ -167,9 +191,9 @@ class UndoHistory:
             state = self.past[place]
             differs_here = state.tree != present and differs(state.tree, present)
             if differs_here or differs_outside(state):
-                return Step(state, after)
+                return Step(state, after, self._gap_after(after))
             if place and state.restored is not None:
-                return Step(self.past[place - 1], state)
+                return Step(self.past[place - 1], state, state.gap_before)
             after = state
         self._need_whole()
         return None
@@ -183,14 +207,22 @@ class UndoHistory:
     ) -> Step | None:
         """Everything since the newest message after which something changed."""
         after: State | None = None
+        uncertain = False
         for state in reversed(self.past):
+            uncertain = uncertain or self._gap_after(after)
             is_boundary = any(one.id in boundaries for one in state.checkpoints)
             differs_here = is_boundary and state.tree != present and differs(state.tree, present)
             if differs_here or (is_boundary and differs_outside(state)):
-                return Step(state, after)
+                return Step(state, after, uncertain)
             after = state
         self._need_whole()
         return None
+
+    def _gap_after(self, after: State | None) -> bool:
+        return self._gap_at_end if after is None else after.gap_before
+
+    def _end_future(self) -> None:
+        self.future, self._future_before_safety = [], []
 
     def _need_whole(self) -> None:
         if not self._whole:
@@ -221,7 +253,8 @@ class UndoHistory:
             if found is Difference.NONE:
                 top.checkpoints.append(made)
                 return
-        self.past.append(State(made.tree, moment.operation, [made]))
+        state = State(made.tree, moment.operation, [made], gap_before=moment.gap_before)
+        self.past.append(state)
         self._future_before_safety = self.redoable if made.kind is Kind.SAFETY else []
         self._safety_has_more = found is Difference.MORE
         self.future = []
@@ -236,8 +269,10 @@ class UndoHistory:
         made = moment.made
         whole = selection_of(made) is None
         also = {made.restores_from} if whole and made.restores_from else set()
-        self.past.append(State(made.tree, moment.operation, [made], moment.operation, also))
-        self.future, self._future_before_safety = [], []
+        restored = moment.operation
+        state = State(made.tree, restored, [made], restored, also, moment.gap_before)
+        self.past.append(state)
+        self._end_future()
 
     def _undone(self, moment: Moment) -> bool:
         made = moment.made

@@ -138,6 +138,8 @@ def _last_step(
         step = history.turn(scan.tree, differs, messages, differs_outside)
     else:
         step = history.step(scan.tree, differs, differs_outside)
+    if step is None and history.lacks_beginning:
+        raise _states_deleted()
     if step is None:
         what = "no message was followed by a change" if turn else "nothing has changed"
         raise NothingToUndo(
@@ -172,6 +174,8 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
         with suppress(NothingToUndo):
             request = _reversal(vault, undone, OperationKind.UNDO)
             return UndoStep(replace(request, seen=seen), undone=undone)
+    if step.uncertain:
+        raise _states_deleted()
     target = _target(vault, step.before)
     found = outside.step(step.before)
     components = choose_components(vault, target)
@@ -194,6 +198,14 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
         messages = [one for one in step.before.checkpoints if one.kind is Kind.MESSAGE]
         since = messages[-1] if messages else since
     return UndoStep(request, causes, saved=saved, turn=turn, since=since, stays=found.blocked)
+
+
+def _states_deleted() -> NothingToUndo:
+    return NothingToUndo(
+        "Nothing was undone: the checkpoint before the last change was deleted, "
+        "so what undo would change is not certain",
+        hint="choose a checkpoint to restore: holdfast log --records",
+    )
 
 
 class _Outside:
@@ -236,18 +248,19 @@ def _from_history(vault: Vault, answer: Callable[[UndoHistory], T]) -> T:
         return found
 
     for most in _PAGES[:-1]:
-        moments, whole = _newest_moments(vault, most)
+        moments, whole, gap = _newest_moments(vault, most)
         start = 0 if whole else first_certain(moments, compare)
         if start is None:
             continue
         with suppress(EarlierNeeded):
-            return answer(UndoHistory(moments[start:], compare, whole=whole))
-    moments, _ = _newest_moments(vault, _PAGES[-1])
-    return answer(UndoHistory(moments, compare))
+            return answer(UndoHistory(moments[start:], compare, whole=whole, gap_at_end=gap))
+    moments, _, gap = _newest_moments(vault, _PAGES[-1])
+    return answer(UndoHistory(moments, compare, gap_at_end=gap))
 
 
-def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
-    """Oldest first, and whether these are all that there are."""
+def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool, bool]:
+    """Oldest first, whether these are all that there are, and whether checkpoints after the last of
+    them were deleted."""
     catalog = vault.catalog
     limit = min(most, MOST_STATES)
     rows = {one.id: one for one in catalog.history(None, limit=limit, records=True)}
@@ -256,18 +269,24 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
     calls = CallsInProgress(vault)
     naming: list[Checkpoint] = []  # made before tool calls that reach out and may be in progress
     seen: Checkpoint | None = None  # the last one with what is outside as it was known then
+    deleted: set[CheckpointId] = set()  # since the moment before
     for operation in reversed(log):
         made = rows.get(operation.checkpoint) if operation.checkpoint else None
         if made is None and operation.checkpoint and len(rows) == limit < MOST_STATES:
             # Imported ones have no entry of these kinds: the newest rows may be others.
             made = catalog.checkpoint(None, operation.checkpoint)
         if made is None:
+            if operation.checkpoint is not None and len(rows) < MOST_STATES:
+                deleted.add(operation.checkpoint)
             continue
+        if operation.safety is not None:  # it belongs to that restore, which can still be named
+            deleted.discard(operation.safety)
         naming = [one for one in naming if calls.includes(one, made)]
         if seen is not None and seen.tree != made.tree and not naming:
             seen = None
         changed = seen is not None and changed_between(vault, seen, made)
-        found.append(Moment(operation, made, changed))
+        found.append(Moment(operation, made, changed, gap_before=bool(deleted)))
+        deleted.clear()
         if keys_outside((made,)):
             naming.append(made)
             seen = made
@@ -275,7 +294,7 @@ def _newest_moments(vault: Vault, most: int) -> tuple[list[Moment], bool]:
             seen = made if naming else None
         elif seen is not None and seen.tree != made.tree:
             seen = made
-    return found, len(log) < most
+    return found, len(log) < most, bool(deleted)
 
 
 def _before_messages(vault: Vault, history: UndoHistory) -> set[CheckpointId]:

@@ -375,7 +375,7 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
         names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
         more = Part(f"  ({number}: {names})" if others else "", (DIM,))
     if status.session is None:
-        _fact(terminal, "session", Part("none of the command line yet"), more)
+        _fact(terminal, "session", Part("none"), more)
         return
     name = status.session_mark if terminal.for_people else status.session
     ended = f", {status.session_status}" if status.session_status != "active" else ""

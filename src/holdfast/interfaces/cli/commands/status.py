@@ -63,7 +63,10 @@ def _run(invocation: Invocation) -> int:
 
     with invocation.open() as opened:
         engine = opened.engine
+        listed = tuple(one.id for one in listed_sessions(engine.vault))
         session = invocation.session_or_none(opened)
+        if session not in listed and invocation.options.session is None:
+            session = None  # deleted, or it has not begun
         known = engine.vault.catalog.session(session) if session is not None else None
         with invocation.busy("scanning", opened):
             scan = engine.look()
@@ -79,7 +82,7 @@ def _run(invocation: Invocation) -> int:
             cleanup=_last_cleanup(engine.vault),
             session=session,
             session_status=effective_status(engine.vault, known).value if known else None,
-            sessions=tuple(one.id for one in listed_sessions(engine.vault)),
+            sessions=listed,
             checkpoints=engine.vault.catalog.counts(session).checkpoints if session else 0,
             head=head,
             changes=changes,
