@@ -388,7 +388,13 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
                 f"the key file {path} would lie in {forbidden}, together with what it protects",
                 hint="choose a place of which you keep a backup elsewhere",
             )
-    return read_key_file(place) if os.path.lexists(place) else make_key_file(place)
+    if not os.path.lexists(place):
+        return make_key_file(place)
+    try:
+        return read_key_file(place)
+    except KeyNeeded as error:
+        hint = error.hint or "name a file that does not exist yet, and Holdfast makes a key there"
+        raise KeyNeeded(error.message, hint=hint) from None
 
 
 def _vault(

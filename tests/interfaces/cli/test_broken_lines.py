@@ -66,3 +66,14 @@ def test_a_narrow_log_names_sessions_above_their_rows(cli: CommandLine) -> None:
     with Screen(cli.workspace, "search", "reason", columns=120) as screen:
         assert "the work on part two of…" in screen.finish()
     assert '"the work on part two of the whole plan"' in cli("show", "HEAD").out
+
+
+def test_no_word_of_the_settings_is_broken_at_80_columns(cli: CommandLine) -> None:
+    cli.save()
+    for command in (["config", "list"], ["stats"]):
+        with Screen(cli.workspace, *command, columns=80) as screen:
+            shown = screen.finish()
+        for line in Screen.plain(shown):
+            row = line.rpartition("\r")[2]
+            longest = max(map(len, row.split()), default=0)
+            assert len(row) <= 80 or longest > 60, (command, row)  # a path stays whole

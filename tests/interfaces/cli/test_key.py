@@ -294,3 +294,22 @@ def test_an_export_from_a_plain_store_has_nothing_to_warn_of(
 ) -> None:
     cli.save("why")
     assert cli.json("export", str(tmp_path / "one"))["warnings"] == []
+
+
+@pytest.mark.requirement("ST-6", "CL-3")
+def test_a_key_file_that_is_too_short_leads_to_the_right_one(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = tmp_path / "short.key"
+    short.write_text("too short\n")
+    short.chmod(0o600)
+    refused = cli("--json", "init", "--encrypt", "--key-file", str(short))
+    assert "a key has at least" in refused.error["message"]
+    assert "does not exist yet" in refused.error["hint"]
+    key = tmp_path / "the.key"
+    assert cli("init", "--encrypt", "--key-file", str(key)).status == 0
+    monkeypatch.setenv("HOLDFAST_KEY_FILE", str(short))
+    refused = cli("--json", "log")
+    assert "a key has at least" in refused.error["message"]
+    assert "init" not in refused.error["hint"]
+    assert "name its key file in HOLDFAST_KEY_FILE" in refused.error["hint"]

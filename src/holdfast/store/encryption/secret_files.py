@@ -24,8 +24,7 @@ def read_key_file(path: Path) -> Secret:
     content = _read(path, "key file")
     if len(content) < KEY_BYTES:
         raise KeyNeeded(
-            f"the key file {path} has {len(content)} bytes; a key has at least {KEY_BYTES}",
-            hint="let Holdfast make one: holdfast init --encrypt --key-file PATH",
+            f"the key file {path} has {len(content)} bytes; a key has at least {KEY_BYTES}"
         )
     return Secret.key_file(content)
 

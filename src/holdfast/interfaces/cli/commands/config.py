@@ -235,7 +235,7 @@ def _print_all(invocation: Invocation) -> int:
         setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(_plain(key, value)))}"
         terminal.line(f"{setting}{terminal.paint(words, DIM)}")
         origin = visible(origins[key])
-        terminal.line(terminal.paint(f"    {HELP[key]} [{origin}]", DIM))
+        terminal.sentence(terminal.paint(f"    {HELP[key]} [{origin}]", DIM), hang=4)
     _warn_of_retired(invocation, origins)
     _warn_of_held_back(invocation)
     _print_files(invocation)
@@ -271,7 +271,7 @@ def _print_files(invocation: Invocation) -> None:
     terminal.line()
     for label, path in _files(invocation):
         absent = "" if path.exists() else terminal.paint("  (not there)", DIM)
-        terminal.line(f"{label:<14} {visible(str(path))}{absent}")
+        terminal.sentence(f"{label:<14} {visible(str(path))}{absent}", hang=15)
 
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
