@@ -1,0 +1,50 @@
+"""Projects below the current directory that changed later: an agent that works above several
+projects changes theirs, and `undo` here would not find it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.paths import typed
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.interfaces.cli.invocation import Invocation
+
+_MOST = 5
+
+
+def undo_commands_below(invocation: Invocation, opened: OpenWorkspace | None) -> list[str]:
+    """The commands that undo there, the latest change first. `opened` is the workspace here, None
+    where there is none."""
+    from holdfast.upkeep import recent_workspaces
+
+    here = invocation.directory.expanduser().resolve()
+    newest = None if opened is None else opened.engine.vault.catalog.newest_operation()
+    since_ns = 0 if newest is None else newest.at_ns
+    below = [
+        place
+        for place, used_ns in recent_workspaces()
+        if here in place.parents and used_ns > since_ns
+    ]
+    return [
+        f"holdfast -C {typed(os.fsencode(os.path.relpath(place, here)))} undo"
+        for place in below[:_MOST]
+        if _has_something(invocation, place)
+    ]
+
+
+def _has_something(invocation: Invocation, workspace: Path) -> bool:
+    from holdfast.bootstrap import open_workspace
+
+    try:
+        with open_workspace(
+            workspace, create=False, force=invocation.options.force, passive=True
+        ) as opened:
+            opened.engine.last_step(turn=False)
+    except (HoldfastError, OSError):
+        return False  # nothing, or it cannot be told from here
+    return True
