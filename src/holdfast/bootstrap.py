@@ -556,6 +556,13 @@ def is_no_place_for_work(directory: Path, environment: Mapping[str, str] | None 
     return _not_a_project(directory, Path(os.path.realpath(home))) is not None
 
 
+def why_no_project(directory: Path, environment: Mapping[str, str] | None = None) -> str | None:
+    """The reason that such a directory is refused for, in words that follow its name."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    found = _not_a_project(Path(os.path.realpath(directory)), Path(os.path.realpath(home)))
+    return None if found is None else found.problem
+
+
 class _NoProject:
     """Why a directory is refused, and what a person and an agent's user can do instead."""
 

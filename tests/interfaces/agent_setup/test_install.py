@@ -22,6 +22,7 @@ from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded
 from tests.interfaces.hooks.workspace_state import state_of
+from tests.support.hostile_trees import git
 
 pytestmark = pytest.mark.requirement("HK-1")
 
@@ -449,3 +450,64 @@ def test_a_plugin_is_written_into_the_directory_that_was_chosen(
     done = cli.json("install", "claude-code", "--plugin", "tools/plugin")
     assert (project / "tools/plugin/.claude-plugin/plugin.json").is_file()
     assert done["plugin"] == str(project / "tools/plugin")
+
+
+@pytest.mark.requirement("HK-1", "CP-16")
+@pytest.mark.parametrize("place", ["home", "root"])
+def test_hooks_of_a_project_are_not_written_where_no_project_is(
+    place: str, own_home: Path, cli: CommandLine
+) -> None:
+    at = CommandLine(own_home if place == "home" else Path("/"))
+    refused = at("install", "claude-code", "--json", "--dry-run")
+    assert (refused.status, "not a project" in refused.error["message"]) == (5, True)
+    assert "holdfast install claude-code --user" in refused.error["hint"]
+    if place == "home":
+        assert at("install", "claude-code").status == 5
+        assert state_of(own_home) == {}
+    assert at("install", "claude-code", "--user").status == 0
+    assert (own_home / ".claude" / "settings.json").exists()
+    assert at("uninstall", "claude-code", "--dry-run").status == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (("claude",), "claude-code"),
+        (("Claude Code",), "claude-code"),
+        (("Claude", "Code"), "claude-code"),
+        (("claude_code",), "claude-code"),
+        (("CODEX",), "codex"),
+        (("gemini-cli",), "gemini"),
+        (("GitHub Copilot",), "copilot"),
+    ],
+)
+def test_usual_spellings_of_an_agent_are_understood(
+    said: tuple[str, ...], meant: str, cli: CommandLine
+) -> None:
+    assert cli.json("install", *said, "--dry-run")["agent"] == meant
+
+
+def test_a_mistyped_agent_is_asked_about(cli: CommandLine) -> None:
+    refused = cli("install", "cluade-code", "--json")
+    assert refused.status == 2
+    assert refused.error["hint"].startswith("did you mean claude-code?")
+
+
+def test_an_install_says_what_holds_now(cli: CommandLine) -> None:
+    shown = cli("install", "claude-code").out
+    assert "Every state is saved before the agent changes it. Go back: holdfast undo" in shown
+    assert "Files that git ignores are not saved" in shown
+    assert "holdfast status --skipped" in shown
+    assert "Every state" not in cli("install", "claude-code").out
+    assert "Every state" not in cli("uninstall", "claude-code").out
+
+
+def test_hooks_that_git_would_commit_are_mentioned(project: Path, cli: CommandLine) -> None:
+    note = "names a program of this machine, and git would commit it"
+    assert note not in str(cli.json("install", "claude-code")["notes"])
+    git(project, "init", "-q")
+    found = cli.json("install", "claude-code")["notes"]
+    assert any(note in one and ".claude/settings.json" in one for one in found)
+    assert note not in str(cli.json("install", "claude-code", "--user")["notes"])
+    (project / ".git" / "info" / "exclude").write_text(".claude/\n")
+    assert note not in str(cli.json("install", "claude-code")["notes"])

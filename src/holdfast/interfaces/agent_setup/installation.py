@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.domain.errors import HoldfastError, Refused, UsageError
+from holdfast.bootstrap import why_no_project
+from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
 from holdfast.interfaces.agent_setup.agent_trust import Withheld, withheld
 from holdfast.interfaces.agent_setup.carrying_out import carry_out
 from holdfast.interfaces.agent_setup.changes import (
@@ -46,6 +47,19 @@ _MOST_SAID = 300
 _OTHERS_READ = {"cursor": ("claude-code",), "copilot": ("claude-code",)}
 """Agents that also run the hooks of others."""
 
+_SPELLINGS = {
+    "claude": "claude-code",
+    "claudecode": "claude-code",
+    "codex-cli": "codex",
+    "openai-codex": "codex",
+    "gemini-cli": "gemini",
+    "github-copilot": "copilot",
+    "copilot-cli": "copilot",
+    "open-code": "opencode",
+}
+_FARTHEST_SPELLING = 2
+_GIT_SECONDS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Installation:
@@ -70,11 +84,19 @@ class Finding:
 
 
 def require_agent(words: Sequence[str]) -> str:
+    """Also as people spell it: `claude`, `Claude Code`."""
+    every = f"agents are: {', '.join(AGENTS)}"
+    said = "-".join("-".join(words).lower().replace("_", "-").split())
+    meant = _SPELLINGS.get(said, said)
+    if meant in AGENTS:
+        return meant
     if len(words) != 1:
-        raise UsageError("name one agent", hint=f"agents are: {', '.join(AGENTS)}")
-    if words[0] not in AGENTS:
-        raise UsageError(f"there is no agent {words[0]!r}", hint=f"agents are: {', '.join(AGENTS)}")
-    return words[0]
+        raise UsageError("name one agent", hint=every)
+    from holdfast.domain.near_words import distance
+
+    near = [agent for agent in AGENTS if distance(said, agent, _FARTHEST_SPELLING) is not None]
+    hint = f"did you mean {near[0]}? {every}" if near else every
+    raise UsageError(f"there is no agent {words[0]!r}", hint=hint)
 
 
 def locations(workspace: Path) -> Locations:
@@ -92,12 +114,16 @@ def install(
 ) -> Installation:
     """The command is tried before anything is written: what cannot run is not set up."""
     at, program = locations(workspace), our_program()
+    if scope == "project":
+        _require_project(agent, at.workspace)
     places = places_of(agent, scope, at, program)
     places += skill_places(agent, scope, at) if with_skills else []
     if with_mcp:
         places = _joined(places, [_server_place(agent, scope, at, program)])
     changes = plan_install(agent, places, program)
     notes = tuple(_neighbours(agent, scope, at, program))
+    if scope == "project":
+        notes += tuple(_committed(places[0].path, at.workspace, program))
     if dry_run:
         return Installation(tuple(changes), notes)
     took_ms = try_hook(agent, program, workspace)
@@ -176,6 +202,38 @@ def examine_servers(workspace: Path) -> Iterator[Finding]:
                 told = f"the MCP server in {place.path} cannot start: {missing}"
             cure = f"holdfast install {agent} --{scope} --mcp" if stale or missing else None
             yield Finding(agent, scope, place.path, told, cure)
+
+
+def _require_project(agent: str, workspace: Path) -> None:
+    """What is written into the home directory as into a project would hold for all projects."""
+    if (problem := why_no_project(workspace)) is not None:
+        raise WorkspaceRefused(
+            f"{workspace} {problem}: nothing was installed",
+            hint=f"for all projects: holdfast install {agent} --user; "
+            "for one project, change to its directory first",
+        )
+
+
+def _committed(path: Path, workspace: Path, program: str) -> Iterator[str]:
+    """Hooks that name a program by its path work on this machine only."""
+    if not os.path.isabs(shlex.split(program)[0]):
+        return
+    try:
+        looked = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "check-ignore", "-q", "--", str(path)],
+            cwd=workspace,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    if looked.returncode == 1:  # not ignored; anything higher is no answer, such as no repository
+        yield (
+            f"{path} names a program of this machine, and git would commit it: "
+            "keep it out with .git/info/exclude, or install with --user"
+        )
 
 
 def _neighbours(agent: str, scope: str, at: Locations, program: str) -> Iterator[str]:

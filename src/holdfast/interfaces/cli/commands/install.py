@@ -119,6 +119,11 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         terminal.sentence(f"{agent}: {word}, except for the files listed above")
     elif not dry_run:
         terminal.sentence(f"{terminal.paint('✓', GREEN)} {agent}: {word}")
+        if word == "installed":
+            terminal.sentence(
+                "  Every state is saved before the agent changes it. Go back: holdfast undo"
+            )
+            terminal.sentence("  Files that git ignores are not saved: holdfast status --skipped")
     if done.test_event_ms is not None:
         ran = f"verified: a test event ran in {done.test_event_ms} ms"
         terminal.sentence(f"{terminal.paint('✓', GREEN)} {ran}")
