@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,20 @@ def test_a_trigger_that_the_user_turned_off_is_told_once(project: Path, cli: Com
     answers = _say("claude-code", [*events[:4], *events[1:4]], project)
     assert _telling(answers, "auto_edit is off") == 1
     assert _telling(answers, BACK) == 0
+
+
+def test_who_hears_once_of_a_file_left_out_learns_where_the_next_ones_are_listed(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "budget", "200kB")
+    events = recorded("claude-code", project, "true")
+    answers = []
+    for name in ("one.bin", "two.bin"):
+        (project / name).write_bytes(random.Random(name).randbytes(300_000))
+        answers += _say("claude-code", events[1:4], project)
+    assert _telling(answers, "is without one.bin") == 1
+    assert _telling(answers, "is without two.bin") == 0
+    assert _telling(answers, "To list them: holdfast status --skipped") == 1
 
 
 def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLine) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
 
 _WORDS = {"edit": "edits", "shell": "commands"}
+# Each reason is told once in a session, so a file that follows would be missed in silence.
+_MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
 def turned_off(trigger: str) -> Notice:
@@ -44,7 +46,7 @@ def without_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
             seen, first = found.get(skip.reason.value, (0, to_text(skip.path)))
             found[skip.reason.value] = (seen + 1, first)
     notices = [
-        _without(f"without:{reason}", _paths(number, first, reason))
+        _without(f"without:{reason}", _paths(number, first, reason), _MORE)
         for reason, (number, first) in found.items()
     ]
     parts = [text for text in outcome.degraded if not text.startswith(OUTSIDE_NOT_KEPT)]
@@ -56,8 +58,10 @@ def _paths(number: int, first: str, reason: str) -> str:
     return f"{first}{more}: {reason}"
 
 
-def _without(code: str, text: str) -> Notice:
+def _without(code: str, text: str, more: str = "") -> Notice:
     said = f"the checkpoint that was just made is without {text}".rstrip(".")
     return Notice(
-        code, f"Holdfast: {said}. A restore would not bring that back.", f"Holdfast: {said}."
+        code,
+        f"Holdfast: {said}. A restore would not bring that back.{more}",
+        f"Holdfast: {said}.{more}",
     )
