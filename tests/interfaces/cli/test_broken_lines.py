@@ -77,3 +77,15 @@ def test_no_word_of_the_settings_is_broken_at_80_columns(cli: CommandLine) -> No
             row = line.rpartition("\r")[2]
             longest = max(map(len, row.split()), default=0)
             assert len(row) <= 80 or longest > 60, (command, row)  # a path stays whole
+
+
+def test_the_rows_of_a_diff_in_numbers_fit_80_columns(cli: CommandLine) -> None:
+    cli.save()
+    long = cli.workspace / "a-directory-with-a-rather-long-name" / "and-another-one-below-it"
+    long.mkdir(parents=True)
+    (long / "the-file-that-was-changed.py").write_text("new\n" * 200)
+    with Screen(cli.workspace, "diff", "--stat", columns=80) as screen:
+        rows = [line.rpartition("\r")[2] for line in Screen.plain(screen.finish())]
+    assert max(map(len, rows)) <= 80, rows
+    assert any("…" in row and "the-file-that-was-changed.py |" in row for row in rows), rows
+    assert f"{long.relative_to(cli.workspace)}/the-file" in cli("diff", "--stat").out

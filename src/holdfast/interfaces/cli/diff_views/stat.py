@@ -11,6 +11,9 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal
 from holdfast.interfaces.cli.wording import count
 
 _BAR = 30
+_SHORTEST_BAR = 10
+_BESIDES = 10
+"""Cells of a row for spaces, the separator and the number."""
 
 
 class LineCounts(NamedTuple):
@@ -23,8 +26,13 @@ def show_stat(terminal: Terminal, difference: Difference) -> None:
     rows = [(_name(terminal, change), _count(difference, change)) for change in difference.changes]
     widest = max((len(name) for name, _ in rows), default=0)
     most = max((counts.added + counts.removed for _, counts in rows), default=0)
+    bar = _BAR
+    if terminal.for_people:  # the bars give way first, then the beginnings of long paths
+        bar = min(_BAR, max(_SHORTEST_BAR, terminal.width - widest - _BESIDES))
+        widest = min(widest, max(terminal.width - bar - _BESIDES, _SHORTEST_BAR))
     for name, counts in rows:
-        terminal.line(f" {name:<{widest}} | {_row(terminal, counts, most)}")
+        shown = name if len(name) <= widest else f"…{name[1 - widest :]}"
+        terminal.line(f" {shown:<{widest}} | {_row(terminal, counts, most, bar)}")
     _total(terminal, [counts for _, counts in rows])
 
 
@@ -42,11 +50,11 @@ def _count(difference: Difference, change: Change) -> LineCounts:
     return LineCounts(added, removed, None)
 
 
-def _row(terminal: Terminal, counts: LineCounts, most: int) -> str:
+def _row(terminal: Terminal, counts: LineCounts, most: int, bar: int) -> str:
     if counts.note is not None:
         return terminal.paint(counts.note, DIM)
     lines = counts.added + counts.removed
-    scale = min(1.0, _BAR / most) if most else 0.0
+    scale = min(1.0, bar / most) if most else 0.0
     plus = terminal.paint("+" * _share(counts.added, scale), GREEN)
     minus = terminal.paint("-" * _share(counts.removed, scale), RED)
     return f"{lines:>5} {plus}{minus}"
