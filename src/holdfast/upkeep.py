@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +26,7 @@ from holdfast.domain.sizes import count_words
 from holdfast.engine.vault import Vault
 from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.store.system import RandomIds, SystemClock
+from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.domain.repair_plans import RepairPlan, StoryLosses

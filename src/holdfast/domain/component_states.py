@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
+from holdfast.values.classes import dataclass, field
 
 EXACT = "exact"
 """The mode that every component knows: as it was, nothing more and nothing less. Undo uses it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.domain.ids import Digest
+from holdfast.values.classes import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ beside which another thing has the name of a part of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import TypeAlias
 
 from holdfast.domain.digests import digest_of
@@ -28,6 +27,7 @@ from holdfast.domain.sqlite_files import (
     SMALLEST_PAGE_BYTES,
     database_of,
 )
+from holdfast.values.classes import replace
 
 States: TypeAlias = Callable[[bytes], tuple[Entry | None, Entry | None]]
 IsDatabase: TypeAlias = Callable[[FileEntry], bool]

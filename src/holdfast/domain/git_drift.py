@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.remarks import Remark
+from holdfast.values.classes import dataclass
 
 OFFERED = (EXACT, "branch")
 """The ways to bring git back with the files."""

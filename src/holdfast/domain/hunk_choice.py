@@ -13,11 +13,11 @@ Not guaranteed: that the result is a text anybody ever had; hunks may depend on 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import UsageError
 from holdfast.domain.hunks import Hunk, HunkMismatch, mismatch
+from holdfast.values.classes import dataclass
 
 DEFAULT_CONTEXT = 3
 # Chosen beside hunks: the file's mode.

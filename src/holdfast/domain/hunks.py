@@ -12,10 +12,10 @@ whoever streams them holds a bounded part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from holdfast.domain.errors import Refused
+from holdfast.values.classes import dataclass
 
 LineKind = Literal[" ", "+", "-"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import ToolCall
+from holdfast.values.classes import dataclass
 
 MOST_CHARACTERS = 1_000_000
 """Of one message. What is longer belongs into a file, or is cut where it is read from one."""

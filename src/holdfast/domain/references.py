@@ -7,11 +7,11 @@ a name, an id or a prefix of one
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from holdfast.domain.errors import UnknownReference
+from holdfast.values.classes import dataclass
 
 _HEAD = re.compile(r"HEAD((?:~\d{0,6}|\^)*)\Z")
 _BACK = re.compile(r"~(\d*)|\^")

@@ -12,7 +12,6 @@ Not guaranteed: that the disk still looks like `current` — the executor checks
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +19,7 @@ from holdfast.domain.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within, parent, to_text
+from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:  # a save must not pay for it
     from holdfast.domain.git_drift import GitDrift

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from holdfast.values.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

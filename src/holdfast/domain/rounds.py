@@ -13,11 +13,11 @@ theirs when the beginning of the log is not there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.operations import Operation, OperationKind
+from holdfast.values.classes import dataclass
 
 
 class RoundStatus(StrEnum):

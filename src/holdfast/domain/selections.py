@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.intent import SnapshotIntent, ToolCall
 from holdfast.domain.paths import to_text
+from holdfast.values.classes import dataclass
 
 RESTORE_TOOL = "holdfast restore"
 _SAID = re.compile(r" \(\d+ selected \w+\)\Z")

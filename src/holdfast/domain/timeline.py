@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,6 +26,7 @@ from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.operations import Operation
 from holdfast.domain.rounds import Round
 from holdfast.domain.selections import Selection
+from holdfast.values.classes import dataclass, field, replace
 
 _LAST = 1 << 62
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.domain.changes import TreeLoader
@@ -12,6 +11,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees import EMPTY_TREE, Tree, encode_tree
+from holdfast.values.classes import dataclass, replace
 
 _NEW_DIRECTORY_MODE = 0o755
 

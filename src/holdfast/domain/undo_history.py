@@ -30,13 +30,13 @@ there may have been more than one step: such a step is `uncertain`, and nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from enum import Enum
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.selections import selection_of
+from holdfast.values.classes import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

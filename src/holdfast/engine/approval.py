@@ -12,7 +12,6 @@ one `undo`, or one `restore` of the abandoned round, away.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.domain.changes import tree_changes
@@ -42,6 +41,7 @@ from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import standing_on
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.values.classes import dataclass
 
 _CERTAIN = 1.0
 

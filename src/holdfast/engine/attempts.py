@@ -9,7 +9,6 @@ says that it is to be kept.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
@@ -26,6 +25,7 @@ from holdfast.engine.restore.planning import loader_for
 from holdfast.engine.running import is_running, settled
 from holdfast.engine.vault import Vault
 from holdfast.store.processes import own_identity
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

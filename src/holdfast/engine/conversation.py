@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +26,7 @@ from holdfast.domain.sessions import SessionStatus
 from holdfast.engine.open_sessions import require_open_session, resume
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import NewMessage
+from holdfast.values.classes import replace
 
 SHARE_OF_BUDGET = 4
 """The story may take one part in so many of the store's budget: it must not crowd saves out."""

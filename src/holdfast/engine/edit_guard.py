@@ -18,7 +18,6 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from os import fsencode
 from os.path import lexists
 from pathlib import Path
@@ -54,6 +53,7 @@ from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.store.processes import own_identity
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.engine.engine import Engine

@@ -6,8 +6,6 @@ without any checkpoint is not listed: it has nothing to go back to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
@@ -16,6 +14,7 @@ from holdfast.engine.recent_work import last_activity_ns
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import standing_on
 from holdfast.store.processes import is_alive
+from holdfast.values.classes import dataclass
 
 AGENT_PROCESS = "process of the agent"
 """What hooks note about a session: who would have to end for it to have ended."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from holdfast.domain.changes import tree_changes
@@ -47,6 +46,7 @@ from holdfast.engine.undo_outside import (
 )
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
+from holdfast.values.classes import dataclass, replace
 
 T = TypeVar("T")
 MOST_STATES = 5_000

@@ -14,7 +14,6 @@ does not go back that far, the call that the checkpoint was made for is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
@@ -22,6 +21,7 @@ from holdfast.domain.undo_history import State
 from holdfast.engine.undo_outside import keys_outside
 from holdfast.engine.vault import Vault
 from holdfast.store.tool_log import LoggedCall, ToolLog
+from holdfast.values.classes import dataclass
 
 _MOST_PATHS = 3
 

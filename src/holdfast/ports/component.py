@@ -13,13 +13,13 @@ to name it. `holdfast.testing.component_contract` is the suite that every compon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.ids import CheckpointId
 from holdfast.ports.progress import NoProgress, Progress
+from holdfast.values.classes import dataclass, field
 from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ story that is not there yet reads as an empty one; the first write makes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.activities import Activity, ActivityStatus, NewActivity
@@ -17,6 +16,7 @@ from holdfast.domain.intent import ToolCall
 from holdfast.domain.messages import Annotation, Message, Role
 from holdfast.domain.rollbacks import Rollback
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.values.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.components.git.plain_files import read_small
+from holdfast.values.classes import dataclass, replace
 
 _LINK_BYTES = 4096
 

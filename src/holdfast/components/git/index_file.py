@@ -13,11 +13,11 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from holdfast.domain.git_index import UnknownIndex, read_varint
 from holdfast.ports.component import SeenFile
+from holdfast.values.classes import dataclass
 
 GITLINK = 0o160000
 _HEADER = struct.Struct(">4sII")

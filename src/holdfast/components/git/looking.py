@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.components.git.all_references import loose_stamps
@@ -32,6 +31,7 @@ from holdfast.components.git.references import (
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
+from holdfast.values.classes import dataclass
 
 KEPT_PREFIX = b"refs/holdfast/"
 _CLOCK_TICK_NS = 50_000_000

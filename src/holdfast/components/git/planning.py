@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from holdfast.components.git import keeping
 from holdfast.components.git.all_references import LINK, TAGS, read_all
@@ -50,6 +49,7 @@ from holdfast.domain.component_states import EXACT
 from holdfast.domain.digests import digest_of
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import RestoreOf
+from holdfast.values.classes import dataclass, field, replace
 
 _SHOWN = 5
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from holdfast.components.git.all_references import (
@@ -46,6 +45,7 @@ from holdfast.components.git.states import TAGS as TAGS_CONTENT
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import ComponentProblem, ContentSource, Intended
+from holdfast.values.classes import dataclass, field
 
 ALL, STASH_NAME = "all", "stash"
 _ENTRY = re.compile(r"stash@\{(\d{1,4})\}\Z")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.plain_files import TooLarge, read_small, read_whole
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem
+from holdfast.values.classes import dataclass
 
 OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REF_BYTES = 8192

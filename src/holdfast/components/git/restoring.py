@@ -14,7 +14,6 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from holdfast.components.git.all_references import LINK, read_all
 from holdfast.components.git.commands import Git, GitFailed
@@ -48,6 +47,7 @@ from holdfast.domain.component_states import EXACT
 from holdfast.domain.git_index import UnknownIndex
 from holdfast.domain.paths import to_text
 from holdfast.ports.component import ComponentProblem, Intended, RestoreOf
+from holdfast.values.classes import replace
 
 _LOCK_MODE = 0o644
 _FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from holdfast.components.git.commands import Git
+from holdfast.values.classes import dataclass, field
 
 _GITLINK = b"160000"
 

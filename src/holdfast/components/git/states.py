@@ -7,7 +7,6 @@ them comes near a repository.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.components.git.finding import Repository
@@ -16,6 +15,7 @@ from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.ids import short
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import ComponentProblem, Intended
+from holdfast.values.classes import dataclass
 
 BRANCH, REVERT, REFS = "branch", "revert", "refs"
 HEADS = b"refs/heads/"

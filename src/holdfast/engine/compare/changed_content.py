@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.domain.changes import Change
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
@@ -27,6 +26,7 @@ from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.engine.withheld import IgnoredContent
 from holdfast.ports.objects import ObjectStore
+from holdfast.values.classes import dataclass
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE_BYTES = 256 * 1024

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, Protocol
 
@@ -26,6 +25,7 @@ from holdfast.domain.hunks import Hunk, last_heading, lines_in, split_lines
 from holdfast.engine.compare.git_diff import GitDiffFailed, GitProgram, find_git, git_hunks
 from holdfast.engine.compare.line_diff import line_hunks, replacement_hunks
 from holdfast.engine.compare.notebooks import NOTEBOOK_BYTES, CellChange, compare_notebooks
+from holdfast.values.classes import dataclass, field
 
 LONGEST_CONTEXT = 10_000
 # Text without a line end for this long is not shown by the line.

@@ -17,11 +17,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
 from holdfast.domain.hunks import DiffLine, Hunk, hunks_of
+from holdfast.values.classes import dataclass
 
 _TIMEOUT_S = 60.0
 _DIFFERENT = 1

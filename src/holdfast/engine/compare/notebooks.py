@@ -14,12 +14,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
 from holdfast.domain.hunks import Change, Hunk
 from holdfast.engine.compare.line_diff import align, line_hunks
+from holdfast.values.classes import dataclass
 
 # A document is parsed whole: some 50 MB of memory at these limits, whatever it is made of.
 NOTEBOOK_BYTES = 6 * 1024 * 1024

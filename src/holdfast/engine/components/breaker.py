@@ -12,7 +12,6 @@ is left alone says so in the checkpoint.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -20,6 +19,7 @@ from holdfast.domain.component_states import ComponentState
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component
+from holdfast.values.classes import dataclass, replace
 
 FAILURES = 3
 _SHARE = 10

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
@@ -45,6 +44,7 @@ from holdfast.ports.component import (
     unknown_changes,
 )
 from holdfast.ports.objects import ObjectWriter
+from holdfast.values.classes import replace
 
 _LARGEST_FACTS_BYTES = LARGEST_MANIFEST_BYTES // 4
 

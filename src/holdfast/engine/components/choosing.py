@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT
@@ -11,6 +10,7 @@ from holdfast.domain.errors import UsageError
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component
+from holdfast.values.classes import dataclass, field
 
 LEAVE = "files"
 """A mode that every component has: leave it alone, restore files only."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import ComponentState
@@ -11,6 +10,7 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import read_states
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component
+from holdfast.values.classes import replace
 
 
 def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str, str]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 from holdfast.domain.checkpoints import Checkpoint
@@ -33,6 +32,7 @@ from holdfast.engine.components.telling import telling
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
 from holdfast.ports.progress import NoProgress
+from holdfast.values.classes import replace
 
 _SHOWN = 5
 _SECONDS_A_CONTENT = 0.02

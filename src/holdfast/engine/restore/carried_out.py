@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from holdfast.domain.entries import DirectoryEntry, FileEntry, SymlinkEntry
 from holdfast.domain.outcomes import PathProblem
@@ -11,6 +10,7 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.remarks import Remark
 from holdfast.domain.restore_plans import Step
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of
+from holdfast.values.classes import dataclass, field
 
 
 class StepFailed(Exception):

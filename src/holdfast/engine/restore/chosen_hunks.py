@@ -12,7 +12,6 @@ mode is chosen by itself. HEAD stays where it was, as after every restore of som
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, storable_ns
@@ -41,6 +40,7 @@ from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 from holdfast.engine.withheld import IgnoredContent
 from holdfast.ports.objects import ObjectWriter
+from holdfast.values.classes import replace
 
 _BLOCK_BYTES = 256 * 1024
 

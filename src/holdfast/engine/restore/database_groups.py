@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing
@@ -23,6 +22,7 @@ from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.ports.filesystem import Filesystem
+from holdfast.values.classes import dataclass, replace
 
 PATIENCE_S = 10.0
 """How long others may keep a database locked before its restore is given up."""

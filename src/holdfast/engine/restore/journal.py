@@ -7,7 +7,6 @@ staging slot belongs to which path, and the modes of directories that have to be
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.domain.digests import digest_of
@@ -22,6 +21,7 @@ from holdfast.domain.paths import (
     require_safe_path,
     to_text,
 )
+from holdfast.values.classes import dataclass, replace
 
 _VERSION = 1
 _VERSION_WITH_HUNKS = 2

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
@@ -44,6 +43,7 @@ from holdfast.engine.save import capture_policy
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.target_rules import TargetRules
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest

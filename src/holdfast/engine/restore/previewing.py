@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.engine.components.drift import git_drift
@@ -19,6 +17,7 @@ from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.working_agents import working_warnings
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
 
 def preview(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
@@ -23,6 +22,7 @@ from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, save_tree
 from holdfast.engine.scan.scanner import RulesOf, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.values.classes import dataclass, replace
 
 _CERTAIN = 1.0
 

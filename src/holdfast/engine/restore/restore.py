@@ -10,8 +10,6 @@ half-way takes back what was done. Nothing that is not in the store is overwritt
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
 from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
@@ -58,6 +56,7 @@ from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import FULL
+from holdfast.values.classes import replace
 
 NOTHING_CHANGED = "nothing was changed"
 ROLLED_BACK = "rolled back"

@@ -7,14 +7,13 @@ refused before it begins, so that nothing is done twice, or to a state that nobo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind, undo_lists
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import MOVING_KINDS
+from holdfast.values.classes import replace
 
 _MOST_SINCE = 1_000
 

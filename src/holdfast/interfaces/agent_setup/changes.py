@@ -12,7 +12,6 @@ import difflib
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.domain.errors import HoldfastError, Refused
@@ -40,6 +39,7 @@ from holdfast.interfaces.agent_setup.settings_edit import (
 )
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.agent_setup.toml_text import NotToml
+from holdfast.values.classes import dataclass, replace
 
 _EDITED = "it was edited since it was written, and what is whose cannot be told apart"
 

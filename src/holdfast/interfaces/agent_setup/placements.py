@@ -6,7 +6,6 @@ One location per agent and scope, since agents that read several run the hooks o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.interfaces.agent_setup.own_files import (
@@ -18,6 +17,7 @@ from holdfast.interfaces.agent_setup.own_files import (
     skills,
 )
 from holdfast.interfaces.agent_setup.server_entries import Server, server_of
+from holdfast.values.classes import dataclass
 
 SCOPES = ("project", "user")
 

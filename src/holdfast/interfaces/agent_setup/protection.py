@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from holdfast.interfaces.agent_setup.placements import SCOPES, Locations, Place,
 from holdfast.interfaces.agent_setup.program import not_found
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from holdfast.values.classes import dataclass
 
 NAME = "holdfast"
 

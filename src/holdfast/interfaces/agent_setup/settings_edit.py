@@ -7,7 +7,6 @@ an older version, or that somebody moved, are found too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.interfaces.agent_setup.hook_entries import Entries, calls_us, is_ours
@@ -24,6 +23,7 @@ from holdfast.interfaces.agent_setup.json_text import (
     scan,
     was_empty,
 )
+from holdfast.values.classes import dataclass
 
 _EMPTY = "{}\n"
 _COMMANDS = ("command", "bash", "powershell")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from holdfast.bootstrap import OpenWorkspace
@@ -14,6 +13,7 @@ from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.confirmation import agrees, can_ask
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
+from holdfast.values.classes import replace
 
 EXTERNAL = "external"
 _HINT = "look at it with --dry-run, and agree to all of them with --yes"

@@ -8,10 +8,10 @@ In a pipe nothing is left out and nothing is cut.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from holdfast.interfaces.cli.cells import cell_width, pieces
 from holdfast.interfaces.cli.terminal import Terminal, unpainted
+from holdfast.values.classes import dataclass, replace
 
 _LEAST = 8
 """So many cells are left of what is cut short."""

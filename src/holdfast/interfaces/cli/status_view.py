@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from shlex import quote
@@ -37,6 +36,7 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.wording import ago, count, iso, percent, size
+from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.domain.activities import Activity

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from holdfast.engine.undo_words import undone_words
 from holdfast.interfaces.cli.external_choice import undo_or_redo
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, iso
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace

@@ -16,11 +16,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from holdfast.interfaces.hooks.events import AgentEvent
+from holdfast.values.classes import dataclass
 
 NAME = "hooks.log"
 MOST_BYTES = 512 << 10
