@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,46 @@ def test_a_checkpoint_loads_and_compiles_nothing_that_plain_files_do_without(
         (workspace / text).write_text(text)
         loaded = _loaded(CHECKPOINT.format(workspace=str(workspace)))
     assert loaded & NOT_FOR_A_SAVE == set()
+
+
+# `importlib.resources` brings `tempfile`, `shutil` and `zipfile` with it.
+NOT_IN_A_REPOSITORY = frozenset(
+    "dataclasses difflib importlib.resources inspect random shutil tempfile tomllib zipfile".split()
+)
+
+REPOSITORY = """
+from holdfast.interfaces.cli.main import main
+assert main([*{arguments}, "-C", {workspace!r}]) == 0
+"""
+
+
+@pytest.mark.requirement("PF-7")
+@pytest.mark.parametrize(
+    ("arguments", "besides"),
+    [
+        (["checkpoint", "why"], ["subprocess"]),
+        (["status"], ["subprocess"]),
+        (["restore", "HEAD~1", "--yes"], []),
+        (["undo", "--yes"], []),
+    ],
+    ids=lambda words: words[0] if words else "",
+)
+def test_commands_in_a_git_repository_load_nothing_that_they_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], besides: list[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+    for text in ("first", "second"):
+        (workspace / "file").write_text(text)
+        save = REPOSITORY.format(arguments=["checkpoint", text], workspace=str(workspace))
+        _loaded(save)
+    time.sleep(0.1)  # until the clock can tell the last change in git from a further one
+    _loaded(save)
+    (workspace / "file").write_text("third")
+    loaded = _loaded(REPOSITORY.format(arguments=arguments, workspace=str(workspace)))
+    assert loaded & (NOT_IN_A_REPOSITORY | set(besides)) == set()
 
 
 @pytest.mark.requirement("MC-2")

@@ -51,7 +51,7 @@ from holdfast.values.classes import dataclass, replace
 T = TypeVar("T")
 MOST_STATES = 5_000
 """How far back undo looks; what is older is restored by name or id."""
-_PAGES = (100, 1_000, 2 * MOST_STATES)
+_PAGES = (30, 300, 2 * MOST_STATES)
 """How many entries of the log are read before more of them are: mostly the newest say it all."""
 _HINT = "see what was done: holdfast log --records"
 

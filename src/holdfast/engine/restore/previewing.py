@@ -11,7 +11,6 @@ from holdfast.engine.components.restoring import (
     plan_components,
     with_component_steps,
 )
-from holdfast.engine.restore.chosen_hunks import preview_hunks
 from holdfast.engine.restore.planning import loader_for, make_plan, saved_first
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.working_agents import working_warnings
@@ -24,6 +23,8 @@ def preview(
     vault: Vault, scan: Scan, request: RestoreRequest, head: Checkpoint | None
 ) -> RestorePlan:
     if request.hunks is not None:
+        from holdfast.engine.restore.chosen_hunks import preview_hunks
+
         plan = _with_saved_first(vault, scan, head, preview_hunks(vault, scan, request))
         return with_working_agents(vault, scan, with_drift(vault, request, plan))
     plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request))

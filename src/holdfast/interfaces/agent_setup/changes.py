@@ -8,7 +8,6 @@ somebody has edited is theirs, too: what can be told apart is, and the rest is l
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -77,6 +76,8 @@ class FileChange:
 
     @property
     def diff(self) -> str:
+        import difflib  # no other look at settings needs it
+
         lines = difflib.unified_diff(
             (self.before or "").splitlines(keepends=True),
             (self.after or "").splitlines(keepends=True),

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from holdfast.interfaces.agent_setup.server_entries import called_by
 
@@ -148,7 +147,7 @@ def codex_policies() -> dict[str, str]:
 def plugin_files() -> dict[str, bytes]:
     """The plug-in directory: every file by its path in it."""
     found: dict[str, bytes] = {}
-    waiting: list[tuple[str, Traversable]] = [("", _shipped().joinpath("plugin"))]
+    waiting: list[tuple[str, Path]] = [("", _shipped().joinpath("plugin"))]
     while waiting:
         prefix, place = waiting.pop()
         for entry in place.iterdir():
@@ -160,5 +159,6 @@ def plugin_files() -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
-def _shipped() -> Traversable:
-    return files("holdfast.interfaces.agent_setup").joinpath("shipped")
+def _shipped() -> Path:
+    # `importlib.resources` brings a dozen modules into every `status`.
+    return Path(__file__).with_name("shipped")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -61,6 +59,8 @@ def not_found(program: str) -> str | None:
         return "its command cannot be read"
     if "/" in first:
         return None if _is_program(Path(first)) else f"{first} is not there any more"
+    import shutil  # late: it brings half a dozen modules
+
     directories = [one for one in _search_path() if not _in_own_environment(Path(one) / first)]
     if shutil.which(first, path=os.pathsep.join(directories)) is not None:
         return None
@@ -82,6 +82,8 @@ def _own_scripts() -> Iterator[Path]:
 
 def _links() -> Iterator[Path]:
     """Where installers put links to programs that live in environments of their own."""
+    import shutil
+
     found = shutil.which(NAME)
     for place in (Path.home() / ".local" / "bin" / NAME, Path("/usr/local/bin") / NAME, found):
         if place is not None and _is_program(Path(place)) and not _in_own_environment(Path(place)):
@@ -111,6 +113,8 @@ def _found_by_login() -> Path | None:
 
 def _ask_login(command: str, environment: Mapping[str, str]) -> str | None:
     """The last line that the user's login shell prints; None when it does not answer."""
+    import subprocess  # seldom needed, and not by a `status`
+
     shell = environment.get("SHELL", "")
     shell = shell if os.path.isabs(shell) and os.access(shell, os.X_OK) else "/bin/sh"
     clean = {name: environment[name] for name in _KEPT if name in environment}

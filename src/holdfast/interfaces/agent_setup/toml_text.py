@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +21,8 @@ class NotToml(Exception):
 
 
 def load_toml(text: str) -> dict[str, Any]:
+    import tomllib  # most agents have no such settings
+
     try:
         return tomllib.loads(text)
     except ValueError as error:  # also a number of more digits than Python reads
