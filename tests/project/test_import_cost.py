@@ -127,12 +127,10 @@ def test_commands_in_a_git_repository_load_nothing_that_they_do_without(
     workspace = tmp_path / "project"
     workspace.mkdir()
     subprocess.run(["git", "init", "-q", str(workspace)], check=True)
-    for text in ("first", "second"):
+    for text in ("first", "second", "settled"):
         (workspace / "file").write_text(text)
-        save = REPOSITORY.format(arguments=["checkpoint", text], workspace=str(workspace))
-        _loaded(save)
-    time.sleep(0.1)  # until the clock can tell the last change in git from a further one
-    _loaded(save)
+        _loaded(REPOSITORY.format(arguments=["checkpoint", text], workspace=str(workspace)))
+        time.sleep(0.1)  # until the clock can tell the last change in git from a further one
     (workspace / "file").write_text("third")
     loaded = _loaded(REPOSITORY.format(arguments=arguments, workspace=str(workspace)))
     assert loaded & (NOT_IN_A_REPOSITORY | set(besides)) == set()
