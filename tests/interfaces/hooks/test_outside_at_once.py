@@ -102,3 +102,42 @@ def test_a_late_change_that_was_saved_is_a_step_of_its_own(
     cli.json("undo", "--yes")
     assert rc.read_text() == SOUND
     assert app.read_text() == "between\n"
+
+
+@pytest.fixture
+def other(project: Path) -> Path:
+    """Another workspace of the user."""
+    place = project.parent / "other"
+    place.mkdir()
+    (place / "app.py").write_text("print(1)\n")
+    CommandLine(place).save("begin")
+    return place
+
+
+def test_two_workspaces_that_captured_the_same_file_lose_no_version(
+    project: Path, rc: Path, cli: CommandLine, other: Path
+) -> None:
+    for workspace, session, content in ((project, "s1", "first\n"), (other, "s2", "second\n")):
+        event = _write(workspace, "t1", rc, session)
+        send(workspace, event)
+        rc.write_text(content)
+        send(workspace, after(event))
+    cli.json("undo", "--yes")
+    assert rc.read_text() == SOUND
+    cli.json("redo", "--yes")
+    assert rc.read_text() == "second\n"
+    CommandLine(other).json("undo", "--yes")
+    assert rc.read_text() == "first\n"
+
+
+@pytest.mark.parametrize("undone_in", ["shop", "other"])
+def test_a_file_in_another_workspace_comes_back_by_the_undo_of_either(
+    project: Path, other: Path, undone_in: str
+) -> None:
+    file = other / "app.py"
+    event = _write(project, "t1", file)
+    send(project, event)
+    file.write_text("changed\n")
+    send(project, after(event))
+    CommandLine(project.parent / undone_in).json("undo", "--yes")
+    assert file.read_text() == "print(1)\n"
