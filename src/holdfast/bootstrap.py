@@ -17,6 +17,7 @@ from holdfast.domain.errors import (
     KeyNeeded,
     NoSpace,
     NotFound,
+    NothingSaved,
     Refused,
     StoreMissing,
     WorkspaceMissing,
@@ -192,7 +193,7 @@ def open_workspace(
     if layout is None:
         if not create:
             hint = 'make one: holdfast checkpoint "why"'
-            raise NotFound(f"{directory} has no checkpoints yet", hint=hint)
+            raise NothingSaved(f"{directory} has no checkpoints yet", hint=hint)
         _make_home(fs, home)
         with store_trouble("being made"):
             if not unencrypted:

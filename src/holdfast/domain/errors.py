@@ -84,6 +84,10 @@ class NotFound(HoldfastError, ValueError):
     exit_status = 4
 
 
+class NothingSaved(NotFound):
+    """A workspace without a store: no checkpoint was ever made there."""
+
+
 class UnknownReference(NotFound):
     code = "unknown_reference"
 

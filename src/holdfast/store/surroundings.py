@@ -47,6 +47,9 @@ _NEAR_THE_BUDGET = 0.8
 
 class Gravity(StrEnum):
     FINE = "ok"
+    NOTE = "note"
+    """Nothing is wrong; something could be set up."""
+
     WARNING = "warning"
     PROBLEM = "problem"
 

@@ -17,9 +17,7 @@ from tests.support.raw_search import places_of
 
 
 @pytest.mark.requirement("CL-3")
-@pytest.mark.parametrize(
-    "verb", ["log", "show", "status", "diff", "restore", "undo", "stats", "check"]
-)
+@pytest.mark.parametrize("verb", ["log", "show", "diff", "restore", "undo", "stats", "check"])
 def test_a_directory_without_checkpoints_is_told_so_and_gets_no_store(
     cli: CommandLine, holdfast_home: Path, verb: str
 ) -> None:

@@ -150,7 +150,17 @@ def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Inst
     if not dry_run:
         carry_out(changes, keep=(at.workspace, at.home))
     found = tuple(change for change in changes if change.before is not None)
-    return Installation(found, tuple(_way_out(change) for change in found if change.kept))
+    notes = [_way_out(change) for change in found if change.kept]
+    other = "user" if scope == "project" else "project"
+    there = [
+        place.path
+        for place in places_of(agent, other, at, program)
+        if may_be_installed(agent, place)
+    ]
+    if there:
+        remove = f"holdfast uninstall {agent} --{other}"
+        notes.append(f"{agent} is still installed in {there[0]}; to remove it: {remove}")
+    return Installation(found, tuple(notes))
 
 
 def _joined(places: Sequence[Place], servers: Sequence[Place]) -> list[Place]:

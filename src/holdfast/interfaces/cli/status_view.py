@@ -49,6 +49,7 @@ _MOST_LINES = 20
 _NAMED = 3
 _NEARLY_FULL = 0.8
 _LATELY = timedelta(days=1)
+_PROTECT = "protect an agent: holdfast install claude-code (or another one)"
 _COLOURS = {
     ChangeType.ADDED: GREEN,
     ChangeType.REMOVED: RED,
@@ -78,7 +79,7 @@ class Status:
     """Everything that `status` tells."""
 
     workspace: Path
-    store: Path
+    store: Path | None
     store_bytes: int
     budget_bytes: int
     session: SessionId | None
@@ -125,7 +126,7 @@ class Status:
 def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, Any]:
     described: dict[str, Any] = {
         "workspace": str(status.workspace),
-        "store": str(status.store),
+        "store": None if status.store is None else str(status.store),
         "store_bytes": status.store_bytes,
         "budget_bytes": status.budget_bytes,
         "cleanup": status.cleanup,
@@ -213,8 +214,11 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         place = f"~/{place.removeprefix(home)}"
     git = f"  {visible(status.git)}" if status.git else ""
     _fact(terminal, "workspace", Part(place, elastic=True), Part(git, (DIM,)))
-    _show_session(terminal, status, now)
-    _show_head(terminal, status, now)
+    if status.store is None:
+        _fact(terminal, "saved", "nothing yet")
+    else:
+        _show_session(terminal, status, now)
+        _show_head(terminal, status, now)
     _show_last(terminal, status, now)
     _show_agents(terminal, status, now)
     show_problems(terminal, status.problems)
@@ -232,6 +236,12 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
     """The one command that is most worth running now: what was lost comes first, then what is not
     protected, then what is not saved."""
     unprotected = next((one for one in status.agents if not one.protected), None)
+    if status.store is None and unprotected is not None and unprotected.cure:
+        return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
+    if status.store is None and status.agents:
+        return "start your agent; its first step saves the project"
+    if status.store is None:
+        return _PROTECT
     if status.head is None:
         return f'save this state: holdfast checkpoint "why"{status.chosen}'
     if status.last is not None and status.last.is_wreck(now):
@@ -245,7 +255,7 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
     if status.changes:
         return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to take back'
     if not status.agents:
-        return "protect an agent: holdfast install claude-code (or another one)"
+        return _PROTECT
     return "see every moment that you can go back to: holdfast log"
 
 

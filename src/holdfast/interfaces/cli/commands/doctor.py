@@ -42,7 +42,11 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     from holdfast.store.surroundings import Gravity, Symptom
 
     workspace = _workspace(invocation.directory.absolute())
-    for found in protections(workspace, _last_events(workspace), now=invocation.now):
+    installed = protections(workspace, _last_events(workspace), now=invocation.now)
+    if not installed:
+        cure = "protect one: holdfast install claude-code (or another one)"
+        yield Symptom("agents", Gravity.NOTE, "no agent is protected here", cure)
+    for found in installed:
         one = _tried(found, workspace)
         gravity = Gravity.FINE if one.cure is None else Gravity.WARNING
         gravity = gravity if one.protected else Gravity.PROBLEM
@@ -105,7 +109,8 @@ def run(invocation: Invocation) -> int:
         *examine_surroundings(invocation.directory),
         *_agents(invocation),
     ]
-    found = [symptom for symptom in symptoms if symptom.gravity is not Gravity.FINE]
+    sound = (Gravity.FINE, Gravity.NOTE)
+    found = [symptom for symptom in symptoms if symptom.gravity not in sound]
     if invocation.json:
         looked_at = [
             {"subject": s.subject, "status": s.gravity.value, "finding": s.finding, "cure": s.cure}
@@ -114,8 +119,13 @@ def run(invocation: Invocation) -> int:
         invocation.emit({"ok": not found, "findings": looked_at})
         return _SOMETHING_FOUND if found else 0
     terminal = invocation.terminal
-    colours = {Gravity.FINE: GREEN, Gravity.WARNING: YELLOW, Gravity.PROBLEM: RED}
-    marks = {Gravity.FINE: "✓", Gravity.WARNING: "!", Gravity.PROBLEM: "✗"}
+    colours = {
+        Gravity.FINE: GREEN,
+        Gravity.NOTE: YELLOW,
+        Gravity.WARNING: YELLOW,
+        Gravity.PROBLEM: RED,
+    }
+    marks = {Gravity.FINE: "✓", Gravity.NOTE: "-", Gravity.WARNING: "!", Gravity.PROBLEM: "✗"}
     for symptom in symptoms:
         mark = terminal.paint(marks[symptom.gravity], colours[symptom.gravity])
         terminal.sentence(f"{mark} {symptom.subject}: {visible(symptom.finding)}")

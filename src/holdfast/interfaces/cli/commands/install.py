@@ -113,7 +113,10 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.sentence(f"  {change.word:<9} {visible(str(change.path))}")
     for note in done.notes:
         terminal.note(f"note: {visible(note)}")
-    if not changed:
+    if not changed and word == "uninstalled":
+        place = "in this project" if chosen_scope(invocation) == "project" else "for your user"
+        terminal.sentence(f"Nothing to do: {agent} is not installed {place}")
+    elif not changed:
         terminal.sentence(f"Nothing to do: {agent} is already {word}")
     elif kept:
         terminal.sentence(f"{agent}: {word}, except for the files listed above")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import HoldfastError, StoreDamaged
+from holdfast.domain.errors import HoldfastError, NothingSaved, StoreDamaged
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.wording import iso
@@ -48,9 +48,11 @@ examples:
 def run(invocation: Invocation) -> int:
     try:
         return _run(invocation)
-    except HoldfastError:
-        _tell_of_problems(invocation)
-        raise
+    except HoldfastError as error:
+        new = isinstance(error, NothingSaved) and invocation.options.session is None
+        if _tell_of_problems(invocation) or not new:
+            raise
+        return _nothing_saved(invocation)
 
 
 def _run(invocation: Invocation) -> int:
@@ -115,6 +117,37 @@ def _run(invocation: Invocation) -> int:
     return 0
 
 
+def _nothing_saved(invocation: Invocation) -> int:
+    """Before the first checkpoint. The store is created with it, so there is none to open."""
+    from holdfast.domain.settings import Settings
+    from holdfast.interfaces.agent_setup.protection import protections
+    from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
+    from holdfast.workspace_choice import workspace_for
+
+    workspace = workspace_for(invocation.directory)
+    status = Status(
+        workspace=workspace,
+        store=None,
+        store_bytes=0,
+        budget_bytes=Settings().budget,
+        session=None,
+        session_status=None,
+        sessions=(),
+        checkpoints=0,
+        head=None,
+        changes=(),
+        skipped=(),
+        files=0,
+        agents=_told(protections(workspace, now=invocation.now)),
+    )
+    if invocation.json:
+        described = status_as_json(status, invocation.now, listed=invocation.options.skipped)
+        invocation.emit(described | {"warnings": []})
+    else:
+        show_status(invocation.terminal, status, invocation.now, listed=False)
+    return 0
+
+
 def _git(opened: OpenWorkspace, scan: Scan) -> str | None:
     from holdfast.engine.components.drift import present_git
 
@@ -161,10 +194,15 @@ def _is_there(scan: Scan, change: Change) -> bool:
 
 
 def _agents(invocation: Invocation, opened: OpenWorkspace) -> Sequence[Protection]:
-    from holdfast.interfaces.agent_setup.protection import last_events, protections, unprotected
+    from holdfast.interfaces.agent_setup.protection import last_events, protections
 
     workspace = opened.engine.vault.workspace
-    found = protections(workspace, last_events(opened), now=invocation.now)
+    return _told(protections(workspace, last_events(opened), now=invocation.now))
+
+
+def _told(found: Sequence[Protection]) -> Sequence[Protection]:
+    from holdfast.interfaces.agent_setup.protection import unprotected
+
     return [*(one for one in found if one.protected), *unprotected(found)]
 
 
@@ -177,9 +215,9 @@ def _gaps(opened: OpenWorkspace, scan: Scan) -> list[Gap]:
     return [*gaps, *([] if ignored is None else [ignored])]
 
 
-def _tell_of_problems(invocation: Invocation) -> None:
+def _tell_of_problems(invocation: Invocation) -> bool:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
-    what explains it."""
+    what explains it. Whether there were any."""
     from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
     from holdfast.interfaces.cli.terminal import visible
     from holdfast.workspace_choice import workspace_around
@@ -189,13 +227,14 @@ def _tell_of_problems(invocation: Invocation) -> None:
         workspace = workspace_around(workspace) or workspace
     problems = _problems(invocation, workspace)
     if not problems:
-        return
+        return False
     if invocation.json:
         invocation.emit({"workspace": str(workspace), **problems_as_json(problems)})
     else:
         invocation.terminal.line(f"workspace {visible(str(workspace))}")
         show_problems(invocation.terminal, problems)
     invocation.terminal.flush()
+    return True
 
 
 def _degraded(opened: OpenWorkspace, head: Checkpoint | None) -> Sequence[Degraded]:
