@@ -16,7 +16,7 @@ KNOWN = [("token", 3), ("tokens", 9), ("timeout", 1), ("authentication", 2), ("l
 @pytest.mark.parametrize(
     ("word", "near"),
     [
-        ("tokn", ["token"]),
+        ("tokn", ["token", "tokens"]),
         ("tokns", ["tokens", "token"]),
         ("tiemout", ["timeout"]),
         ("thentic", ["authentication"]),

@@ -2,7 +2,7 @@
 
 Distance: letters that were changed, added, left out, or exchanged with their neighbour. Short words
 may differ in one, longer ones in two. A known word is near as well when it contains what was typed,
-or when their stems are near: "refesh" may mean "refreshing".
+or when their stems are near: "refesh" may mean "refreshing", "tokn" may mean "tokens".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def nearest(word: str, known: Iterable[tuple[str, int]], limit: int) -> list[str
 
 def _have_near_stems(one: str, other: str) -> bool:
     """One letter apart at most: endings have gone, so what is left has to agree more closely."""
-    return min(len(one), len(other)) > _SHORT and distance(one, other, 1) is not None
+    return min(len(one), len(other)) >= _SHORT and distance(one, other, 1) is not None
 
 
 def beginnings(word: str) -> Iterator[str]:

@@ -148,3 +148,21 @@ def test_a_mistyped_word_proposes_a_form_of_the_one_that_was_meant(cli: CommandL
     answer = cli("search", "refesh")
     assert answer.status == 0
     assert "did you mean: holdfast search refreshing" in answer.err
+
+
+@pytest.mark.requirement("SE-8")
+def test_mistyped_short_words_and_several_words_are_mended_word_by_word(cli: CommandLine) -> None:
+    cli.save("refreshing the tokens before the login")
+    cli.save("the cookies of a session")
+
+    def proposed(query: str) -> list[str]:
+        return list(cli.json("search", query)["suggestions"])
+
+    assert proposed("tokn") == ["tokens"]
+    assert proposed("refresing tokn")[0] == "refreshing tokens"
+    assert proposed("refresing zzzzz") == ["refreshing"]
+    assert proposed('kind:manual  "before the"  tokn') == ['kind:manual  "before the"  tokens']
+    # No checkpoint has both words, so each is proposed without the other.
+    assert proposed("tokn cokies") == ["tokens", "cookies"]
+    for query in ("tokn", "refresing tokn", "tokn cokies"):
+        assert all(cli.json("search", near)["hits"] for near in proposed(query))
