@@ -10,7 +10,7 @@ follows it, that agent hears of it as of its own work, and every other session a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from holdfast.domain.undo_history import (
 from holdfast.engine.components.choosing import choose_components
 from holdfast.engine.components.touching import changed_components
 from holdfast.engine.recent_work import states_before_messages
+from holdfast.engine.restore.added_paths import first_captured, with_goal
 from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.scan.scanner import RulesOf, Scan
@@ -118,8 +119,9 @@ def _last_step(
             # Of several states with one tree the newest: each left out other things.
             state = next(one for one in reversed(history.past) if one.tree == old)
             target = state.newest_checkpoint
-            request = RestoreRequest(target.session_id, target)
-            plan = make_plan(vault, look((old,), request.rules_of), request)
+            added = first_captured(vault, target, history.checkpoints_since(state))
+            request = RestoreRequest(target.session_id, target, added=added)
+            plan = make_plan(vault, *with_goal(vault, look((old,), request.rules_of), request))
             return bool(plan.steps or plan.blocked)
         except StoreDamaged:
             return True  # and the plan says what is wrong
@@ -184,6 +186,7 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
     request = RestoreRequest(
         target.session_id,
         target,
+        added=first_captured(vault, target, outside.since(step.before)),
         kind=OperationKind.UNDO,
         reverses=None if step.after is None else step.after.since.sequence,
         components=components,
@@ -216,9 +219,12 @@ class _Outside:
         self._history = history
         self._calls = CallsInProgress(vault)
 
+    def since(self, state: State) -> Iterator[Checkpoint]:
+        return self._history.checkpoints_since(state)
+
     def step(self, state: State) -> OutsideStep:
         target = state.newest_checkpoint
-        since = (*self._calls.begun_before(target), *self._history.checkpoints_since(state))
+        since = (*self._calls.begun_before(target), *self.since(state))
         return outside_step(self._vault, target, since)
 
 

@@ -28,6 +28,9 @@ _VERSION_WITH_HUNKS = 2
 """Only written where it is needed: what cannot restore hunks must not restore the whole file."""
 _VERSION_WITH_COMPONENTS = 3
 """The same for a restore that includes components: an older Holdfast must not do half of it."""
+_VERSION_WITH_TREE = 4
+"""The same for one that leads to another tree than the checkpoint's own, with components or not."""
+_VERSIONS = (_VERSION, _VERSION_WITH_HUNKS, _VERSION_WITH_COMPONENTS, _VERSION_WITH_TREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,11 @@ def encode_journal(journal: Journal) -> bytes:
 
 
 def _fields_by_version(journal: Journal) -> dict[str, Any]:
+    components = {"components": [list(chosen) for chosen in journal.components]}
+    if journal.tree is not None and journal.hunks is None:
+        return {"version": _VERSION_WITH_TREE, "tree": journal.tree.hex(), **components}
     if journal.components:
-        return {
-            "version": _VERSION_WITH_COMPONENTS,
-            "components": [list(chosen) for chosen in journal.components],
-        }
+        return {"version": _VERSION_WITH_COMPONENTS, **components}
     if journal.hunks is None or journal.tree is None:
         return {"version": _VERSION}
     return {
@@ -120,7 +123,7 @@ def decode_journal(data: bytes) -> Journal:
         )
     try:
         fields = json.loads(body)
-        if fields["version"] not in (_VERSION, _VERSION_WITH_HUNKS, _VERSION_WITH_COMPONENTS):
+        if fields["version"] not in _VERSIONS:
             raise StoreDamaged(
                 "a later version of Holdfast left a restore unfinished", hint="upgrade Holdfast"
             )
@@ -135,6 +138,7 @@ def decode_journal(data: bytes) -> Journal:
 def _from_fields(fields: dict[str, Any]) -> Journal:
     """Every path is checked here, before any of them comes near the workspace."""
     with_hunks = fields["version"] == _VERSION_WITH_HUNKS
+    with_tree = with_hunks or fields["version"] == _VERSION_WITH_TREE
     since = fields.get("saved_since")
     return Journal(
         token=fields["token"],
@@ -152,7 +156,7 @@ def _from_fields(fields: dict[str, Any]) -> Journal:
         backwards=fields["backwards"],
         note=fields.get("note"),
         hunks=HunkChoice(frozenset(fields["hunks"]), fields["context"]) if with_hunks else None,
-        tree=Digest(bytes.fromhex(fields["tree"])) if with_hunks else None,
+        tree=Digest(bytes.fromhex(fields["tree"])) if with_tree else None,
         components=tuple((str(n), str(m)) for n, m in fields.get("components", ())),
         trouble=fields.get("trouble"),
         saved_since=None if since is None else Digest(bytes.fromhex(since)),

@@ -27,6 +27,10 @@ def preview(
 
         plan = _with_saved_first(vault, scan, head, preview_hunks(vault, scan, request))
         return with_working_agents(vault, scan, with_drift(vault, request, plan))
+    if request.added:
+        from holdfast.engine.restore.added_paths import with_goal
+
+        scan, request = with_goal(vault, scan, request)
     plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request))
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)

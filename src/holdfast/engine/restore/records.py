@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
+from holdfast.domain.entries import Entry
 from holdfast.domain.hunk_choice import HunkChoice
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
@@ -42,6 +43,8 @@ class RestoreRequest:
     With `hunks`, only those of the one file in `paths`; `tree` is then the tree to reach in place
     of the target's own, as soon as it was made. `components` are those that come back with the
     files, each with the way in which. `note` is why; of an undo, what it undoes.
+    `added` are paths that the target left out and that come back nevertheless, as a later
+    checkpoint has them; `tree` is then the tree to reach, too.
     With `only_changes`, a restore that finds nothing to change leaves no record.
     `rolls_back` is set for taking back an unfinished restore: the trees that it may have brought
     into the workspace.
@@ -61,6 +64,7 @@ class RestoreRequest:
     seen: Seen | None = None
     only_changes: bool = False
     rolls_back: tuple[Digest, ...] | None = None
+    added: tuple[tuple[bytes, Entry], ...] = ()
 
     @property
     def rules_of(self) -> RulesOf | None:
@@ -182,6 +186,9 @@ def resulting_tree(
     """The target; after a restore of some paths, what was saved first with those paths as in the
     target. `left_alone` are paths that stayed as they were."""
     target = request.target
+    if not request.paths and request.tree is not None:
+        tree = vault.load_tree(request.tree)
+        return ResultingTree(request.tree, safety.report, tree.file_count, tree.size_bytes)
     if not request.paths:
         return ResultingTree(target.tree, target.report, target.files, target.size_bytes)
     load = remembering(vault.load_tree)

@@ -16,6 +16,7 @@ from holdfast.engine.restore.unlocking import Unlocked, locked_paths
 from holdfast.engine.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
 
 _WAITS = 5
 """Each lasts two seconds at most."""
@@ -28,6 +29,9 @@ def save_and_plan(
     unlocked: Unlocked,
 ) -> tuple[SavedTree, RestoreRequest, RestorePlan]:
     """Called with the store's lock held."""
+    if request.added:
+        tree = amended_tree(vault, request.target.tree, dict(request.added))
+        request = replace(request, tree=tree)
     saved = save_present(vault, scanner, request)
     if request.hunks is not None:
         from holdfast.engine.restore.chosen_hunks import store_and_plan_hunks
