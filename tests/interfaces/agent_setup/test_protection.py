@@ -232,7 +232,7 @@ def test_hooks_that_were_taken_out_of_the_settings_are_missed(
     (project / ".claude" / "settings.json").write_text("{}\n")
     told = _doctor(cli, "claude-code")
     assert (told["status"], told["cure"]) == ("problem", "holdfast install claude-code")
-    assert "not in its settings any more" in told["finding"]
+    assert "its hooks were removed from its settings" in told["finding"]
 
 
 def test_a_plug_in_is_a_protection_too(project: Path, own_home: Path) -> None:

@@ -148,3 +148,62 @@ def test_at_a_checkpoint_of_another_session_nothing_is_unsaved(worked: CommandLi
     assert worked("restore", "another:mine", "--yes").status == 0
     assert worked.json("status")["approval"]["unsaved"] is False
     assert not any("unsaved changes" in row for row in rows(worked))
+
+
+def delete(cli: CommandLine, name: str) -> None:
+    call = {"tool_name": "Bash", "tool_input": {"command": f"rm {name}"}, "tool_use_id": name}
+    event(cli.workspace, "PreToolUse", **call)
+    (cli.workspace / name).unlink()
+    event(cli.workspace, "PostToolUse", **call, tool_response={})
+
+
+def test_a_wreck_in_several_calls_of_a_turn_is_brought_back_with_the_turn(
+    worked: CommandLine,
+) -> None:
+    for number in range(3):
+        delete(worked, f"src/a_module_with_a_rather_long_name_{number}.py")
+    shown = rows(worked)
+    assert len(shown) == 8, shown
+    assert shown[4].endswith("(holdfast undo)")
+    assert shown[-1] == "next      bring back 3 deleted files: holdfast undo --turn"
+    assert worked("undo", "--turn", "--yes").status == 0
+    assert len(list((worked.workspace / "src").glob("a_module*"))) == 4
+
+
+def test_a_person_who_deletes_after_the_agent_is_offered_just_that(worked: CommandLine) -> None:
+    for number in range(2):
+        delete(worked, f"src/a_module_with_a_rather_long_name_{number}.py")
+    (worked.workspace / "README.md").unlink()
+    assert rows(worked)[-1] == "next      bring back 1 deleted file: holdfast undo"
+
+
+def test_an_emptied_project_is_said_to_be_empty(cli: CommandLine) -> None:
+    cli.save("all of it")
+    for place in cli.workspace.iterdir():
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    cli.save("nothing is left")
+    (unsaved,) = [row for row in rows(cli) if row.startswith("unsaved")]
+    assert unsaved == "unsaved   no files are left in the project; nothing changed since HEAD"
+
+
+def test_after_an_undo_the_redo_is_named_until_something_changes(worked: CommandLine) -> None:
+    wreck(worked)
+    assert worked.json("status")["redo"] is None
+    assert worked("undo", "--yes").status == 0
+    last = next(row for row in rows(worked) if row.startswith("last"))
+    assert last == 'last      undid the Bash call "rm -rf src" by claude-code  (holdfast redo)'
+    (worked.workspace / "README.md").write_text("changed since\n")
+    assert worked.json("status")["redo"] is None
+
+
+def test_both_ends_of_a_long_command_stay_and_so_does_the_way_back(worked: CommandLine) -> None:
+    command = "python3 -c 'print(1)' && " + "true && " * 20 + "touch made"
+    call = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "long"}
+    event(worked.workspace, "PreToolUse", **call)
+    (worked.workspace / "made").touch()
+    event(worked.workspace, "PostToolUse", **call, tool_response={})
+    last = next(row for row in rows(worked) if row.startswith("last"))
+    assert last.startswith('last      the Bash call "python3')
+    assert last.endswith(" by claude-code  (holdfast undo)")
+    agents = next(row for row in rows(worked) if row.startswith("agents"))
+    assert agents == "agents    claude-code NOT protected: its hooks were removed from its settings"

@@ -70,7 +70,7 @@ def protections(
             and at_last >= since
             and not _by_others(agent, known)
         ):
-            finding = "its hooks are not in its settings any more: nothing it does is saved"
+            finding = "its hooks were removed from its settings"
             cure = f"holdfast install {agent}"
             found.append(Protection(agent, "", None, False, finding, cure, at_last))
     return found

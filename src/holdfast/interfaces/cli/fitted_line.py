@@ -1,6 +1,7 @@
 """A line that has to fit on one row of a terminal.
 
-    all parts if they fit → without the optional ones, last first → the elastic part cut short
+    all parts if they fit → without the optional ones, last first → the elastic part cut short, in
+    its middle, because both its beginning and its end tell what it is about
 
 In a pipe nothing is left out and nothing is cut.
 """
@@ -41,7 +42,7 @@ def fitted(parts: Sequence[Part], width: int) -> list[Part]:
     if beyond <= 0:
         return left
     return [
-        replace(part, text=cut(part.text, max(cell_width(part.text) - beyond, _LEAST)))
+        replace(part, text=cut_middle(part.text, max(cell_width(part.text) - beyond, _LEAST)))
         if part.elastic
         else part
         for part in left
@@ -53,6 +54,18 @@ def cut(text: str, cells: int) -> str:
     if cell_width(text) <= cells:
         return text
     return next(pieces(text, cells - 1)).rstrip() + "…"
+
+
+def cut_middle(text: str, cells: int) -> str:
+    """The beginning and the end of the text, the beginning longer, in at most so many cells."""
+    if cell_width(text) <= cells:
+        return text
+    end = ""
+    for character in reversed(text):
+        if cell_width(character + end) > (cells - 1) // 3:
+            break
+        end = character + end
+    return cut(text, cells - cell_width(end)) + end.lstrip()
 
 
 def _width(parts: Sequence[Part]) -> int:

@@ -68,10 +68,19 @@ class LastThing:
     added: int = 0
     """Files that it deleted, and files that it made."""
 
+    removed_in_turn: int = 0
+    """Files that the whole turn deleted, if that is more than it made and more than `removed`."""
+
     def is_wreck(self, now: datetime) -> bool:
         """Whether it deleted files, of late: most likely that is why somebody looks."""
-        recent = self.at is None or now - self.at < _LATELY
-        return recent and self.removed > self.added
+        return self._is_recent(now) and self.removed > self.added
+
+    def is_in_wrecked_turn(self, now: datetime) -> bool:
+        """Whether earlier calls of the same turn deleted files too."""
+        return self._is_recent(now) and self.removed_in_turn > 0
+
+    def _is_recent(self, now: datetime) -> bool:
+        return self.at is None or now - self.at < _LATELY
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,9 @@ class Status:
     """Branch, commit and dirty files as they are now."""
 
     last: LastThing | None = None
+    redo: str | None = None
+    """What the last undo took back, as long as nothing has changed since."""
+
     agents: Sequence[Protection] = ()
     chosen: str = ""
     """How a command says that it is about this session."""
@@ -171,6 +183,7 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
             "what": status.last.what,
             "at": None if status.last.at is None else iso(status.last.at),
         },
+        "redo": status.redo,
         "agents": [
             {
                 "agent": one.agent,
@@ -244,6 +257,9 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
         return _PROTECT
     if status.head is None:
         return f'save this state: holdfast checkpoint "why"{status.chosen}'
+    if status.last is not None and status.last.is_in_wrecked_turn(now):
+        files = count(status.last.removed_in_turn, "deleted file")
+        return f"bring back {files}: holdfast undo --turn{sure}"
     if status.last is not None and status.last.is_wreck(now):
         return f"bring back {count(status.last.removed, 'deleted file')}: holdfast undo{sure}"
     if unprotected is not None and unprotected.cure:
@@ -261,13 +277,17 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
 
 def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
     last = status.last
+    if status.redo is not None:
+        what = Part(f"undid {visible(status.redo)}", elastic=True)
+        _fact(terminal, "last", what, Part(f"  (holdfast redo{terminal.sure})", (DIM,)))
+        return
     if last is None:
         return
     when = f", {ago(last.at, now)}" if last.at is not None else ""
     parts = [Part(visible(last.what), elastic=True), Part(when, optional=terminal.for_people)]
     if not terminal.for_people:
         parts.append(Part(f"  take it back: holdfast undo{terminal.sure}"))
-    elif not last.is_wreck(now):  # else it is the next step
+    elif last.is_in_wrecked_turn(now) or not last.is_wreck(now):  # else it is the next step
         parts.append(Part("  (holdfast undo)", (DIM,)))
     _fact(terminal, "last", *parts)
 
@@ -287,9 +307,11 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
         rows.append([Part(f"{visible(agent)} "), said, Part(last, optional=True)])
     if not rows:
         rows.append([Part("none is protected here")])
-    if terminal.for_people:
-        later = [[Part("; "), *row] for row in rows[1:]]
-        rows = [[part for row in (rows[0], *later) for part in row]]
+    if terminal.for_people and safe:
+        wrong = len(rows) - len({one.agent for one in safe})
+        first, *others = rows[wrong:]
+        later = [[Part("; "), *row] for row in others]
+        rows = [*rows[:wrong], [part for row in (first, *later) for part in row]]
     for row in rows:
         _fact(terminal, "agents", *row)
 
@@ -415,6 +437,10 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
     when = moment(terminal, status.head, now)
     known = Part(f"{identifier(terminal, status.head)}, {when}: ")
     _fact(terminal, "HEAD", known, Part(title(status.head), elastic=True))
+    if not status.changes and not status.files:
+        empty = Part("no files are left in the project", (YELLOW,))
+        _fact(terminal, "unsaved", empty, Part("; nothing changed since HEAD"))
+        return
     if not status.changes:
         unchanged = Part("nothing changed since HEAD", (GREEN,))
         _fact(terminal, "unsaved", unchanged, Part(f", {count(status.files, 'file')}"))

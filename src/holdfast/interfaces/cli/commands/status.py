@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import HoldfastError, NothingSaved, StoreDamaged
+from holdfast.domain.errors import HoldfastError, NothingSaved, NothingToUndo, StoreDamaged
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.wording import iso
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
+    from holdfast.engine.undo import UndoStep
     from holdfast.engine.vault import Vault
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.cli.status_view import LastThing
@@ -99,6 +100,7 @@ def _run(invocation: Invocation) -> int:
             degraded=_degraded(opened, head),
             git=_git(opened, scan),
             last=_last(opened, scan),
+            redo=_redo(opened, scan),
             agents=_agents(invocation, opened),
             chosen=invocation.chosen_session,
             session_mark=_mark(known),
@@ -163,7 +165,6 @@ def _mark(session: Session | None) -> str:
 
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
-    from holdfast.domain.changes import ChangeType
     from holdfast.engine.undo_words import undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
@@ -174,10 +175,42 @@ def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
         words, at = undone_words(engine.vault, step), moment_of(step)
         if step.undone is not None:
             return LastThing(words, at)
-        changes = engine.changes_in(scan, step.request.target)
-        files = [one.type for one in changes if not one.is_directory and not _is_there(scan, one)]
-        removed, added = files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
-        return LastThing(words, at, removed, added)
+        removed, added = _removed_and_added(opened, scan, step)
+        in_turn = _removed_in_turn(opened, scan) if step.causes else 0
+        return LastThing(words, at, removed, added, in_turn if in_turn > removed else 0)
+    except HoldfastError:
+        return None
+
+
+def _removed_in_turn(opened: OpenWorkspace, scan: Scan) -> int:
+    """How many files the last turn deleted, if it deleted more than it made."""
+    try:
+        turn = opened.engine.last_step(scan, turn=True)
+    except NothingToUndo:
+        return 0
+    removed, added = _removed_and_added(opened, scan, turn)
+    return removed if removed > added else 0
+
+
+def _removed_and_added(opened: OpenWorkspace, scan: Scan, step: UndoStep) -> tuple[int, int]:
+    from holdfast.domain.changes import ChangeType
+
+    changes = opened.engine.changes_in(scan, step.request.target)
+    files = [one.type for one in changes if not one.is_directory and not _is_there(scan, one)]
+    return files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
+
+
+def _redo(opened: OpenWorkspace, scan: Scan) -> str | None:
+    """What `redo` would bring back, directly after an undo."""
+    from holdfast.engine.undo_words import undone_words
+
+    engine = opened.engine
+    try:
+        step = engine.next_step()
+        seen = step.request.seen
+        if seen is None or seen.tree != scan.tree:
+            return None
+        return undone_words(engine.vault, step)
     except HoldfastError:
         return None
 
