@@ -43,6 +43,10 @@ AUTOMATIC_KINDS = (
 """Made by a trigger, not by a person; the first checkpoint of a session is neither."""
 
 
+SETUP_TAG = "holdfast-setup"
+"""Of a checkpoint made around `install` or `uninstall`: files that these remove are not lost."""
+
+
 class SkipReason(StrEnum):
     """Why a path is not in a checkpoint, or not wholly."""
 

@@ -258,3 +258,73 @@ def test_the_next_command_on_a_terminal_tells_once_a_day_of_hooks_that_do_not_ru
     assert "start codex here once" in first
     assert "codex is not protected" not in shown()
     assert "codex is not protected" not in cli("log").err
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_hooks_that_were_uninstalled_are_not_missed(
+    scope: str, project: Path, cli: CommandLine, own_home: Path
+) -> None:
+    cli.json("install", "claude-code", f"--{scope}")
+    call_hook("claude-code", recorded("claude-code", project, "rm -rf src")[3], project)
+    cli.json("uninstall", "claude-code", f"--{scope}")
+    told = _doctor(cli, "claude-code")
+    assert (told["status"], told["finding"]) == ("ok", "not protected: hooks removed by you")
+    (agent,) = cli.json("status")["agents"]
+    assert (agent["protected"], agent["finding"], agent["cure"]) == (
+        False,
+        "hooks removed by you",
+        None,
+    )
+    shown = cli("status").out
+    assert "claude-code not protected: hooks removed by you" in shown
+    assert "NOT protected" not in shown
+    cli.json("install", "claude-code", f"--{scope}")
+    place = project if scope == "project" else own_home
+    (place / ".claude" / "settings.json").write_text("{}\n")
+    assert _doctor(cli, "claude-code")["status"] == "problem", "nobody said that they should go"
+
+
+def test_installing_and_uninstalling_are_states_of_their_own(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.save("the beginning")
+    (project / "src" / "app.py").write_text("price = 2\n")
+    cli.json("install", "claude-code")
+    reasons = [one["reasoning"] for one in cli.json("log")]
+    assert reasons[:2] == ["holdfast install claude-code", "Before holdfast install claude-code"]
+    cli.json("uninstall", "claude-code")
+    status = cli.json("status")
+    assert "holdfast uninstall claude-code" in status["last"]["what"]
+    assert "bring back" not in status["next"]
+    (project / "src" / "app.py").write_text("price = 3\n")
+    cli.json("undo", "--yes")
+    assert (project / "src" / "app.py").read_text() == "price = 2\n"
+    assert not (project / ".claude").exists(), "only the edit was taken back"
+    before = len(cli.json("log"))
+    cli.json("uninstall", "claude-code")
+    cli.json("install", "claude-code", "--dry-run")
+    assert len(cli.json("log")) == before
+
+
+def test_an_uninstall_says_what_remains(project: Path, cli: CommandLine) -> None:
+    cli.json("install", "claude-code")
+    assert "Checkpoints" not in cli("uninstall", "claude-code").out, "there are none"
+    cli.json("install", "claude-code")
+    cli.save("one")
+    store = cli.json("status")["store"]
+    shown = " ".join(cli("uninstall", "claude-code").out.split())
+    assert "Your checkpoints are kept: holdfast log." in shown
+    command = f"rm -rf {store} {project}/.holdfast"
+    assert command in shown
+    subprocess.run(["sh", "-c", command], check=True)
+    assert "no checkpoints yet" in cli("log", "--json").error["message"]
+
+
+def test_the_settings_of_a_project_are_not_named_for_removal(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.json("install", "claude-code")
+    cli.save("one")
+    (project / ".holdfast" / "config.toml").write_text("")
+    shown = " ".join(cli("uninstall", "claude-code").out.split())
+    assert f"{project}/.holdfast/workspace.json" in shown

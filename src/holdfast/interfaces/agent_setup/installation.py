@@ -39,6 +39,7 @@ from holdfast.interfaces.agent_setup.program import (
     not_found,
     our_program,
 )
+from holdfast.interfaces.agent_setup.removed_hooks import forget_removed, note_removed
 from holdfast.interfaces.agent_setup.server_entries import by_hand, server_of
 from holdfast.interfaces.hooks.agents import AGENTS
 
@@ -130,6 +131,7 @@ def install(
     if with_mcp and any(change.differs for change in changes):
         _try_server(program)
     carry_out(changes, keep=(at.workspace, at.home))
+    forget_removed(agent, at.workspace)
     kept_back = withheld(agent, scope, at, places_of(agent, scope, at, program)[-1].path)
     return Installation(tuple(changes), notes, took_ms, kept_back)
 
@@ -149,6 +151,8 @@ def uninstall(agent: str, scope: str, workspace: Path, *, dry_run: bool) -> Inst
     ]
     if not dry_run:
         carry_out(changes, keep=(at.workspace, at.home))
+        if any(change.differs for change in changes):
+            note_removed(agent, scope, at.workspace)
     found = tuple(change for change in changes if change.before is not None)
     notes = [_way_out(change) for change in found if change.kept]
     other = "user" if scope == "project" else "project"

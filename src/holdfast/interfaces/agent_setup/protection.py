@@ -19,6 +19,7 @@ from holdfast.interfaces.agent_setup.agent_trust import withheld
 from holdfast.interfaces.agent_setup.changes import installed_program, is_installed, plan_install
 from holdfast.interfaces.agent_setup.placements import SCOPES, Locations, Place, places_of
 from holdfast.interfaces.agent_setup.program import not_found
+from holdfast.interfaces.agent_setup.removed_hooks import was_removed
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from holdfast.interfaces.hooks.agents import AGENTS
 from holdfast.values.classes import dataclass, replace
@@ -37,7 +38,8 @@ _PLUGINS = {
 class Protection:
     """The hooks of one agent in one place. `protected`: they would run. `cure` is what a person
     has to do, also where they run and are out of date; `last_event` is when a checkpoint was last
-    made for the agent in this workspace; `program` is how the hooks call us."""
+    made for the agent in this workspace; `program` is how the hooks call us. `removed_by_user`:
+    with `holdfast uninstall`, so that nobody has to be warned."""
 
     agent: str
     scope: str
@@ -47,6 +49,7 @@ class Protection:
     cure: str | None = None
     last_event: datetime | None = None
     program: str | None = None
+    removed_by_user: bool = False
 
 
 def protections(
@@ -70,10 +73,18 @@ def protections(
             and at_last >= since
             and not _by_others(agent, known)
         ):
+            if was_removed(agent, at.workspace):
+                found.append(_removed(agent, at_last))
+                continue
             finding = "its hooks were removed from its settings"
             cure = f"holdfast install {agent}"
             found.append(Protection(agent, "", None, False, finding, cure, at_last))
     return found
+
+
+def _removed(agent: str, at_last: datetime) -> Protection:
+    words = "hooks removed by you"
+    return Protection(agent, "", None, False, words, last_event=at_last, removed_by_user=True)
 
 
 def unprotected(found: Sequence[Protection]) -> list[Protection]:

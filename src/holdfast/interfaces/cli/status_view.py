@@ -297,6 +297,8 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
     rows: list[list[Part]] = []
     for one in (one for one in status.agents if not one.protected):
         said = Part("NOT protected", (RED,))
+        if one.removed_by_user:
+            said = Part("not protected", (DIM,))
         finding = Part(f": {visible(one.finding)}", elastic=True)
         rows.append([Part(f"{visible(one.agent)} "), said, finding])
     safe = [one for one in status.agents if one.protected]

@@ -49,7 +49,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     for found in installed:
         one = _tried(found, workspace)
         gravity = Gravity.FINE if one.cure is None else Gravity.WARNING
-        gravity = gravity if one.protected else Gravity.PROBLEM
+        gravity = gravity if one.protected or one.removed_by_user else Gravity.PROBLEM
         finding = one.finding if one.protected else f"not protected: {one.finding}"
         subject = f"{one.agent} ({one.scope})" if one.scope else one.agent
         yield Symptom(subject, gravity, finding, one.cure)

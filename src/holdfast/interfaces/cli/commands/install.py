@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import UsageError
+from holdfast.domain.checkpoints import SETUP_TAG
+from holdfast.domain.errors import HoldfastError, NotFound, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
@@ -60,15 +65,62 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     if options.plugin is not None:
         return _plugin(invocation, agent)
-    done = install(
-        agent,
-        chosen_scope(invocation),
-        workspace_of(invocation),
-        with_skills=options.skills,
-        with_mcp=options.mcp,
-        dry_run=options.dry_run,
-    )
+    scope, workspace = chosen_scope(invocation), workspace_of(invocation)
+
+    def act(*, dry_run: bool) -> Installation:
+        return install(
+            agent,
+            scope,
+            workspace,
+            with_skills=options.skills,
+            with_mcp=options.mcp,
+            dry_run=dry_run,
+        )
+
+    done = saved_around(invocation, f"holdfast install {agent}", workspace, act)
     return show(invocation, agent, done, "installed")
+
+
+def saved_around(
+    invocation: Invocation, what: str, workspace: Path, act: Callable[..., Installation]
+) -> Installation:
+    """Where there are checkpoints, what it changes in the workspace is a step of its own, with its
+    name: `undo` then neither takes it back with an edit nor calls it somebody's deletion."""
+    if invocation.options.dry_run or _store(workspace) is None:
+        return act(dry_run=invocation.options.dry_run)
+    planned = [change.path for change in act(dry_run=True).changes if change.differs]
+    if not any(path.is_relative_to(workspace) for path in planned):
+        return act(dry_run=False)
+    trouble = _saved(invocation, f"Before {what}")
+    done = act(dry_run=False)
+    trouble = trouble or _saved(invocation, what)
+    return replace(done, notes=(*done.notes, trouble)) if trouble else done
+
+
+def _store(workspace: Path) -> Path | None:
+    """None also where it is in trouble, of which other commands tell."""
+    from holdfast.bootstrap import store_of
+
+    try:
+        found = store_of(workspace)
+    except HoldfastError:
+        return None
+    return None if found is None else found.directory
+
+
+def _saved(invocation: Invocation, reason: str) -> str | None:
+    """What went wrong, which keeps nobody from protecting an agent; None also without a store."""
+    from holdfast.domain.intent import make_intent
+
+    try:
+        with invocation.open() as opened:
+            session = invocation.session(opened, create=True)
+            opened.engine.save(session, make_intent(reason, tags=(SETUP_TAG,)), reuse=True)
+    except NotFound:
+        return None
+    except HoldfastError as error:
+        return f"the state of the workspace was not saved: {error.message}"
+    return None
 
 
 def chosen_scope(invocation: Invocation) -> str:
@@ -127,6 +179,8 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
                 "  Every state is saved before the agent changes it. Go back: holdfast undo"
             )
             terminal.sentence("  Files that git ignores are not saved: holdfast status --skipped")
+    if changed and not dry_run and word == "uninstalled":
+        _show_remains(invocation)
     if done.test_event_ms is not None:
         ran = f"verified: a test event ran in {done.test_event_ms} ms"
         terminal.sentence(f"{terminal.paint('✓', GREEN)} {ran}")
@@ -136,6 +190,24 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
         elif changed:
             terminal.sentence(terminal.paint("  Restart the agent.", DIM))
     return _LEFT if kept else 0
+
+
+def _show_remains(invocation: Invocation) -> None:
+    """What is left of Holdfast in this workspace, and how to remove that too."""
+    from holdfast.domain.paths import MARKER_DIRECTORY
+
+    workspace = workspace_of(invocation)
+    store = _store(workspace)
+    if store is None:
+        return
+    marker = workspace / os.fsdecode(MARKER_DIRECTORY)
+    if (marker / "config.toml").exists():
+        marker /= "workspace.json"
+    command = shlex.join(("rm", "-rf", str(store), str(marker)))
+    terminal = invocation.terminal
+    terminal.sentence("  Your checkpoints are kept: holdfast log.")
+    terminal.sentence("  To delete every checkpoint of this workspace for good:")
+    terminal.sentence(f"  {visible(command)}")
 
 
 def _plugin(invocation: Invocation, agent: str) -> int:

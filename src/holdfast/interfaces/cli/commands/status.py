@@ -165,6 +165,7 @@ def _mark(session: Session | None) -> str:
 
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
+    from holdfast.domain.checkpoints import SETUP_TAG
     from holdfast.engine.undo_words import undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
@@ -173,7 +174,8 @@ def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     try:
         step = engine.last_step(scan)
         words, at = undone_words(engine.vault, step), moment_of(step)
-        if step.undone is not None:
+        setup = step.saved is not None and SETUP_TAG in step.saved.intent.tags
+        if step.undone is not None or setup:
             return LastThing(words, at)
         removed, added = _removed_and_added(opened, scan, step)
         in_turn = _removed_in_turn(opened, scan) if step.causes else 0

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.interfaces.cli.arguments import Parser
-from holdfast.interfaces.cli.commands.install import add_scope, chosen_scope, show, workspace_of
+from holdfast.interfaces.cli.commands.install import (
+    add_scope,
+    chosen_scope,
+    saved_around,
+    show,
+    workspace_of,
+)
 from holdfast.interfaces.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from holdfast.interfaces.agent_setup.installation import Installation
 
 
 def configure(parser: Parser) -> None:
@@ -14,7 +25,8 @@ Take out of the settings of AGENT what holdfast install put in, the MCP server i
 else. Files that are wholly ours are removed, skills included; files that hold something else keep
 it as it is. What of ours was edited, so that what is whose cannot be told apart, is left and named;
 the exit status is then 3.
-Checkpoints stay. --dry-run shows the difference and writes nothing."""
+Checkpoints stay, and the answer says how to delete them. --dry-run shows the difference and writes
+nothing."""
     parser.epilog = """\
 example:
   $ holdfast uninstall claude-code"""
@@ -27,5 +39,9 @@ def run(invocation: Invocation) -> int:
 
     agent = require_agent(invocation.all_words)
     scope, workspace = chosen_scope(invocation), workspace_of(invocation)
-    done = uninstall(agent, scope, workspace, dry_run=invocation.options.dry_run)
+
+    def act(*, dry_run: bool) -> Installation:
+        return uninstall(agent, scope, workspace, dry_run=dry_run)
+
+    done = saved_around(invocation, f"holdfast uninstall {agent}", workspace, act)
     return show(invocation, agent, done, "uninstalled")
