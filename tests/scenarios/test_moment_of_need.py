@@ -290,3 +290,57 @@ def test_the_agent_is_told_once_that_protection_is_off(
     said = [answer.json.get("systemMessage", "") for answer in agent.answers[1:]]
     assert [bool(words) for words in said].count(True) == 1
     assert "not protected" in "".join(said).lower()
+
+
+@pytest.mark.requirement("RB-11")
+def test_a_step_keeps_its_name_after_undo_and_redo(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.ask("tidy up")
+    agent.run("rm src/cart.py")
+    agent.run("rm src/prices.py")
+    for _ in range(2):
+        named = cli.json("undo", "--dry-run")["undone"]["what"]
+        assert 'the Bash call "rm src/prices.py"' in named
+        assert cli("undo", "--yes").status == 0
+        assert 'the Bash call "rm src/cart.py"' in cli.json("undo", "--dry-run")["undone"]["what"]
+        assert cli("redo", "--yes").status == 0
+    assert cli("undo", "--yes").status == 0
+    assert cli("undo", "--yes").status == 0
+    assert cli("redo", "--yes").status == 0
+    assert 'the Bash call "rm src/cart.py"' in cli.json("undo", "--dry-run")["undone"]["what"]
+
+
+@pytest.mark.requirement("RB-11")
+def test_hand_edits_are_named_as_edits(project: Path, cli: CommandLine) -> None:
+    agent = ScriptedAgent(project)
+    agent.start()
+    agent.ask("begin")
+    agent.run("touch made")
+    (project / "notes.txt").write_text("by hand\n")
+    agent.ask("now tidy up")
+    named = cli.json("undo", "--dry-run")["undone"]["what"]
+    assert named == 'your edits before the message "now tidy up"'
+    (project / "notes.txt").write_text("by hand again\n")
+    agent.run("ls")
+    named = cli.json("undo", "--dry-run")["undone"]["what"]
+    assert named == 'your edits before the Bash call "ls"'
+
+
+@pytest.mark.requirement("RB-11", "RB-8")
+def test_undo_names_redo_as_the_way_back_and_asks_for_more_than_one_file(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.save("all of it")
+    for name in ("cart.py", "prices.py"):
+        (project / "src" / name).unlink()
+    assert "saved first, so that redo brings them back" in cli("undo", "--dry-run").out
+    assert cli("undo").status == 5
+    (project / "src" / "cart.py").write_text("# cart.py\n")
+    (project / "src" / "prices.py").write_text("# prices.py\n")
+    cli.save("back again")
+    (project / "src" / "cart.py").unlink()
+    assert cli("undo").status == 0
+    assert "asks before it changes more than one file" in " ".join(
+        cli("undo", "--help").out.split()
+    )

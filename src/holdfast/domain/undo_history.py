@@ -310,6 +310,14 @@ class UndoHistory:
         self._need_whole()
         return next((place for place in places if self.past[place].tree == tree), None)
 
+    def _forget_undo(self, undo: Operation) -> None:
+        """What came after the state is its cause again, as if it had not been undone."""
+        top = self.past[-1]
+        left = [one for one in top.checkpoints if one.id != undo.checkpoint]
+        if left and len(left) < len(top.checkpoints) and undo.checkpoint is not None:
+            top.checkpoints = left
+            top.also.add(undo.checkpoint)
+
     def _redone(self, moment: Moment) -> bool:
         redoable = self.redoable
         if not redoable or redoable[-1].undo.sequence != moment.operation.reverses:
@@ -318,6 +326,8 @@ class UndoHistory:
             self._restored(moment)
             self.future = redoable[:-1]
             return True
-        self.past += self.future.pop().states
+        undone = self.future.pop()
+        self._forget_undo(undone.undo)
+        self.past += undone.states
         self.past[-1].checkpoints.append(moment.made)
         return True

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import short
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.selections import selected_words, selection_of
-from holdfast.domain.tool_descriptions import one_line
+from holdfast.domain.tool_descriptions import BEFORE_MESSAGE, one_line
 from holdfast.engine.undo import UndoStep
-from holdfast.engine.undo_causes import Cause
+from holdfast.engine.undo_causes import Cause, is_before_tool
 from holdfast.engine.vault import Vault
 
 _LONGEST = 80
+_BEFORE_SOMETHING = (Kind.MESSAGE, Kind.TOOL, Kind.RISKY)
+"""Made before something happened: with no tool call that did it, a person changed the files."""
 
 _DONE = {
     OperationKind.RESTORE: "the restore",
@@ -32,6 +34,8 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
         return f"everything since {_quoted(since)}"
     if step.causes:
         return " or ".join(_tool_calls(vault, one) for one in step.causes)
+    if step.saved is not None and step.saved.kind in _BEFORE_SOMETHING:
+        return one_line(f"your edits before {_what_followed(step.saved)}", 2 * _LONGEST)
     if step.saved is not None and not step.saved.kind.is_record:
         return f"the changes up to {_quoted(step.saved)}"
     # What a restore, an undo or a redo saved first were unsaved changes too.
@@ -39,6 +43,17 @@ def undone_words(vault: Vault, step: UndoStep) -> str:
     if selection_of(since) is not None:
         return f"the {which} since {_from(vault, OperationKind.RESTORE, since)}"
     return f"the {which} since {_quoted(since)}"
+
+
+def _what_followed(saved: Checkpoint) -> str:
+    """`the message "tidy up"` or `the Bash call "make"`: what the checkpoint was made for."""
+    head, _, subject = saved.intent.reasoning.partition(": ")
+    told = f' "{subject}"' if subject else ""
+    if head == BEFORE_MESSAGE:
+        return f"the message{told}"
+    if is_before_tool(saved) and head.startswith("Before "):
+        return f"the {head.removeprefix('Before ')} call{told}"
+    return _quoted(saved)
 
 
 def _restore(vault: Vault, operation: Operation) -> str:

@@ -14,6 +14,7 @@ from holdfast.domain.database_steps import with_whole_databases
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
     basename,
     from_text,
@@ -314,7 +315,9 @@ def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
         yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
 
 
-def saved_first(vault: Vault, scan: Scan, head: Checkpoint | None) -> Iterable[Remark]:
+def saved_first(
+    vault: Vault, scan: Scan, head: Checkpoint | None, kind: OperationKind
+) -> Iterable[Remark]:
     """Said before a restore; its result names the checkpoint."""
     if head is None:
         return
@@ -322,9 +325,10 @@ def saved_first(vault: Vault, scan: Scan, head: Checkpoint | None) -> Iterable[R
     count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
     if count:
         saved, back = ("it is", "it") if count == 1 else ("they are", "them")
+        command = "redo" if kind is OperationKind.UNDO else "undo"
         yield Remark(
             f"{_count(count, 'path')} changed since the last checkpoint; "
-            f"{saved} saved first, so that undo brings {back} back"
+            f"{saved} saved first, so that {command} brings {back} back"
         )
 
 

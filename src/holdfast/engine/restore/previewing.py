@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.engine.components.drift import git_drift
 from holdfast.engine.components.restoring import (
@@ -25,13 +26,15 @@ def preview(
     if request.hunks is not None:
         from holdfast.engine.restore.chosen_hunks import preview_hunks
 
-        plan = _with_saved_first(vault, scan, head, preview_hunks(vault, scan, request))
+        plan = _with_saved_first(
+            vault, scan, head, preview_hunks(vault, scan, request), request.kind
+        )
         return with_working_agents(vault, scan, with_drift(vault, request, plan))
     if request.added:
         from holdfast.engine.restore.added_paths import with_goal
 
         scan, request = with_goal(vault, scan, request)
-    plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request))
+    plan = _with_saved_first(vault, scan, head, make_plan(vault, scan, request), request.kind)
     plan = replace(plan, warnings=(*plan.warnings, *concerns(vault, plan.affected_files)))
     plan = with_left_alone(vault, request, plan)
     steps = plan_components(vault, request.target, request.components)
@@ -40,11 +43,11 @@ def preview(
 
 
 def _with_saved_first(
-    vault: Vault, scan: Scan, head: Checkpoint | None, plan: RestorePlan
+    vault: Vault, scan: Scan, head: Checkpoint | None, plan: RestorePlan, kind: OperationKind
 ) -> RestorePlan:
     if not plan.steps:
         return plan
-    return replace(plan, warnings=(*plan.warnings, *saved_first(vault, scan, head)))
+    return replace(plan, warnings=(*plan.warnings, *saved_first(vault, scan, head, kind)))
 
 
 def with_working_agents(vault: Vault, scan: Scan, plan: RestorePlan) -> RestorePlan:

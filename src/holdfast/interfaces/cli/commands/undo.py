@@ -19,9 +19,9 @@ Undo the last thing that happened to the workspace, no matter who did it: unsave
 tool call, a restore. Undo again to go one step further back; holdfast redo goes forward again.
 With --turn, undo everything since the last message to an agent.
 
-It shows what it will undo and asks once. The present state is saved first. A new change after an
-undo clears what can be redone; it stays in the history. With --session, undo the last restore of
-that session."""
+It shows what it will undo, and asks before it changes more than one file; use --yes in scripts. The
+present state is saved first. A new change after an undo clears what can be redone; it stays in the
+history. With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
