@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.shell_commands import SUBSTITUTION, ShellCommand, ShellScript
 from holdfast.domain.shell_expansion import UNKNOWN, Variables, expanded
-from holdfast.domain.working_directory import WorkingDirectory, join, program
+from holdfast.domain.working_directory import WorkingDirectory, findable, join, program
 
 if TYPE_CHECKING:
     from holdfast.domain.emptied_trees import EmptiedTree
@@ -50,13 +50,15 @@ class RiskGrade(IntEnum):
 class Finding:
     """One thing that a command may do. `target` is the file that it would replace: where there is
     none, it only makes a new one. `command` is the part of the script that does it.
-    `keeps_content` of what changes only permissions or owners."""
+    `keeps_content` of what changes only permissions or owners. `shown` is a path that `reason`
+    names, where that is not the target."""
 
     grade: RiskGrade
     reason: str
     target: str = ""
     command: str = ""
     keeps_content: bool = False
+    shown: str = ""
 
     @property
     def gravity(self) -> tuple[int, bool, bool]:
@@ -295,7 +297,20 @@ class _Walk:
         """All but what only makes a new file."""
         kept = [f for f in found if not f.target or self._is_there(f.target)]
         text = _text_of(command) if kept else ""
-        self.findings += [replace(finding, command=text) for finding in kept]
+        self.findings += [
+            replace(finding, reason=self._found_from_here(finding), command=text)
+            for finding in kept
+        ]
+
+    def _found_from_here(self, finding: Finding) -> str:
+        """Its reason, with a path outside named so that it is found from the workspace."""
+        path = finding.shown or finding.target
+        place = join(self._place.directory, path) if path else self._workspace
+        if self._is_inside(place) or SUBSTITUTION in place:
+            return finding.reason
+        name = findable(self._workspace, path, place)
+        words = re.compile(rf"(?<= ){re.escape(path)}(?= |$)")
+        return words.sub(lambda _: name, finding.reason, count=1)
 
     def _is_there(self, path: str) -> bool:
         place = join(self._place.directory, path)

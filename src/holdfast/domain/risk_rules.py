@@ -71,12 +71,12 @@ _FORMATTERS = frozenset("prettier black isort gofmt rustfmt clang-format autopep
 Rule = Callable[[str, Sequence[str]], Iterator[Finding]]
 
 
-def risky(reason: str) -> Finding:
-    return Finding(RiskGrade.RISKY, reason)
+def risky(reason: str, shown: str = "") -> Finding:
+    return Finding(RiskGrade.RISKY, reason, shown=shown)
 
 
-def notable(reason: str) -> Finding:
-    return Finding(RiskGrade.NOTABLE, reason)
+def notable(reason: str, shown: str = "") -> Finding:
+    return Finding(RiskGrade.NOTABLE, reason, shown=shown)
 
 
 def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
@@ -171,14 +171,16 @@ def _is_wide(names: Sequence[str]) -> bool:
 
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     flags, names = _flags(arguments), _names(arguments)
-    shown = names[0] if names else "what it is given"
+    first = names[0] if names else ""
+    shown = first or "what it is given"
     if flags & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
-        yield risky(f"deletes {shown} and everything below")
+        yield risky(f"deletes {shown} and everything below", first)
     elif _is_wide(names):
         many = f"{len(names)} names or patterns, {shown} first"
-        yield risky(f"deletes {many if len(names) > 1 else f'whatever {shown} stands for'}")
+        what = many if len(names) > 1 else f"whatever {shown} stands for"
+        yield risky(f"deletes {what}", first)
     else:
-        yield notable(f"deletes {shown}")
+        yield notable(f"deletes {shown}", first)
 
 
 def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -219,7 +221,7 @@ def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if not files or _is_wide(files):
         yield risky(f"{name} rewrites many files in place")
     else:
-        yield notable(f"{name} rewrites {files[0]} in place")
+        yield notable(f"{name} rewrites {files[0]} in place", files[0])
 
 
 def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -235,14 +237,15 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 def _moving(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
     if names and names[-1] == "/dev/null":
-        yield risky(f"moves {names[0]} to nowhere")
+        yield risky(f"moves {names[0]} to nowhere", names[0])
     elif len(names) > 1 and names[0] == "/dev/null":
-        yield risky(f"empties {names[-1]}")
+        yield risky(f"empties {names[-1]}", names[-1])
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
         yield risky("rsync deletes what the source does not have")
     elif names:
         target = names[-1] if name != "mv" else ""  # which takes something away as well
-        yield Finding(RiskGrade.NOTABLE, f"{name} may replace {names[-1]}", target)
+        reason = f"{name} may replace {names[-1]}"
+        yield Finding(RiskGrade.NOTABLE, reason, target, shown=names[-1])
 
 
 def _unpacking(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -312,7 +315,8 @@ def _remote(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     names = _names(arguments)
-    yield risky(f"deletes {names[0] if names else 'what it is given'} and everything below")
+    first = names[0] if names else ""
+    yield risky(f"deletes {first or 'what it is given'} and everything below", first)
 
 
 def _zip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:

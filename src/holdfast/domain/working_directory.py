@@ -97,6 +97,16 @@ def join(directory: str, path: str) -> str:
     return "/" + "/".join(parts)
 
 
+def findable(workspace: str, path: str, place: str) -> str:
+    """A path for somebody in the workspace: as it was written if it leads to `place` from there,
+    else from the workspace if it is beside it, else in full."""
+    if path.startswith(("/", "~", "$")) or join(workspace, path) == place:
+        return path
+    beside = workspace.rstrip("/").rpartition("/")[0] + "/"
+    is_near = place.startswith(beside) and beside != "/"
+    return f"../{place[len(beside) :]}" if is_near else place
+
+
 def _below_unknown(directory: str, path: str) -> str:
     """The same from a directory that begins with what the shell has to expand."""
     parts = directory.rstrip("/").split("/")

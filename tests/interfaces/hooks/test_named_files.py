@@ -333,6 +333,49 @@ def test_the_agent_is_told_that_undo_reached_outside(
     assert "Outside the workspace your tools named ../one.cfg: that was restored too." in told
 
 
+@pytest.mark.requirement("RB-11", "CP-13")
+def test_the_result_of_an_undo_counts_the_paths_outside(
+    project: Path, around: Path, cli: CommandLine
+) -> None:
+    announce(project, "echo x > src/app.py; rm ../one.cfg ../two.cfg", "t1")
+    execute(project, "echo x > src/app.py; rm ../one.cfg ../two.cfg")
+    undone = cli("undo", "--yes").out
+    assert ": 1 file rewritten, 2 paths outside the workspace restored, verified" in undone
+    announce(project, "rm ../one.cfg", "t2")
+    execute(project, "rm ../one.cfg")
+    for back in ("undo", "redo"):
+        said = cli(back, "--yes").out
+        assert ": 1 path outside the workspace restored, verified" in said
+        assert "no file changed" not in said
+
+
+@pytest.mark.requirement("RB-10", "CP-13", "AU-2")
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("cd ../sib && echo x > a.cfg", "overwrites ../sib/a.cfg"),
+        ("cd ../sib && rm -r deep", "deletes ../sib/deep and everything below"),
+        ("pushd ../sib; rm a.cfg", "deletes ../sib/a.cfg"),
+        ("cd / && echo x > {base}/one.cfg", "overwrites {base}/one.cfg"),
+        ("cd src && echo x > ../../one.cfg", "overwrites ../one.cfg"),
+    ],
+)
+def test_a_path_outside_is_named_as_it_is_found_from_the_workspace(
+    project: Path, around: Path, cli: CommandLine, command: str, reason: str
+) -> None:
+    command, reason = (text.format(base=around) for text in (command, reason))
+    announce(project, command)
+    execute(project, command)
+    made = cli.json("log", "--session", "s1")[0]
+    [call] = cli.json("show", made["id"], "--session", "s1")["tool_calls"]
+    named = reason.split()[1]
+    assert call["outside"] == [named]
+    assert reason in cli("show", made["id"], "--session", "s1").out.replace("\n    ", " ")
+    cli.json("undo", "--yes")
+    told = announce(project, "true", "t2")["hookSpecificOutput"]["additionalContext"]
+    assert f"your tools named {named}: that was restored too." in told
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -140,8 +140,12 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
 
 
 def _extent(mode: str) -> str:
-    way, _, keys = mode.partition(":")
-    return count(keys.count(",") + 1, "path") if way == SOME else way
+    return count(_chosen(mode), "path") if _way(mode) == SOME else _way(mode)
+
+
+def _chosen(mode: str) -> int:
+    """How many parts a mode names, as in `some:KEY,KEY`."""
+    return mode.count(",") + 1
 
 
 def _way(mode: str) -> str:
@@ -158,6 +162,19 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> Non
     if len(steps) > limit:
         more = f"  … and {len(steps) - limit:,} more (--json lists all)"
         terminal.sentence(terminal.paint(more, DIM))
+
+
+def _changed(outcome: RestoreOutcome) -> str:
+    """The files of the workspace, and the paths outside it that were chosen one by one."""
+    outside = sum(
+        _chosen(one.mode)
+        for one in outcome.components
+        if one.status != FAILED and not one.idle and _way(one.mode) == SOME
+    )
+    if not outside:
+        return summary(outcome.steps)
+    restored = f"{count(outside, 'path')} outside the workspace restored"
+    return f"{summary(outcome.steps)}, {restored}" if outcome.steps else restored
 
 
 def show_outcome(
@@ -181,7 +198,7 @@ def show_outcome(
     done, back = _WORDS[request.kind]
     if what is not None:
         done, where = ("Undid" if request.kind is OperationKind.UNDO else "Redid"), visible(what)
-    changed = summary(outcome.steps)
+    changed = _changed(outcome)
     if request.hunks is not None and (number := request.hunks.hunk_count):
         changed += f" in {count(number, 'hunk')}"
     terminal.sentence(f"{mark} {done} {where}: {changed}, {checked}, {duration(elapsed_ms)}")

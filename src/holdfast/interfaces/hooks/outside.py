@@ -29,12 +29,12 @@ _SQLITE = b"SQLite format 3\0"
 
 
 class Outside:
-    """`named` are the paths as the tool wrote them, each with where it leads; `captured` is all
-    that the checkpoint is to hold for this call, `not_captured` says of which nothing is kept, and
-    why."""
+    """`named` are the paths as a person in the workspace finds them, each with where it leads;
+    `captured` is all that the checkpoint is to hold for this call, `not_captured` says of which
+    nothing is kept, and why."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
-        from holdfast.domain.working_directory import join
+        from holdfast.domain.working_directory import findable, join
 
         self._opened = opened
         self._is_risky = risk is not None and risk.grade.word == "risky"
@@ -43,6 +43,7 @@ class Outside:
         named = {} if risk is None else dict(zip(risk.outside, risk.places, strict=True))
         for path in event.paths:
             named.setdefault(path, join(base, path))
+        named = {findable(self._workspace, n, place): place for n, place in named.items()}
         self._found: dict[bytes, None] = {}
         self.not_captured: dict[str, str] = {}
         self.named = {n: place for n, place in named.items() if self._leads_outside(n, place)}
