@@ -33,7 +33,8 @@ def test_tool_calls_are_printed_in_one_plain_form(asked: CommandLine) -> None:
     shown = asked("show", before["id"]).out
     assert "tool Bash: sed -i s/hello/greeting/ README.md" in shown
     found = asked("search", "greeting").out
-    assert "tool call: Bash: sed -i s/hello/greeting/ README.md" in found
+    assert "  Before Bash: sed -i s/hello/greeting/ README.md" in found
+    assert "tool call: " not in found  # the reason has it
     told = asked("why", "README.md:1").out
     assert "tool call  Bash: sed -i s/hello/greeting/ README.md" in told
     assert "tool='Bash'" not in shown + found + told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.hooks.hook_process import call_hook
 
 pytestmark = pytest.mark.requirement("SE-8", "CL-1")
 
@@ -50,7 +51,7 @@ def test_people_see_what_matched(cli: CommandLine) -> None:
     lines = answer.out.splitlines()
     assert lines[0].startswith(f"{made} first  ")
     assert lines[0].endswith("  manual  make the login wait")
-    assert lines[1:] == ["    reasoning: make the login wait"]
+    assert lines[1:] == []
     coloured = cli.process("search", "login", environment={"FORCE_COLOR": "1"}).out
     assert "make the \x1b[1;33mlogin\x1b[0m wait" in coloured
 
@@ -166,3 +167,22 @@ def test_mistyped_short_words_and_several_words_are_mended_word_by_word(cli: Com
     assert proposed("tokn cokies") == ["tokens", "cookies"]
     for query in ("tokn", "refresing tokn", "tokn cokies"):
         assert all(cli.json("search", near)["hits"] for near in proposed(query))
+
+
+def test_each_fact_is_shown_once(cli: CommandLine) -> None:
+    place = cli.workspace
+    call = {"tool_name": "Bash", "tool_input": {"command": "rm README.md"}, "tool_use_id": "one"}
+    for name in ("PreToolUse", "PostToolUse"):
+        event = {"session_id": "s1", "cwd": str(place), "hook_event_name": name, **call}
+        answer = call_hook("claude-code", event, place)
+        assert answer.status == 0, answer
+        (place / "README.md").unlink(missing_ok=True)
+    cli.save("it was about something\n\nand a second paragraph about the login")
+    shown = cli("search", "README").out.splitlines()
+    headings = [place for place, line in enumerate(shown) if not line.startswith(" ")]
+    for begin, end in zip(headings, [*headings[1:], len(shown)], strict=True):
+        assert sum("README.md" in line for line in shown[begin:end]) == 1, shown
+    assert sum("rm README.md" in shown[place] for place in headings) == 2
+    longer = cli("search", "login").out.splitlines()
+    assert longer[1].startswith("    reason: ")
+    assert "paragraph about the login" in longer[1]

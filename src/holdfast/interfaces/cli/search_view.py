@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.domain.ids import SessionId
 from holdfast.domain.search_highlights import Excerpt
-from holdfast.domain.search_hits import Hit, Match, SearchResult
+from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
 from holdfast.domain.sessions import Session
 from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
@@ -75,19 +75,44 @@ def show_hits(
             mark = visible(hit.session_id) if known is None else session_mark(known)
             where = f"  {terminal.paint(mark, CYAN)}"
         found = hit.checkpoint
+        shown: list[str] = []
         if found is None:
             head = f"{terminal.paint('message', DIM)}  {when}{where}"
         else:
             kind = terminal.paint(found.kind.value, kind_colour(found.kind))
-            head = f"{identifier(terminal, found)}  {when}  {kind}{where}  {title(found)}"
+            name = identifier(terminal, found)
+            head = f"{name}  {when}  {kind}{where}  {_title(terminal, title(found), hit.matches)}"
+            shown += [found.name or "", title(found)]
         terminal.sentence(head)
         for match in hit.matches:
+            if match.message_index is None and _is_shown(match, shown):
+                continue
+            shown.append(match.excerpt.text)
             terminal.sentence(
                 f"    {terminal.paint(_label(match), DIM)} {_text(terminal, match.excerpt)}"
             )
 
 
+def _title(terminal: Terminal, text: str, matches: Sequence[Match]) -> str:
+    """The reason in the heading, where it has all of a match with what matched in it."""
+    for match in matches:
+        found = match.excerpt
+        place = text.find(found.text)
+        if match.field is Field.REASONING and place >= 0:
+            spans = tuple((place + begin, place + end) for begin, end in found.spans)
+            return _text(terminal, Excerpt(text, spans))
+    return text
+
+
+def _is_shown(match: Match, shown: Sequence[str]) -> bool:
+    """Whether a line above has the same: a command is in the reason, and its path in both."""
+    text = match.excerpt.text.strip("… ")
+    return any(text in line for line in shown)
+
+
 def _label(match: Match) -> str:
+    if match.field is Field.REASONING:
+        return "reason:"
     if match.message_index is None:
         return f"{match.field.value}:"
     gone = ", rolled back" if match.rolled_back else ""
