@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.remarks import Remark
+from holdfast.domain.sizes import count_words
 from holdfast.values.classes import dataclass
 
 OFFERED = (EXACT, "branch")
@@ -28,11 +29,18 @@ class GitPlace:
 @dataclass(frozen=True, slots=True)
 class GitDrift:
     """Where git was at the checkpoint, and where it is. `changed_files` is what a commit of
-    everything would contain after the restore; None when that is not known."""
+    everything would contain after the restore, `new_files` of them unknown to git; None when that
+    is not known."""
 
     then: GitPlace
     now: GitPlace
     changed_files: int | None = None
+    new_files: int = 0
+
+    @property
+    def matters(self) -> bool:
+        """Whether a commit could surprise: not if nothing is left to commit on the same branch."""
+        return not self.on_one_branch or self.changed_files != 0
 
     @property
     def on_one_branch(self) -> bool:
@@ -44,8 +52,18 @@ class GitDrift:
         that is how people work. On another branch, the files would be committed to it."""
         text = f"the checkpoint was made on {self.then}; git is on {self.now} and stays there"
         if self.changed_files is not None:
-            files = "file" if self.changed_files == 1 else "files"
             when = "then" if planned else "now"
-            text += f", so a commit would {when} contain {self.changed_files:,} changed {files}"
+            text += (
+                f", so a commit would {when} contain {_files(self.changed_files, self.new_files)}"
+            )
         text = f"{text}; {TO_RESTORE_GIT}"
         return Remark(text) if self.on_one_branch else text
+
+
+def _files(all_of_them: int, new: int) -> str:
+    """Changed files are counted as dirty ones are, without those that git does not know."""
+    changed = all_of_them - new
+    if not new:
+        return count_words(changed, "changed file")
+    files = count_words(new, "new file")
+    return f"{changed:,} changed and {files}" if changed else files

@@ -165,7 +165,7 @@ def _files(vault: Vault, operation: Operation, after: Checkpoint | None) -> str:
 def _git(vault: Vault, target: Checkpoint | None) -> str:
     """Where git is, if the files that came back belong to another commit."""
     drift = None if target is None else git_drift(vault, target)
-    if drift is None:
+    if drift is None or not drift.matters:
         return ""
     words = drift.words()
     return f"{words[0].upper()}{words[1:]}. Do not commit before you know which branch this is for."

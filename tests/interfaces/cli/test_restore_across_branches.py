@@ -93,3 +93,61 @@ def test_the_agent_is_told(cli: CommandLine, crossed: tuple[str, str]) -> None:
     answer = call_hook("claude-code", event | {"prompt": "and on"}, cli.workspace)
     assert "made on main@" in answer.out
     assert "a commit would now contain 2 changed files" in answer.out
+
+
+@pytest.fixture
+def committed(cli: CommandLine) -> Path:
+    """A checkpoint, and a commit of the same files made after it; a file that git ignores."""
+    place = cli.workspace
+    git(place, "init", "-q", "-b", "main")
+    (place / ".gitignore").write_text(".env\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "begin")
+    cli.json("config", "set", "include", '[".env"]')
+    (place / ".env").write_text("KEY=1\n")
+    (place / "new.txt").write_text("new\n")
+    cli.save("before the commit", "--name", "before")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "the same")
+    return place
+
+
+def test_nothing_is_said_where_only_a_commit_was_made_and_nothing_is_left_to_commit(
+    cli: CommandLine, committed: Path
+) -> None:
+    (committed / "new.txt").write_text("by hand\n")
+    for answer in (cli("undo", "--dry-run"), cli("undo", "--yes")):
+        assert "the checkpoint was made on" not in answer.out + answer.err
+        assert "--git exact" not in answer.out + answer.err
+    assert would_commit(committed) == 0
+    (committed / "new.txt").write_text("by hand\n")
+    done = cli.json("undo", "--yes")
+    assert done["git"]["changed_files"] == 0, "programs are told the fact"
+    assert not any("the checkpoint was made on" in text for text in done["warnings"])
+
+
+def test_a_file_that_git_ignores_has_nothing_to_commit(cli: CommandLine, committed: Path) -> None:
+    (committed / ".env").write_text("KEY=2\n")
+    (committed / "new.txt").write_text("by hand\n")
+    shown = cli("undo", "--dry-run")
+    assert "new.txt has changes that are not committed in git" in shown.out + shown.err
+    (committed / "new.txt").write_text("new\n")
+    shown = cli("undo", "--dry-run")
+    assert ".env" in shown.out
+    assert "not committed in git" not in shown.out + shown.err
+
+
+def test_what_a_commit_would_contain_tells_changed_from_new_files(
+    cli: CommandLine, committed: Path
+) -> None:
+    """So that the number of changed files is that of dirty ones."""
+    git(committed, "rm", "-q", "--cached", "new.txt")
+    git(committed, "commit", "-qm", "git forgets it")
+    (committed / "README.md").write_text("committed\n")
+    git(committed, "commit", "-qam", "a change")
+    shown = cli("restore", "before", "--dry-run")
+    assert "would then contain 1 changed and 1 new file" in shown.out + shown.err
+    done = cli("restore", "before", "--yes")
+    assert "would now contain 1 changed and 1 new file" in done.out + done.err
+    assert "1 dirty" in done.out
+    assert would_commit(committed) == 2

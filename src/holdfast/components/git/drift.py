@@ -19,7 +19,7 @@ from holdfast.components.git.plain_files import read_whole
 from holdfast.components.git.references import Head, read_head
 from holdfast.components.git.staging import read_staged
 from holdfast.components.git.states import HEADS, decode_state
-from holdfast.components.git.uncommitted import differs_from_index, is_content_of
+from holdfast.components.git.uncommitted import differs_from_index, ignored_paths, is_content_of
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git_drift import GitDrift, GitPlace
 from holdfast.domain.git_index import UnknownIndex
@@ -35,10 +35,10 @@ def drift(git: Git, workspace: bytes, state: ComponentState, after: After) -> Gi
     if (then.ref, then.commit) == (now.ref, now.commit):
         return None
     try:
-        changed = len(_changed(git, workspace, now, after))
+        changed, new = _changed(git, workspace, now, after)
     except (GitFailed, UnknownIndex, OSError):
         return GitDrift(_place(then), _place(now))
-    return GitDrift(_place(then), _place(now), changed)
+    return GitDrift(_place(then), _place(now), len(changed | new), len(new - changed))
 
 
 def _place(head: Head) -> GitPlace:
@@ -47,7 +47,8 @@ def _place(head: Head) -> GitPlace:
     return GitPlace(shown, head.commit)
 
 
-def _changed(git: Git, workspace: bytes, head: Head, after: After) -> set[bytes]:
+def _changed(git: Git, workspace: bytes, head: Head, after: After) -> tuple[set[bytes], set[bytes]]:
+    """Files that differ from HEAD, and files that git does not know."""
     repository = git.repository
     below = os.path.relpath(workspace, repository.top)
     prefix = b"" if below == b"." else below + b"/"
@@ -69,9 +70,10 @@ def _changed(git: Git, workspace: bytes, head: Head, after: After) -> set[bytes]
         if is_other:
             changed.add(path)
     unknown = git.run("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
-    changed.update(path for path in unknown if path and path not in coming)
     new = {path for path, content in coming.items() if path not in known and content() is not None}
-    return changed | (new - _ignored(git, new))
+    new -= ignored_paths(git, new)
+    new.update(path for path in unknown if path and path not in coming)
+    return changed, new
 
 
 def _is_there(top: bytes, path: bytes) -> bool:
@@ -80,13 +82,3 @@ def _is_there(top: bytes, path: bytes) -> bool:
 
 def _will_differ(content: bytes | None, entry: IndexEntry) -> bool:
     return content is None or not is_content_of(content, entry)
-
-
-def _ignored(git: Git, paths: set[bytes]) -> set[bytes]:
-    if not paths:
-        return set()
-    try:
-        given = b"\0".join(sorted(paths))
-        return set(git.run("check-ignore", "--stdin", "-z", given=given).split(b"\0"))
-    except GitFailed:
-        return set()  # its status tells that there are none

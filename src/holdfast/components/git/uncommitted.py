@@ -2,6 +2,7 @@
 
     index entry with the times and size of the file → as staged; else its bytes are hashed as git
     would → the same as staged, or changed; what is staged is compared with HEAD (1 process)
+    unknown to git → ignored by its rules? (1 process)
 
 Filters are not run, so a file that one of them changes on the way into git may count as changed;
 line ends that git converts do not. For a warning that is enough.
@@ -14,7 +15,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from holdfast.components.git.commands import Git
+from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.finding import Repository
 from holdfast.components.git.index_file import IndexEntries, IndexEntry
 from holdfast.components.git.plain_files import read_whole
@@ -43,12 +44,26 @@ def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]
         there = os.path.lexists(os.path.join(workspace, path))
         if there and (name in staged or differs_from_index(repository, known.get(name), name)):
             found.append(path)
+    unknown = {prefix + path for path in found if prefix + path not in known}
+    ignored = ignored_paths(git, unknown)
+    found = [path for path in found if prefix + path not in ignored]
     if not found:
         return []
     names = ", ".join(_clean(path) for path in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     have = "has changes" if len(found) == 1 else "have changes"
     return [Remark(f"{names}{more} {have} that are not committed in git; they are saved first")]
+
+
+def ignored_paths(git: Git, paths: set[bytes]) -> set[bytes]:
+    """Those of some files that git does not know, and is told to ignore."""
+    if not paths:
+        return set()
+    try:
+        given = b"\0".join(sorted(paths))
+        return set(git.run("check-ignore", "--stdin", "-z", given=given).split(b"\0"))
+    except GitFailed:
+        return set()  # its status tells that there are none
 
 
 def differs_from_index(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:

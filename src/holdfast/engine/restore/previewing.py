@@ -66,7 +66,8 @@ def with_drift(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> Rest
     drift = git_drift(vault, request.target, request.components, plan.steps)
     if drift is None:
         return plan
-    return replace(plan, git=drift, warnings=(*plan.warnings, drift.words(planned=True)))
+    told = (drift.words(planned=True),) if drift.matters else ()
+    return replace(plan, git=drift, warnings=(*plan.warnings, *told))
 
 
 def with_left_alone(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> RestorePlan:

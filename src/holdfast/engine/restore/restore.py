@@ -120,7 +120,8 @@ def _with_drift(vault: Vault, request: RestoreRequest, outcome: RestoreOutcome) 
     drift = git_drift(vault, request.target, request.components)
     if drift is None:
         return outcome
-    return replace(outcome, git=drift, warnings=(*outcome.warnings, drift.words()))
+    told = (drift.words(),) if drift.matters else ()
+    return replace(outcome, git=drift, warnings=(*outcome.warnings, *told))
 
 
 def _note_truth(error: BaseException, truth: str) -> None:
