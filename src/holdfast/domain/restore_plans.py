@@ -109,13 +109,14 @@ RESTORED, FAILED = "restored", "failed"
 @dataclass(frozen=True, slots=True)
 class ComponentOutcome:
     """Where a component stands after a restore: restored, or failed with the reason. `idle`: it was
-    already as it should be."""
+    already as it should be. `left` are its parts that differ and were not asked for."""
 
     name: str
     mode: str
     status: str
     detail: str = ""
     idle: bool = False
+    left: tuple[str, ...] = ()
 
 
 UNDER_WAY = "a transaction of this database is under way"

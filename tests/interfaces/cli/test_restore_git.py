@@ -67,6 +67,14 @@ def test_deleted_references_are_listed_and_brought_back_by_name(cli: CommandLine
     shown = cli("restore", "before", "--git", "exact", "--yes")
     assert "branch idea is gone, tag keepme is gone, 1 stash entry is gone" in shown.err
     assert "--refs all" in shown.err
+    gone = "branch idea is gone, tag keepme is gone, 1 stash entry is gone"
+    assert "✓ git: already as it was then\n" not in shown.out
+    git(place, "commit", "-qm", "two", "--allow-empty")
+    shown = cli("restore", "before", "--git", "exact", "--yes")
+    assert f"✓ git: restored (exact), except: {gone}\n" in shown.out
+    (place / "README.md").write_text("changed\n")
+    shown = cli("restore", "before", "--git", "exact", "--yes")
+    assert f"✓ git: already as it was then, except: {gone}\n" in shown.out
     refused = cli("restore", "before", "--refs", "nothing-of-that-name", "--yes")
     assert refused.status == 5
     assert "nothing-of-that-name" in refused.err

@@ -282,11 +282,19 @@ def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ..
 def marked_idle(
     outcomes: Sequence[ComponentOutcome], steps: Sequence[ComponentStep]
 ) -> tuple[ComponentOutcome, ...]:
-    """With a mark on those that had nothing to do."""
-    busy = {step.name for step in steps if step.actions}
+    """With a mark on those that had nothing to do, and with what was left as it is."""
+    planned = {step.name: step for step in steps}
     return tuple(
-        replace(one, idle=one.status == RESTORED and one.name not in busy) for one in outcomes
+        replace(one, idle=not step.actions, left=_left(step))
+        if one.status == RESTORED and (step := planned.get(one.name)) is not None
+        else replace(one, idle=one.status == RESTORED)
+        for one in outcomes
     )
+
+
+def _left(step: ComponentStep) -> tuple[str, ...]:
+    """Choices that are no part of what is done."""
+    return tuple(line for _, line in step.choices if line not in step.actions)
 
 
 def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:

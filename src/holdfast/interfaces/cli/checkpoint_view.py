@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
@@ -26,6 +26,7 @@ from holdfast.values.classes import replace
 SURE, FAIRLY_SURE = 0.9, 0.7
 CERTAIN = 1.0
 _LONGEST_REASON = 160
+_MOST_SKIPPED = 20
 _EXPECTED = (SkipReason.OWN_DATA, SkipReason.GIT_DATA)
 """Our own marker, and the repository itself, whose state is saved besides the files."""
 
@@ -113,13 +114,21 @@ def left_out_words(skipped: Iterable[Skipped]) -> str:
     return ", ".join(f"{number:,} {reason}" for reason, number in counts.most_common())
 
 
-def list_skipped(terminal: Terminal, skipped: Iterable[Skipped], *, indent: str = "  ") -> None:
+def list_skipped(terminal: Terminal, skipped: Iterable[Skipped]) -> None:
     """The paths that `left_out_words` counts, and ignored ones that are captured anyway."""
     for skip in skipped:
         if skip.reason in _EXPECTED:
             continue
         path = terminal.path(skip.path)
-        terminal.line(f"{indent}{path}: {terminal.paint(visible(_why(skip)), DIM)}")
+        terminal.line(f"  {path}: {terminal.paint(visible(_why(skip)), DIM)}")
+
+
+def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:
+    """As many of them as fit on a screen, beside the result of a command."""
+    list_skipped(terminal, skipped[:_MOST_SKIPPED])
+    if len(skipped) > _MOST_SKIPPED:
+        more = f"  … and {len(skipped) - _MOST_SKIPPED:,} more (list: holdfast status --skipped)"
+        terminal.sentence(terminal.paint(more, DIM))
 
 
 def _why(skip: Skipped) -> str:

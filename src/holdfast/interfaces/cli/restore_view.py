@@ -133,10 +133,21 @@ def show_components_outcome(terminal: Terminal, outcomes: Sequence[ComponentOutc
         elif outcome.idle:
             if outcome.mode != EXACT:  # nobody asked for it by name
                 continue
-            mark, said = terminal.paint("✓", GREEN), "already as it was then"
+            said = f"already as it was then{_except(outcome)}"
+            mark = terminal.paint("✓", GREEN)
         else:
-            mark, said = terminal.paint("✓", GREEN), f"restored ({_extent(outcome.mode)})"
+            said = f"restored ({_extent(outcome.mode)}){_except(outcome)}"
+            mark = terminal.paint("✓", GREEN)
         terminal.sentence(f"{mark} {outcome.name}: {said}")
+
+
+def _except(outcome: ComponentOutcome) -> str:
+    """Parts that an exact restore does not touch unless they are named."""
+    if not outcome.left or outcome.mode != EXACT:
+        return ""
+    more = len(outcome.left) - _MOST_NAMED
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f", except: {visible(', '.join(outcome.left[:_MOST_NAMED]))}{rest}"
 
 
 def _extent(mode: str) -> str:
@@ -237,7 +248,7 @@ def show_nothing_to_do(
 
 def show_kept(terminal: Terminal, kept: Sequence[Kept]) -> None:
     """Nothing to act on: the restore did what it should."""
-    limit = _MOST_NAMED if terminal.for_people else len(kept)
+    limit = _MOST_NAMED
     for each in kept[:limit]:
         terminal.sentence(f"  kept: {terminal.path(each.path)} ({visible(each.reason)})")
     if len(kept) > limit:
@@ -274,9 +285,10 @@ def show_problems(
 ) -> None:
     if not problems:
         return
-    limit = _MOST_LINES if terminal.for_people else len(problems)
+    limit = _MOST_LINES
     for problem in problems[:limit]:
         label = terminal.paint(f"{title}:", YELLOW)
         terminal.sentence(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     if len(problems) > limit:
-        terminal.sentence(terminal.paint(f"  … and {len(problems) - limit:,} more", DIM))
+        more = f"  … and {len(problems) - limit:,} more (--json lists all)"
+        terminal.sentence(terminal.paint(more, DIM))

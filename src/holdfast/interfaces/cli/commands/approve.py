@@ -61,10 +61,10 @@ def run(invocation: Invocation) -> int:
         for warning in outcome.warnings:
             invocation.terminal.tell(warning)
         if unread:
-            from holdfast.interfaces.cli.checkpoint_view import list_skipped
+            from holdfast.interfaces.cli.checkpoint_view import list_first_skipped
 
             invocation.terminal.sentence("some paths could not be read properly:")
-            list_skipped(invocation.terminal, unread)
+            list_first_skipped(invocation.terminal, unread)
     return _PARTIAL if unread else 0
 
 

@@ -188,7 +188,7 @@ def _show(
         files_words,
         identifier,
         left_out_words,
-        list_skipped,
+        list_first_skipped,
     )
 
     terminal, made = invocation.terminal, outcome.checkpoint
@@ -204,7 +204,7 @@ def _show(
     for skipped, words in ((unread, "could not be read properly"), (no_room, "had no room")):
         if skipped:
             terminal.sentence(f"{count(len(skipped), 'path')} {words}:")
-            list_skipped(terminal, skipped)
+            list_first_skipped(terminal, skipped)
     if outcome.degraded:
         terminal.sentence("All files are saved, but not everything besides them:")
         for text in outcome.degraded:
