@@ -104,3 +104,13 @@ def test_status_names_no_session_after_the_last_one_was_deleted(
     told = cli.json("status")
     assert (told["session_id"], told["sessions"]) == (None, [])
     refused_untouched(cli)
+
+
+@pytest.mark.requirement("RB-11", "SE-13")
+def test_without_any_checkpoint_left_undo_says_so(cli: CommandLine) -> None:
+    cli.save("one", "--session", "only")
+    assert cli("sessions", "delete", "only", "--yes").status == 0
+    answer = cli("undo", "--yes")
+    assert answer.status == 4
+    assert "Nothing to undo: every checkpoint was deleted" in answer.err
+    assert "holdfast checkpoint" in answer.err

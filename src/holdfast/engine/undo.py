@@ -140,6 +140,11 @@ def _last_step(
         step = history.turn(scan.tree, differs, messages, differs_outside)
     else:
         step = history.step(scan.tree, differs, differs_outside)
+    if step is None and history.lacks_beginning and not history.past:
+        raise NothingToUndo(
+            "Nothing to undo: every checkpoint was deleted",
+            hint='make one: holdfast checkpoint "why"',
+        )
     if step is None and history.lacks_beginning:
         raise _states_deleted()
     if step is None:
