@@ -358,3 +358,24 @@ def test_a_checkpoint_whose_reason_a_message_repeats_has_a_next_step(
     assert answer.status == 3
     assert "left in story.db" in answer.out
     assert "holdfast purge --text TEXT" in answer.err
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_text_leaves_the_diffs_of_edits(cli: CommandLine, project: Path) -> None:
+    """They are stored compressed, where no search of raw bytes finds it."""
+    with SessionCheckpointer(project, "talk") as session:
+        session.checkpoint("before")
+        with session.editing(["README.md"], "an edit"):
+            (project / "README.md").write_text(f"key {PLAIN}\n" * 5)
+    assert cli.json("purge", "--text", PLAIN, "--dry-run")["said"] == {"edits": 1}
+    assert cli.json("purge", "--text", PLAIN, "--yes")["said"] == {"edits": 1}
+    assert cli.json("purge", "--text", PLAIN, "--dry-run")["said"] == {}
+
+
+@pytest.mark.requirement("ST-5")
+def test_a_text_in_the_name_of_a_saved_file_is_reported(cli: CommandLine, project: Path) -> None:
+    (project / f"{PLAIN}.txt").write_text("x\n")
+    cli.save("with a telling name")
+    answer = cli("purge", "--text", PLAIN, "--yes")
+    assert answer.status == 3
+    assert "the name of a file" in answer.out
