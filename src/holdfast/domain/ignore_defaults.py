@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from holdfast.domain.ignore_rules import Precedence, RuleLayer, parse_rules
+from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 
 DEFAULT_RULES: RuleLayer = parse_rules(
     b"""
@@ -80,6 +80,17 @@ VIRTUALENV_NAMES = frozenset(
     b"share".split()
 )
 """What stands at the top of a virtual environment, and nothing else does."""
+
+
+def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
+    """Whether a built-in rule would leave a path out, or a directory above it, whoever else does:
+    many ignore files list the same directories."""
+    stack = RuleStack.of(DEFAULT_RULES)
+    parts = path.split(b"/")
+    return any(
+        stack.decide(b"/".join(parts[:end]), end < len(parts) or is_directory) is not None
+        for end in range(1, len(parts) + 1)
+    )
 
 
 def cache_marker(names: Collection[bytes]) -> bytes | None:

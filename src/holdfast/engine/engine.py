@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.session_deletion import DeletedSession
     from holdfast.engine.undo import UndoStep
+    from holdfast.engine.undo_losses import Loss
     from holdfast.ports.watcher import WorkspaceWatch
 
     _Outcome = TypeVar(
@@ -215,6 +216,13 @@ class Engine:
         with self.exclusive(looking=True):
             step = last_step(self.vault, scan or self._look(()), self._look, turn=turn)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
+
+    def last_loss(self) -> Loss | None:
+        """What the last tool calls deleted that no checkpoint has, where nothing else changed."""
+        from holdfast.engine.undo import last_loss
+
+        with self.exclusive(looking=True):
+            return last_loss(self.vault)
 
     def next_step(self) -> UndoStep:
         """What a redo of the whole workspace brings back."""

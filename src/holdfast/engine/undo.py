@@ -37,6 +37,7 @@ from holdfast.engine.restore.planning import loader_for, make_plan
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.scan.scanner import RulesOf, Scan
 from holdfast.engine.undo_causes import Cause, tool_calls_after
+from holdfast.engine.undo_losses import Loss, loss_since
 from holdfast.engine.undo_outside import (
     EXTERNAL,
     CallsInProgress,
@@ -63,7 +64,8 @@ class UndoStep:
     have done it, the newest of each session; `undone` is the restore that it was, if it was one.
     `saved` is the checkpoint that has it, None if none does. `since` is the checkpoint after which
     it happened, by which people know that state best. `steps` of undo lead back from a redo.
-    `stays` says which files outside the workspace it changed and cannot bring back, and why."""
+    `stays` says which files outside the workspace it changed and cannot bring back, and why.
+    `loss` is what was deleted later, and no undo brings back."""
 
     request: RestoreRequest
     causes: tuple[Cause, ...] = ()
@@ -73,6 +75,7 @@ class UndoStep:
     since: Checkpoint | None = None
     steps: int = 1
     stays: tuple[str, ...] = ()
+    loss: Loss | None = None
 
 
 def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
@@ -153,7 +156,19 @@ def _last_step(
             f"Nothing to undo: {what} since the first checkpoint",
             hint="see what there is: holdfast log",
         )
-    return _undo_step(vault, outside, step, scan, turn=turn)
+    found = _undo_step(vault, outside, step, scan, turn=turn)
+    newest = history.past[-1]
+    if turn or step.before is newest:
+        return found
+    return replace(found, loss=loss_since(vault, newest))
+
+
+def last_loss(vault: Vault) -> Loss | None:
+    """What the last tool calls deleted that no checkpoint has; asked where there is nothing to
+    undo, so that the workspace is in the newest state."""
+    return _from_history(
+        vault, lambda history: loss_since(vault, history.past[-1]) if history.past else None
+    )
 
 
 def next_step(vault: Vault) -> UndoStep:

@@ -45,6 +45,14 @@ def tool_calls_after(vault: Vault, before: State, after: Checkpoint | None) -> t
     return tuple(_causes(vault, before, after, log.calls(), log.looks()))
 
 
+def call_begun_at(vault: Vault, before: Checkpoint) -> Cause | None:
+    """The newest call that began at a checkpoint; None where none did."""
+    calls = [call for call in ToolLog(vault.access.directory).calls() if call.at == before.id]
+    if is_before_tool(before) and not calls[1:]:
+        return _own(vault, before)
+    return _later(before, calls[-1:], None) if calls else None
+
+
 def _causes(
     vault: Vault,
     before: State,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import short
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.paths import to_text
 from holdfast.domain.selections import selected_words, selection_of
 from holdfast.domain.tool_descriptions import BEFORE_MESSAGE, one_line
 from holdfast.engine.undo import UndoStep
 from holdfast.engine.undo_causes import Cause, is_before_tool
+from holdfast.engine.undo_losses import Loss
 from holdfast.engine.vault import Vault
 
 _LONGEST = 80
+_SHOWN = 3
 _BEFORE_SOMETHING = (Kind.MESSAGE, Kind.TOOL, Kind.RISKY)
 """Made before something happened: with no tool call that did it, a person changed the files."""
 
@@ -54,6 +57,15 @@ def _what_followed(saved: Checkpoint) -> str:
     if is_before_tool(saved) and head.startswith("Before "):
         return f"the {head.removeprefix('Before ')} call{told}"
     return _quoted(saved)
+
+
+def loss_words(vault: Vault, loss: Loss) -> str:
+    """`the Bash call "rm -rf .git" by claude-code deleted .git, which Holdfast does not save`"""
+    names = [one_line(to_text(gone.path), _LONGEST) for gone in loss.missing]
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    call = _tool_calls(vault, loss.cause)
+    deleted = f"{', '.join(names[:_SHOWN])}{more}"
+    return f"{call} deleted {deleted}, which Holdfast does not save"
 
 
 def _restore(vault: Vault, operation: Operation) -> str:

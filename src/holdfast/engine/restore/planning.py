@@ -178,6 +178,11 @@ def _uncaptured(
         yield Kept(skip.path, f"not saved, so not removed: {skip.describe()}")
 
 
+def missing_now(vault: Vault, checkpoint: Checkpoint) -> Iterable[Missing]:
+    """What was there when a checkpoint was made, is not in it, and is gone by now."""
+    return _missing(vault, read_report(vault, checkpoint), ())
+
+
 def _missing(
     vault: Vault, left_out_then: Iterable[Skipped], paths: tuple[bytes, ...]
 ) -> Iterable[Missing]:

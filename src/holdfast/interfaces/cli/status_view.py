@@ -70,6 +70,8 @@ class LastThing:
 
     removed_in_turn: int = 0
     """Files that the whole turn deleted, if that is more than it made and more than `removed`."""
+    lost: bool = False
+    """It deleted only what no checkpoint has: no undo takes it back."""
 
     def is_wreck(self, now: datetime) -> bool:
         """Whether it deleted files, of late: most likely that is why somebody looks."""
@@ -285,6 +287,9 @@ def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
         return
     when = f", {ago(last.at, now)}" if last.at is not None else ""
     parts = [Part(visible(last.what), elastic=True), Part(when, optional=terminal.for_people)]
+    if last.lost:
+        _fact(terminal, "last", *parts)
+        return
     if not terminal.for_people:
         parts.append(Part(f"  take it back: holdfast undo{terminal.sure}"))
     elif last.is_in_wrecked_turn(now) or not last.is_wreck(now):  # else it is the next step
@@ -445,6 +450,8 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
         return
     if not status.changes:
         unchanged = Part("nothing changed since HEAD", (GREEN,))
+        if status.last is not None and status.last.lost:
+            unchanged = Part("nothing that is saved changed since HEAD", (YELLOW,))
         _fact(terminal, "unsaved", unchanged, Part(f", {count(status.files, 'file')}"))
         return
     files = [change for change in status.changes if not change.is_directory] or status.changes

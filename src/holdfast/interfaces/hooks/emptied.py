@@ -15,6 +15,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.bootstrap import OpenWorkspace
+from holdfast.domain.ignore_defaults import (
+    CACHEDIR_TAG,
+    cache_marker,
+    is_cachedir_tag,
+    is_made_by_tools,
+)
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY, is_within, join
 
 if TYPE_CHECKING:
@@ -97,7 +103,7 @@ def _trees_inside(
             yield b"", tree
         elif is_directory and place.startswith(workspace.rstrip("/") + "/"):
             top = os.fsencode(place[len(workspace.rstrip("/")) + 1 :])
-            if not _made_by_tools(top, is_directory=True):
+            if not is_made_by_tools(top, is_directory=True):
                 yield top, tree
 
 
@@ -121,7 +127,7 @@ def _files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
         try:
             status = os.lstat(place)
             is_directory = stat.S_ISDIR(status.st_mode)
-            if _made_by_tools(one, is_directory=is_directory):
+            if is_made_by_tools(one, is_directory=is_directory):
                 continue
             if is_directory:
                 names = os.listdir(place)
@@ -136,22 +142,7 @@ def _files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
             continue
 
 
-def _made_by_tools(path: bytes, *, is_directory: bool) -> bool:
-    """Whether a built-in rule would leave it out, whoever else does."""
-    from holdfast.domain.ignore_defaults import DEFAULT_RULES
-    from holdfast.domain.ignore_rules import RuleStack
-
-    stack = RuleStack.of(DEFAULT_RULES)
-    parts = path.split(b"/")
-    return any(
-        stack.decide(b"/".join(parts[:end]), end < len(parts) or is_directory) is not None
-        for end in range(1, len(parts) + 1)
-    )
-
-
 def _is_cache(place: bytes, names: list[bytes]) -> bool:
-    from holdfast.domain.ignore_defaults import CACHEDIR_TAG, cache_marker, is_cachedir_tag
-
     marker = cache_marker(names)
     if marker != CACHEDIR_TAG:
         return marker is not None

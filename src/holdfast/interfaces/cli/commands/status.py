@@ -166,13 +166,23 @@ def _mark(session: Session | None) -> str:
 def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
     from holdfast.domain.checkpoints import SETUP_TAG
-    from holdfast.engine.undo_words import undone_words
+    from holdfast.engine.undo_words import loss_words, undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
 
     engine = opened.engine
     try:
-        step = engine.last_step(scan)
+        try:
+            step, loss = engine.last_step(scan), None
+        except NothingToUndo:
+            step, loss = None, engine.last_loss()
+        if step is not None:
+            loss = step.loss
+        if loss is not None:
+            then = datetime.fromtimestamp(loss.cause.at_ns / 1e9, tz=UTC)
+            return LastThing(loss_words(engine.vault, loss), then, lost=True)
+        if step is None:
+            return None
         words, at = undone_words(engine.vault, step), moment_of(step)
         setup = step.saved is not None and SETUP_TAG in step.saved.intent.tags
         if step.undone is not None or setup:

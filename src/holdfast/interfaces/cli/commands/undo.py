@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import HoldfastError, NotFound, NothingToUndo, UsageError
+from holdfast.domain.errors import HoldfastError, NotFound, NothingToUndo, Refused, UsageError
+from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.bootstrap import OpenWorkspace
+    from holdfast.engine.undo import UndoStep
 
 
 def configure(parser: Parser) -> None:
@@ -21,7 +23,10 @@ With --turn, undo everything since the last message to an agent.
 
 It shows what it will undo, and asks before it changes more than one file; use --yes in scripts. The
 present state is saved first. A new change after an undo clears what can be redone; it stays in the
-history. With --session, undo the last restore of that session."""
+history. If the last call deleted only files that are not saved, undo says so; with --yes it refuses
+to undo what happened before.
+
+With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
@@ -53,11 +58,47 @@ def run(invocation: Invocation) -> int:
             try:
                 step = opened.engine.last_step(turn=turn)
             except NothingToUndo as error:
+                error = _with_loss(opened, error)
                 raise _with_projects_below(invocation, opened, error) from None
+        _require_known_loss(invocation, opened, step)
         if not invocation.json:
             for command in undo_commands_below(invocation, opened):
                 invocation.terminal.note(f"note: a project below changed later: {command}")
         return undo_and_report(invocation, opened, step)
+
+
+def _with_loss(opened: OpenWorkspace, error: NothingToUndo) -> NothingToUndo:
+    """The same error, with what no undo brings back."""
+    from holdfast.engine.undo_words import loss_words
+
+    loss = opened.engine.last_loss()
+    if loss is None:
+        return error
+    words = f"{error.message}; {loss_words(opened.engine.vault, loss)}"
+    return NothingToUndo(words, hint=error.hint)
+
+
+def _require_known_loss(invocation: Invocation, opened: OpenWorkspace, step: UndoStep) -> None:
+    """The last call deleted only what no checkpoint has: what happened before it is undone only by
+    somebody who knows that."""
+    if step.loss is None:
+        return
+    from holdfast.engine.undo_words import loss_words, undone_words
+    from holdfast.interfaces.cli.confirmation import can_ask
+    from holdfast.interfaces.cli.terminal import visible
+
+    words = visible(loss_words(opened.engine.vault, step.loss))
+    words = f"{words[0].upper()}{words[1:]}"
+    asks = can_ask(invocation) and not invocation.json and not invocation.options.yes
+    if not asks and not invocation.options.dry_run:
+        before = undone_words(opened.engine.vault, step)
+        raise Refused(
+            f"{words}, so nothing was undone",
+            hint=f"to undo what happened before that, {before}: "
+            f"holdfast restore {short(step.request.target.id)} --yes",
+        )
+    if not invocation.json:
+        invocation.terminal.warn(f"{words}; this is about what happened before that")
 
 
 def _with_projects_below(
