@@ -44,6 +44,7 @@ SECRET = """\
 mkdir shop && cd shop && echo 'KEY=0123456789' > .env && echo 1 > app.py
 holdfast checkpoint 'with a secret'
 echo 2 > app.py && holdfast checkpoint 'a first try' --name failed-attempt
+echo 'the old password' > password.txt
 """
 MOVED = """\
 mkdir shop && cd shop && echo 1 > app.py
