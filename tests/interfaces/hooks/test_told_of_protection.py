@@ -205,6 +205,25 @@ def test_who_hears_once_of_a_file_left_out_learns_where_the_next_ones_are_listed
     assert _telling(answers, "To list them: holdfast status --skipped") == 1
 
 
+@pytest.mark.requirement("HK-7", "CP-12")
+def test_a_file_that_an_agent_makes_too_large_to_save_is_told_once(
+    project: Path, cli: CommandLine
+) -> None:
+    cli.json("config", "set", "max_file_size", "1MB")
+    (project / "model.bin").write_bytes(bytes(2_000_000))
+    events = recorded("claude-code", project, "true")
+    assert _telling(_say("claude-code", events[:2], project), "model.bin") == 0
+    (project / "dump.sql").write_bytes(bytes(1_500_000))
+    answers = _say("claude-code", events[2:], project)
+    told = "checkpoints are without dump.sql (1.5 MB), because files above max_file_size (1.0 MB)"
+    assert _telling(answers, told) == 1
+    assert _telling(answers, "model.bin") == 0
+    command = "holdfast config set max_file_size 3MB"
+    assert _telling(answers, f"To raise the limit: {command}") == 1
+    assert cli(*command.split()[1:]).status == 0
+    assert "larger than" not in cli("status", "--skipped").out
+
+
 def test_what_a_checkpoint_is_without_is_told_once(project: Path, cli: CommandLine) -> None:
     cli.json("config", "set", "components", '["git", "someone-elses"]')
     events = recorded("claude-code", project, "true")

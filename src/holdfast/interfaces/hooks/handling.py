@@ -28,7 +28,12 @@ from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks
 from holdfast.interfaces.hooks.deliveries import Deliveries
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.interfaces.hooks.ignored import NamedIgnored, made_ignored
-from holdfast.interfaces.hooks.left_out_notices import not_applied, turned_off, without_notices
+from holdfast.interfaces.hooks.left_out_notices import (
+    not_applied,
+    too_large_notices,
+    turned_off,
+    without_notices,
+)
 from holdfast.interfaces.hooks.outside import Outside
 from holdfast.interfaces.hooks.projects_below import reached_below, save_below
 from holdfast.interfaces.hooks.protection_notices import fresh
@@ -157,7 +162,8 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
 
         remember_checks(os.environ)
     opened.news = (*opened.news, *saved.said)
-    notices = without_notices(outcome)
+    large = too_large_notices(vault, session, outcome.skipped)
+    notices = (*without_notices(outcome), *large)
     return Reply(
         outcome.checkpoint.id, outcome.deduplicated, context, notices=notices, then=saved.then
     )

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.paths import to_text
 from holdfast.interfaces.hooks.events import Notice
 from holdfast.interfaces.hooks.outside import OUTSIDE_NOT_KEPT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.bootstrap import SettingProblem
+    from holdfast.domain.checkpoints import Skipped
     from holdfast.domain.outcomes import SaveOutcome
+    from holdfast.domain.sessions import Session
+    from holdfast.engine.vault import Vault
 
 _WORDS = {"edit": "edits", "shell": "commands"}
 # Each reason is told once in a session, so a file that follows would be missed in silence.
@@ -51,6 +57,58 @@ def without_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
     ]
     parts = [text for text in outcome.degraded if not text.startswith(OUTSIDE_NOT_KEPT)]
     return (*notices, *(_without(f"without:{text}", text) for text in parts))
+
+
+def too_large_notices(
+    vault: Vault, session: Session, skipped: Sequence[Skipped]
+) -> tuple[Notice, ...]:
+    """Of files that grew above the limit in this session; the user's own large files are older."""
+    large = [skip for skip in skipped if skip.reason is SkipReason.TOO_LARGE]
+    if not large:
+        return ()
+    from holdfast.domain.sizes import size_words
+
+    older = _too_large_at_first(vault, session)
+    new = [skip for skip in large if skip.path not in older]
+    if not new:
+        return ()
+    size = int(new[0].detail.partition(" ")[0])
+    more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
+    limit = size_words(vault.settings.max_file_size)
+    said = (
+        f"Holdfast: checkpoints are without {to_text(new[0].path)} ({size_words(size)}){more}, "
+        f"because files above max_file_size ({limit}) are left out."
+    )
+    way = (
+        f"To raise the limit: holdfast config set max_file_size {_twice(size)} (later files like "
+        "this are not reported here; holdfast status --skipped lists them)"
+    )
+    return (
+        Notice(
+            f"without:{SkipReason.TOO_LARGE.value}",
+            f"{said} A restore would not bring that back. {way}",
+            f"{said} {way}",
+        ),
+    )
+
+
+def _too_large_at_first(vault: Vault, session: Session) -> frozenset[bytes]:
+    from holdfast.domain.errors import HoldfastError
+    from holdfast.engine.restore.planning import read_report
+
+    first = vault.catalog.first_checkpoint(session.id)
+    if first is None:
+        return frozenset()
+    try:
+        report = read_report(vault, first)
+    except HoldfastError:  # then one that is older is told as well
+        return frozenset()
+    return frozenset(skip.path for skip in report if skip.reason is SkipReason.TOO_LARGE)
+
+
+def _twice(size_bytes: int) -> str:
+    """Room for the file to grow, in whole megabytes as the setting takes them."""
+    return f"{max(1, -(-2 * size_bytes // 1_000_000))}MB"
 
 
 def _paths(number: int, first: str, reason: str) -> str:
