@@ -24,6 +24,7 @@ from holdfast.values.tuples import NamedTuple
 
 _ANY_NAME = b"\x01"
 """A file that no pattern is about, unless it is about all of them."""
+_SLASH = ord(b"/")
 _NOT_ENTERED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES)
 """Not there, a link or another kind of thing by now, or closed to us."""
 
@@ -80,6 +81,9 @@ class IgnoreRules:
         for what is never captured. The file and the directories above it need not be there, or
         be readable. An exception that the policy knows counts: with none, the answer is about the
         rules alone."""
+        for place, letter in enumerate(path):
+            if letter == _SLASH:  # from the top: the deepest tree is deeper than Python recurses
+                self._within(path[:place])
         found = self._next(path, is_directory=False)
         return found.rule if isinstance(found, _Decided) else None
 
@@ -124,7 +128,9 @@ class IgnoreRules:
     def _open(self, opened: ExitStack, directory: bytes) -> int:
         fd = opened.enter_context(self._open_root())
         for name in directory.split(b"/") if directory else [b"."]:
-            fd = self._fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            way = opened.pop_all()
+            with way:
+                fd = self._fs.open(name, DIRECTORY_FLAGS, dir_fd=fd)
             opened.callback(self._fs.close, fd)
         return fd
 
