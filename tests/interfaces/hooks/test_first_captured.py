@@ -114,8 +114,9 @@ def test_a_turn_with_a_command_is_undone_with_the_ignored_files_it_took(
     agent.run(command)
     agent.run("echo more > notes.txt")
     agent.end()
-    cli.json("undo", "--turn", "--yes")
+    said = cli.json("undo", "--turn", "--yes")
     assert snapshot(shop) == before
+    assert said["missing"] == [], "everything is there again"
 
 
 def test_a_turn_that_changed_the_ignored_file_alone_is_the_one_that_is_undone(

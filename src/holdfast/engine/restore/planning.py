@@ -101,6 +101,8 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
         here = {entry_at(load, tree, path) for tree in (scan.tree, target.tree)}
         if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
             raise _unknown(path, scan.skipped, left_out_then)
+    brought_back = {step.path for step in plan.steps if step.after is not None}
+    missing = () if request.hunks is not None else _missing(vault, left_out_then, paths)
     return replace(
         plan,
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
@@ -109,7 +111,7 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
             *_warnings(scan, plan),
             *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
         ),
-        missing=() if request.hunks is not None else tuple(_missing(vault, left_out_then, paths)),
+        missing=tuple(one for one in missing if one.path not in brought_back),
     )
 
 
