@@ -417,7 +417,7 @@ def test_the_project_is_protected_while_the_agent_stands_in_a_directory_that_is_
     newest = cli.json("log")[0]
     assert (newest["kind"], newest["files"] >= 5) == ("risky", True)
     (call,) = cli.json("show", newest["id"])["tool_calls"]
-    assert call["outside"] == ["notes"]
+    assert call["outside"] == ["../scratch/notes"]
     assert os.listdir(elsewhere) == ["notes"]
 
 
