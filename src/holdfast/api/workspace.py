@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 
 from holdfast.api.events import EventFeed
 from holdfast.bootstrap import open_workspace
@@ -42,10 +41,5 @@ class Workspace:
     def __enter__(self) -> Workspace:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

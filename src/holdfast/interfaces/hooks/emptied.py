@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.bootstrap import OpenWorkspace
@@ -56,16 +57,10 @@ def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFile
     def concerns(path: bytes) -> bool:
         return any(is_within(path, top) or is_within(top, path) for top, _ in trees)
 
-    sizes: list[tuple[int, bytes]] = []
-    looked_at = 0
-    for path in _left_out_by_user(opened, concerns):
-        for size, found in _files(os.fsencode(workspace), path):
-            looked_at += 1
-            if looked_at > _MOST_LOOKED_AT:
-                break
-            if takes(found):
-                sizes.append((size, found))
-    return _fitting(sorted(sizes), more=looked_at > _MOST_LOOKED_AT)
+    top = os.fsencode(workspace)
+    ignored = chain.from_iterable(_files(top, path) for path in _left_out_by_user(opened, concerns))
+    sizes = [(size, path) for size, path in islice(ignored, _MOST_LOOKED_AT) if takes(path)]
+    return _fitting(sorted(sizes), more=next(ignored, None) is not None)
 
 
 def _fitting(sizes: list[tuple[int, bytes]], *, more: bool) -> EmptiedFiles:
