@@ -6,7 +6,7 @@ Nothing here looks at how long anything took.
 from pathlib import Path
 
 from bench import finding
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 
 

@@ -34,7 +34,7 @@ class Holdfast:
     def prepare(self, tree: Path) -> None:
         # Imported here: the other tools can be measured where Holdfast is not installed.
         from holdfast import SessionCheckpointer
-        from holdfast.bootstrap import open_workspace
+        from holdfast.bootstrap.workspace import open_workspace
 
         self._tree = tree
         os.environ["HOLDFAST_HOME"] = str(self._home)

@@ -5,22 +5,22 @@ Names are loaded when first used, so that `import holdfast` costs nothing.
 
 TYPE_CHECKING = False  # the module that has it costs more than all of this
 if TYPE_CHECKING:
+    from holdfast.api.session import SessionCheckpointer, start_session
     from holdfast.api.workspace import Workspace
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.intent import SnapshotIntent
     from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
-    from holdfast.session import SessionCheckpointer, start_session
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CheckpointSummary": "holdfast.domain.snapshots",
     "HoldfastError": "holdfast.domain.errors",
-    "SessionCheckpointer": "holdfast.session",
+    "SessionCheckpointer": "holdfast.api.session",
     "SnapshotIntent": "holdfast.domain.intent",
     "Workspace": "holdfast.api.workspace",
     "WorkspaceSnapshot": "holdfast.domain.snapshots",
-    "start_session": "holdfast.session",
+    "start_session": "holdfast.api.session",
 }
 
 __all__ = [

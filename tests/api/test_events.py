@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer, Workspace
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.store_bell import InotifyBell, LookingBell, open_bell
+from holdfast.adapters.local.system import SystemClock
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
 from holdfast.engine import events as taking_in
-from holdfast.store.store_bell import InotifyBell, LookingBell, open_bell
-from holdfast.store.system import SystemClock
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 from tests.support.read_only import told_read_only
@@ -322,7 +322,9 @@ def test_without_inotify_the_bell_looks(
     def none_left(*_: object) -> None:
         raise OSError(os.strerror(24))
 
-    monkeypatch.setattr("holdfast.store.watching.inotify_calls.Inotify.__init__", none_left)
+    monkeypatch.setattr(
+        "holdfast.adapters.local.watching.inotify_calls.Inotify.__init__", none_left
+    )
     with (
         open_workspace(session.workspace, create=False) as opened,
         closing(open_bell(opened.store._layout)) as bell,

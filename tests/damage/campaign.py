@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.story.repairing import LOST
+from holdfast.bootstrap.maintenance import repair_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
-from holdfast.store.story.repairing import LOST
-from holdfast.upkeep import repair_workspace
 from tests.damage.victims import SESSION, Damage, Victim, rows_of
 from tests.support.tree_hash import describe
 from tests.torture.scenes import stored_state

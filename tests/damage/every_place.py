@@ -17,23 +17,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.domain.errors import HoldfastError
-from holdfast.domain.ids import SessionId
-from holdfast.store.acknowledged import (
+from holdfast.adapters.local.acknowledged import (
     NOTES_BYTES,
     SLOT_BYTES,
     decode_changes,
     decode_operation,
 )
-from holdfast.store.catalog.sqlite import SqliteCatalog
-from holdfast.store.layout import StoreLayout
-from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.store.objects.local import LocalObjectStore
-from holdfast.store.sqlite_connection import connect
-from holdfast.store.stat_cache import SqliteStatCache
-from holdfast.store.store_lock import StoreLock
-from holdfast.store.story.opening import open_story
-from holdfast.store.system import SystemClock
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.sqlite_connection import connect
+from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.story.opening import open_story
+from holdfast.adapters.local.system import SystemClock
+from holdfast.domain.errors import HoldfastError
+from holdfast.domain.ids import SessionId
 from tests.damage.campaign import Wrong, look_at_laid_out
 from tests.damage.victims import SESSION, STORE_ID, Damage, Victim
 from tests.torture.telling import told_of

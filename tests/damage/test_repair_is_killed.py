@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.upkeep import repair_workspace
+from holdfast.bootstrap.maintenance import repair_workspace
 from tests.damage.campaign import problems, restorable
 from tests.damage.test_damage_campaign import small_edit
 from tests.damage.victims import Victim, make_victim
@@ -23,7 +23,7 @@ DIED = 9
 REPAIR = """
 import os, sys
 from pathlib import Path
-from holdfast.upkeep import repair_workspace
+from holdfast.bootstrap.maintenance import repair_workspace
 
 left = int(sys.argv[2])
 

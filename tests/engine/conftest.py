@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from holdfast.adapters.local import reading_process
+from holdfast.adapters.local.reading_process import ReadingProcess
 from holdfast.engine.scan import aided_walk
-from holdfast.store import reading_process
-from holdfast.store.reading_process import ReadingProcess
 from tests.support.aided_saves import read_all
 
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.bootstrap import holdfast_home, open_workspace
+from holdfast.adapters.local import reading_process
+from holdfast.adapters.local.reading_process import ReadingProcess
+from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import BudgetReached
 from holdfast.engine.scan.scanner import Scanner
-from holdfast.store import reading_process
-from holdfast.store.reading_process import ReadingProcess
 from tests.support.aided_saves import (
     OLD_ENOUGH_S,
     PATIENCE_S,
@@ -274,13 +275,13 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     _large_workspace(root)
     program = f"""
 import os, sys
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import BudgetReached
 from holdfast.domain.intent import make_intent
 from holdfast.engine.scan import aided_walk
 from holdfast.ports.progress import NoProgress
-from holdfast.store import reading_process
-from holdfast.store.objects import writer
+from holdfast.adapters.local import reading_process
+from holdfast.adapters.local.objects import writer
 aided_walk._WORTH_AID_FILES = 1
 reading_process._processors = lambda: 2
 begin = reading_process.ReadingProcess.begin

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.objects import writer
+from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import make_settings
 from holdfast.engine.discarding_writer import DiscardingWriter
@@ -21,9 +24,6 @@ from holdfast.engine.scan import aided_walk
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
-from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.store.objects import writer
-from holdfast.store.reading_process import ReadingProcess, reading_job
 from tests.support.aided_saves import OLD_ENOUGH_S, opened_new, read_all, require_as_if_alone, save
 from tests.support.hostile_trees import fill, noise
 
@@ -172,7 +172,7 @@ def test_a_second_process_of_another_version_is_done_without(
 def test_the_job_names_a_place_in_the_same_bytes_in_every_locale(tmp_path: Path) -> None:
     own_data = "Größe".encode() + b"\xff"
     job = json.dumps(reading_job(make_settings({}), tmp_path, own_data))
-    program = "import json, sys\nfrom holdfast.store.reading_process import opened_job\n"
+    program = "import json, sys\nfrom holdfast.adapters.local.reading_process import opened_job\n"
     program += "print(opened_job(json.loads(sys.argv[1]))[2].hex())"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     answer = subprocess.run(

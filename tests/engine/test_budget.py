@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.objects.writer import LocalObjectWriter
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
-from holdfast.store.objects.writer import LocalObjectWriter
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
 from tests.support.hostile_trees import fill, noise

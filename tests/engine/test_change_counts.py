@@ -111,7 +111,9 @@ def test_no_tree_is_loaded_to_count_what_changed(
             raise AssertionError(f"{digest.hex()} was read from the store")
 
         monkeypatch.setattr(opened.engine.vault.objects, "read", refuse)
-        monkeypatch.setattr("holdfast.store.objects.writer.LocalObjectWriter._base", _no_base)
+        monkeypatch.setattr(
+            "holdfast.adapters.local.objects.writer.LocalObjectWriter._base", _no_base
+        )
         fill(root / "new/deep/file", b"new")
         (root / "empty").mkdir()
         shutil.rmtree(root / "going")

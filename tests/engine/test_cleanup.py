@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.engine.engine import Engine
 from holdfast.ports.progress import NoProgress
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SteppedClock, composed, configure

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Busy, NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
 from tests.support.composition import configure

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local import many_stats
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
@@ -23,8 +25,6 @@ from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import StatNumbers
-from holdfast.store import many_stats
-from holdfast.store.local_filesystem import LocalFilesystem
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem, once

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from tests.support.composition import SESSION
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill

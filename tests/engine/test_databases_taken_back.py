@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.database_process import overwrite_in_process
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.errors import RestoreFailed
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store.database_process import overwrite_in_process
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 from tests.support.database_writer import make_database, state_of
 
@@ -225,7 +225,7 @@ _STOPPED = {
     "when it has written": """
 import json, os, signal, sys
 sys.path = json.loads(sys.argv[1])
-from holdfast.store import database_overwrite, database_process
+from holdfast.adapters.local import database_overwrite, database_process
 database_overwrite.make_exact = lambda *given: os.kill(os.getpid(), signal.SIGSTOP)
 database_process.serve()
 """,
@@ -246,8 +246,8 @@ class _Stopping(InterceptedFilesystem):
             return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
         self._stopped = True
         with self._patch.context() as patch:
-            patch.setattr("holdfast.store.database_process._PROGRAM", self._program)
-            patch.setattr("holdfast.store.database_process._LONGEST_SILENCE", 2)
+            patch.setattr("holdfast.adapters.local.database_process._PROGRAM", self._program)
+            patch.setattr("holdfast.adapters.local.database_process._LONGEST_SILENCE", 2)
             return super().overwrite_database(job, dir_fd=dir_fd, area_fd=area_fd)
 
 
@@ -275,7 +275,7 @@ def test_what_a_process_says_to_show_that_it_lives_is_no_answer(
 ) -> None:
     answer = '{"how": "exact", "aside": false, "detail": ""}'
     program = f"import os\nfor said in [b' ', b'  ', b'{answer}', b' ']: os.write(1, said)\n"
-    monkeypatch.setattr("holdfast.store.database_process._PROGRAM", program)
+    monkeypatch.setattr("holdfast.adapters.local.database_process._PROGRAM", program)
     fd = os.open(tmp_path, os.O_RDONLY)
     try:
         job = DatabaseJob(b"app.db", slots={}, wanted={})

@@ -12,12 +12,12 @@ import apsw
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.encryption.sealed_database import FRAME_BYTES, PAGE_BYTES
+from holdfast.bootstrap.maintenance import repair_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import KeyNeeded, UnknownReference
 from holdfast.domain.paths import STAGING_PREFIX
-from holdfast.store.encryption.sealed_database import FRAME_BYTES, PAGE_BYTES
-from holdfast.upkeep import repair_workspace
-from tests.store.tree_pictures import picture
+from tests.adapters.local.tree_pictures import picture
 from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
 

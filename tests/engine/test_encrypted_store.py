@@ -13,11 +13,12 @@ import apsw
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import key_file_secret, open_workspace
+from holdfast.adapters.local.encryption.key_slots import Secret
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.bootstrap.keys import key_file_secret
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, WrongKey
-from holdfast.store.encryption.key_slots import Secret
-from holdfast.store.layout import StoreLayout
-from tests.store.tree_pictures import picture
+from tests.adapters.local.tree_pictures import picture
 from tests.support.crash_server import CrashServer
 from tests.support.encrypted_stores import HIDDEN, files_with, make_encrypted, problems
 from tests.support.hostile_trees import fill
@@ -349,6 +350,8 @@ def test_a_plain_store_loads_nothing_of_encryption(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(workspace)], capture_output=True, text=True, check=True
     )
     loaded = set(child.stdout.split())
-    assert "holdfast.store.local_store" in loaded
-    unwanted = {name for name in loaded if name.startswith(("cryptography", "holdfast.store.enc"))}
+    assert "holdfast.adapters.local.local_store" in loaded
+    unwanted = {
+        name for name in loaded if name.startswith(("cryptography", "holdfast.adapters.local.enc"))
+    }
     assert unwanted == set()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.upkeep import repair_workspace
+from holdfast.bootstrap.maintenance import repair_workspace
 
 
 @pytest.mark.requirement("SE-4", "RL-4")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import holdfast.bootstrap
-from holdfast.bootstrap import nearest_workspace, open_workspace
+import holdfast.bootstrap.workspace
+from holdfast.bootstrap.stores import nearest_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NoSpace, StoreDamaged, WorkspaceTrouble
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
@@ -42,7 +43,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes, int], None
                 raise OSError(number, os.strerror(number))
 
         made = WatchedFilesystem(before=fail).as_port
-        monkeypatch.setattr(holdfast.bootstrap, "LocalFilesystem", made)
+        monkeypatch.setattr(holdfast.bootstrap.workspace, "LocalFilesystem", made)
 
     return arrange
 
@@ -71,7 +72,7 @@ def test_a_path_record_that_cannot_be_read_just_now_does_not_make_a_second_store
     def read_own_file(path: Path) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("holdfast.store.identity.read_own_file", read_own_file)
+    monkeypatch.setattr("holdfast.adapters.local.identity.read_own_file", read_own_file)
     with pytest.raises(StoreDamaged, match="looked for"):
         open_workspace(workspace, create=True)
     assert len(list((holdfast_home / "stores").iterdir())) == 1
@@ -110,7 +111,7 @@ def test_a_workspace_that_cannot_be_listed_is_told_on_opening(
             raise OSError(errno.EIO, "Input/output error")
 
     made = WatchedFilesystem(before=fail).as_port
-    monkeypatch.setattr(holdfast.bootstrap, "LocalFilesystem", made)
+    monkeypatch.setattr(holdfast.bootstrap.workspace, "LocalFilesystem", made)
     with pytest.raises(WorkspaceTrouble):
         open_workspace(workspace, create=False)
 

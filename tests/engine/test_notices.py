@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer, start_session
+from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Message
-from holdfast.store.story.sqlite import SqliteStory
 
 pytestmark = pytest.mark.requirement("RB-10")
 
@@ -337,8 +337,8 @@ def test_telling_reads_one_message_however_long_the_conversation_is(
 def test_a_claim_keeps_others_from_telling_until_it_is_given_back_or_has_run_out(
     workspace: Path,
 ) -> None:
+    from holdfast.adapters.local.processes import own_identity
     from holdfast.engine.notices import TELLING, claim_notices, settle_claim
-    from holdfast.store.processes import own_identity
 
     with SessionCheckpointer(workspace, "s") as session:
         vault, name = session._engine.vault, session._id

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks

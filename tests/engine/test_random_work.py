@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
 from holdfast.domain.outcomes import RestoreOutcome

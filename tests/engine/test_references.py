@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.domain.errors import AmbiguousReference, UnknownReference
-from holdfast.store.system import RandomIds, SystemClock
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 

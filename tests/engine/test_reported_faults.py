@@ -38,7 +38,7 @@ def _wait_a_tick(root: Path) -> None:
 def test_content_whose_base_was_collected_is_stored_again(
     workspace: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.store.objects.writer.SEAL_AT_BYTES", 100_000)
+    monkeypatch.setattr("holdfast.adapters.local.objects.writer.SEAL_AT_BYTES", 100_000)
     base = bytes(rng.choice(b"abcdefghij klm\n") for _ in range(3000))
     edited = base[:1500] + b"EDIT" + base[1500:]
     with SessionCheckpointer(workspace, "s") as session:

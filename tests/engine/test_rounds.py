@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer, start_session
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidIntent, NotFound, Refused
 from holdfast.domain.intent import make_intent

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.layout import RUNNING_TOOLS
+from holdfast.adapters.local.processes import agent_above, own_line
+from holdfast.adapters.local.running_tools import LONGEST_NS, RunningTool, RunningTools
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
-from holdfast.store.layout import RUNNING_TOOLS
-from holdfast.store.processes import agent_above, own_line
-from holdfast.store.running_tools import LONGEST_NS, RunningTool, RunningTools
+from holdfast.interfaces.tools.results import Created
 from holdfast.tools import ToolHandlers
-from holdfast.tools.results import Created
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
 

@@ -9,7 +9,9 @@ import apsw
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.bundles.frames import TOLD
+from holdfast.bootstrap.maintenance import examine_surroundings, repair_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.activities import ActivityKind, NewActivity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import BudgetReached, BundleRefused
@@ -21,8 +23,6 @@ from holdfast.engine.check import run_checks
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
-from holdfast.store.bundles.frames import TOLD
-from holdfast.upkeep import examine_surroundings, repair_workspace
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.encrypted_stores import files_with, make_encrypted

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.engine.listing import list_entries
 from tests.support.aided_saves import opened_new, require_as_if_alone, save

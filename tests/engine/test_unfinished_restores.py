@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.bootstrap.maintenance import examine_surroundings, repair_workspace
 from holdfast.domain.errors import HoldfastError, RestoreFailed
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
-from holdfast.upkeep import examine_surroundings, repair_workspace
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
 from tests.support.real_mounts import can_mount, mounted

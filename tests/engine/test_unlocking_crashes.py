@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.bootstrap.maintenance import repair_workspace
 from holdfast.domain.errors import StoreDamaged
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
-from holdfast.upkeep import repair_workspace
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris

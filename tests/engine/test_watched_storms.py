@@ -12,10 +12,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from holdfast.adapters.local.system import SystemClock
+from holdfast.adapters.local.watching.inotify import InotifyWatcher
+from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
 from holdfast.ports.watcher import Watcher
-from holdfast.store.system import SystemClock
-from holdfast.store.watching.inotify import InotifyWatcher
-from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.tree_actions import TreeActions

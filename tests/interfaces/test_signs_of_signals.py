@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from holdfast.app.automation.watched_workspace import open_watcher
 from holdfast.interfaces.daemon.listening import listen
 from holdfast.interfaces.daemon.server import Daemon
 from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
-from holdfast.watching import open_watcher
 from tests.support.daemons import runtime_directory
 
 pytestmark = pytest.mark.requirement("CL-2")

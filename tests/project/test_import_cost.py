@@ -139,4 +139,4 @@ def test_commands_in_a_git_repository_load_nothing_that_they_do_without(
 @pytest.mark.requirement("MC-2")
 def test_what_a_server_offers_is_told_without_the_engine() -> None:
     loaded = _loaded("import holdfast.interfaces.mcp.server, holdfast.interfaces.mcp.stdio")
-    assert loaded & {"apsw", "holdfast.engine.engine", "holdfast.session"} == set()
+    assert loaded & {"apsw", "holdfast.engine.engine", "holdfast.api.session"} == set()

@@ -67,15 +67,14 @@ FACILITIES = {
 # The edge: module or package, and what it may use.
 EDGES = {
     "__main__.py": {"environment"},
-    "bootstrap.py": {"environment"},
-    "upkeep.py": {"environment"},
+    "app/automation/watched_workspace.py": {"environment", "clock"},
+    "bootstrap": {"environment"},
     "interfaces/agent_setup": {"environment", "clock"},
     "interfaces/cli": {"environment", "terminal", "clock"},
     "interfaces/daemon": {"environment", "terminal", "clock"},
-    "watching.py": {"environment", "clock"},
     "interfaces/hooks": {"environment", "terminal", "clock"},
-    "session_parts/elsewhere.py": {"environment"},
-    "store/system.py": {"clock", "randomness"},
+    "api/session_parts/elsewhere.py": {"environment"},
+    "adapters/local/system.py": {"clock", "randomness"},
 }
 
 

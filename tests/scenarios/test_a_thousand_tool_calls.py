@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind

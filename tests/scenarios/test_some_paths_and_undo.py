@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.tree_hash import describe, differences

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.adapters.local.reading_process import ReadingProcess
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
-from holdfast.store.reading_process import ReadingProcess
 from tests.support.composition import SESSION, scan_from_nothing
 
 OLD_ENOUGH_S = 0.03

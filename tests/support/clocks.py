@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.store.system import SystemClock
+from holdfast.adapters.local.system import SystemClock
 
 DAY_NS = 24 * 3600 * 10**9
 

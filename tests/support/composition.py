@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.bootstrap import (
-    gather_settings,
-    holdfast_home,
-    open_workspace,
-    unlock_store,
-)
+from holdfast.adapters.local.identity import WorkspaceIdentity
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.local_store import LocalStore
+from holdfast.adapters.local.system import RandomIds, SystemClock
+from holdfast.bootstrap.keys import unlock_store
+from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.settings import gather_settings
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
@@ -29,10 +31,6 @@ from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.clock import Clock
 from holdfast.ports.filesystem import Filesystem
-from holdfast.store.identity import WorkspaceIdentity
-from holdfast.store.local_filesystem import LocalFilesystem
-from holdfast.store.local_store import LocalStore
-from holdfast.store.system import RandomIds, SystemClock
 
 SESSION = SessionId("s")
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import apsw
 
+from holdfast.adapters.local.database_overwrite import overwrite
 from holdfast.domain.database_jobs import DatabaseJob, Written
 from holdfast.domain.digests import digest_of
 from holdfast.domain.sqlite_files import JOURNAL, LOG
-from holdfast.store.database_overwrite import overwrite
 from holdfast.testing.faulty_sqlite import SqliteFaults
 
 _CHANGING = ("pwrite", "rename", "unlink", "fsync", "ftruncate", "fchmod", "utime")

@@ -15,13 +15,13 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.bootstrap import holdfast_home
+from holdfast.adapters.local.system import SystemClock
+from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.http import PATH, HttpPlace, listen, make_app
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.store.system import SystemClock
 
 
 def with_token(app: ASGIApp, token: str) -> ASGIApp:

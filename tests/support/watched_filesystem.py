@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.ports.filesystem import Filesystem, StatNumbers
-from holdfast.store.local_filesystem import LocalFilesystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class WatchedFilesystem:
         return self._inner.stat_numbers(told)
 
     def as_port(self) -> Filesystem:
-        return cast(Filesystem, self)
+        return cast("Filesystem", self)
 
 
 def once(condition: Callable[[Call], bool], action: Callable[[], None]) -> Watch:

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.adapters.local.system import SystemClock
+from holdfast.adapters.local.watching.inotify import InotifyWatcher
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.engine.engine import Engine
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
-from holdfast.store.system import SystemClock
-from holdfast.store.watching.inotify import InotifyWatcher
 from tests.support.composition import Composed, composed, scan_from_nothing
 
 

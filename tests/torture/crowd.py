@@ -25,7 +25,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry

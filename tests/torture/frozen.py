@@ -25,9 +25,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.adapters.local import sqlite_connection
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.interfaces.cli.main import main as run_command
-from holdfast.store import sqlite_connection
 from tests.torture.campaign import ROOT
 from tests.torture.interception import DiskCall, intercepted, let_pass
 from tests.torture.scenes import SESSION, restore, save

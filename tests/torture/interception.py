@@ -20,9 +20,9 @@ from typing import Any, Protocol, TypeVar
 import apsw
 import pytest
 
-import holdfast.bootstrap
+import holdfast.bootstrap.workspace
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.components.git import commands
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing import intercepted_filesystem
 from holdfast.testing.intercepted_filesystem import InterceptedFilesystem
 
@@ -159,7 +159,7 @@ def intercepted(gate: Gate, also: Sequence[tuple[object, str]] = ()) -> Iterator
     sqlite = _Sqlite(turnstile)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(holdfast.bootstrap, "LocalFilesystem", lambda: _Port(turnstile))
+            patch.setattr(holdfast.bootstrap.workspace, "LocalFilesystem", lambda: _Port(turnstile))
             for owner, name in also:
                 patch.setattr(owner, name, _through(turnstile, name, getattr(owner, name)))
             yield turnstile

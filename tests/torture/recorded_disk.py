@@ -20,8 +20,8 @@ from typing import Any, cast
 import apsw
 import pytest
 
-import holdfast.bootstrap
-from holdfast.store.local_filesystem import LocalFilesystem
+import holdfast.bootstrap.workspace
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import Killed
 from tests.torture.disk_model import (
     Born,
@@ -154,7 +154,7 @@ class _RecordedPort:
 
     def _directory(self, path: bytes, dir_fd: int | None) -> tuple[int, bytes]:
         above, _, name = path.rpartition(b"/")
-        status = os.stat(above) if above else os.fstat(cast(int, dir_fd))
+        status = os.stat(above) if above else os.fstat(cast("int", dir_fd))
         number = self._disk.number(status)
         assert number is not None, path
         return number, name
@@ -376,7 +376,9 @@ def recorded(disk: RecordedDisk) -> Iterator[None]:
     sqlite = _RecordedSqlite(disk)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(holdfast.bootstrap, "LocalFilesystem", lambda: _RecordedPort(disk))
+            patch.setattr(
+                holdfast.bootstrap.workspace, "LocalFilesystem", lambda: _RecordedPort(disk)
+            )
             yield
     finally:
         sqlite.unregister()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.search_hits import SearchResult
 from tests.torture.scenes import SESSION, Scene
 

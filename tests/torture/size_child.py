@@ -19,7 +19,7 @@ from pathlib import Path
 
 import blake3
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.ids import SessionId
 from holdfast.engine.annotating import annotate

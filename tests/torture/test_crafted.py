@@ -16,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.objects.compression import Codec
+from holdfast.adapters.local.objects.packs import PackAppender
+from holdfast.adapters.local.objects.records import Record, encode_record
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.digests import digest_of
 from holdfast.domain.entries import DirectoryEntry, SymlinkEntry
@@ -25,9 +28,6 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees import Tree, encode_tree
 from holdfast.ports.catalog import NewCheckpoint
-from holdfast.store.objects.compression import Codec
-from holdfast.store.objects.packs import PackAppender
-from holdfast.store.objects.records import Record, encode_record
 from tests.support.composition import SESSION, Composed
 from tests.support.tree_hash import describe, differences
 from tests.torture.campaign import Campaign, Case, Scenario

@@ -18,7 +18,7 @@ from typing import NoReturn, TypeVar
 import apsw
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.engine.conversation import add_message

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from tests.torture.acts import Act, build_told
 from tests.torture.campaign import Campaign, Scenario
 from tests.torture.kill_server import KillServer, Order

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.check import run_checks
 from holdfast.engine.prune import collect
 from holdfast.ports.progress import NoProgress
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
 from tests.support.composition import Composed, SteppedClock, composed, configure

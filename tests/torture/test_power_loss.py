@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import NothingToUndo
 from holdfast.testing.faulty_filesystem import Killed
 from tests.support.tree_hash import describe

@@ -20,7 +20,7 @@ from holdfast.domain.events import Event
 from holdfast.engine.events import events_after, take_in_events
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.ports.event_log import StoreBell
 
 _AT_ONCE = 500

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from holdfast.api.events import EventFeed
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.events import Event
 
 

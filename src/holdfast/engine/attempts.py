@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.processes import own_identity
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, StoreDamaged
@@ -24,7 +25,6 @@ from holdfast.engine.listing import entry_at
 from holdfast.engine.restore.planning import loader_for
 from holdfast.engine.running import is_running, settled
 from holdfast.engine.vault import Vault
-from holdfast.store.processes import own_identity
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:

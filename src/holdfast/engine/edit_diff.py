@@ -13,6 +13,7 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 
+from holdfast.adapters.local.objects.compression import Codec, compress, decompress
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import basename, parent
@@ -24,7 +25,6 @@ from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.engine.vault import Vault
 from holdfast.engine.withheld import WITHHELD, IgnoredContent
-from holdfast.store.objects.compression import Codec, compress, decompress
 
 _HEAD = struct.Struct("<IB")
 _LARGEST_FILE_BYTES = 4 << 20

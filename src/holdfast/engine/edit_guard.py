@@ -23,6 +23,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.processes import own_identity
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
@@ -52,7 +53,6 @@ from holdfast.engine.save import NOWHERE
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
-from holdfast.store.processes import own_identity
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:

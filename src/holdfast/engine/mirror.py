@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from holdfast.adapters.local.bundles.new_file import new_file
 from holdfast.domain.branch_names import DEFAULT_MIRROR
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
@@ -25,7 +26,6 @@ from holdfast.engine.approval import rounds_in
 from holdfast.engine.content import read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.repository import MirrorOutcome, MirrorPlace
-from holdfast.store.bundles.new_file import new_file
 
 _AT_ONCE = 200
 _PATIENCE_NS = 3_000_000_000

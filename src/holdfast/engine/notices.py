@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
 from holdfast.engine.conversation import follow
 from holdfast.engine.notice_words import foreign_notice, own_notice, rest_of_answer
 from holdfast.engine.vault import Vault
-from holdfast.store.processes import is_alive, own_identity
 
 TOLD = "told"
 TELLING = "telling"

@@ -17,6 +17,7 @@ import os
 from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
+from holdfast.adapters.local.places import mount_points_below
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.digests import digest_of
@@ -43,7 +44,6 @@ from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.objects import ObjectWriter, WriteTotals
-from holdfast.store.places import mount_points_below
 
 RECOVERED = SessionId("recovered")
 _TREE, _CHUNK_LIST = b"HFT1", b"HFC1"

@@ -17,18 +17,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.layout import RUNNING_TOOLS
+from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
 from holdfast.engine.save import SavedTree, add_report
 from holdfast.engine.vault import Vault
-from holdfast.store.layout import RUNNING_TOOLS
-from holdfast.store.processes import is_alive, own_identity
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
+    from holdfast.adapters.local.running_tools import RunningTool, RunningTools
     from holdfast.domain.activities import Activity
-    from holdfast.store.running_tools import RunningTool, RunningTools
 
 _PAUSE_S = 0.02
 
@@ -136,7 +136,7 @@ def _tools(vault: Vault) -> list[RunningTool]:
 
 
 def _running_tools(vault: Vault) -> RunningTools:
-    from holdfast.store.running_tools import RunningTools  # most saves meet no tool at all
+    from holdfast.adapters.local.running_tools import RunningTools  # most saves meet no tool at all
 
     return RunningTools(vault.access.directory)
 

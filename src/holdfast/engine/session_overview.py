@@ -6,6 +6,7 @@ without any checkpoint is not listed: it has nothing to go back to.
 
 from __future__ import annotations
 
+from holdfast.adapters.local.processes import is_alive
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
@@ -13,7 +14,6 @@ from holdfast.engine.approval import approval
 from holdfast.engine.recent_work import last_activity_ns
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_head import standing_on
-from holdfast.store.processes import is_alive
 from holdfast.values.classes import dataclass
 
 AGENT_PROCESS = "process of the agent"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
@@ -16,7 +17,6 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.open_sessions import require_open_session
 from holdfast.engine.running import settled
-from holdfast.store.processes import is_alive, own_identity
 
 if TYPE_CHECKING:
     from holdfast.engine.engine import Engine

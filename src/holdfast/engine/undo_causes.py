@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.adapters.local.tool_log import LoggedCall, ToolLog
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.undo_history import State
 from holdfast.engine.undo_outside import keys_outside
 from holdfast.engine.vault import Vault
-from holdfast.store.tool_log import LoggedCall, ToolLog
 from holdfast.values.classes import dataclass
 
 _MOST_PATHS = 3

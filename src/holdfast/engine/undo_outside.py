@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from holdfast.adapters.local.running_tools import LONGEST_NS
+from holdfast.adapters.local.tool_log import ToolLog, name_digest
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
@@ -20,8 +22,6 @@ from holdfast.engine.components.manifests import state_of
 from holdfast.engine.components.restoring import plan_components
 from holdfast.engine.components.touching import changed_parts
 from holdfast.engine.vault import Vault
-from holdfast.store.running_tools import LONGEST_NS
-from holdfast.store.tool_log import ToolLog, name_digest
 
 EXTERNAL = "external"
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.tools.answers import ToolResult
-    from holdfast.tools.formats import definitions
-    from holdfast.tools.handlers import ToolHandlers
+    from holdfast.interfaces.tools.answers import ToolResult
+    from holdfast.interfaces.tools.formats import definitions
+    from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _HOMES = {
-    "ToolHandlers": "holdfast.tools.handlers",
-    "ToolResult": "holdfast.tools.answers",
-    "definitions": "holdfast.tools.formats",
+    "ToolHandlers": "holdfast.interfaces.tools.handlers",
+    "ToolResult": "holdfast.interfaces.tools.answers",
+    "definitions": "holdfast.interfaces.tools.formats",
 }
 
 __all__ = ["ToolHandlers", "ToolResult", "definitions"]

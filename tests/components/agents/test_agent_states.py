@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer, start_session
-from holdfast.bootstrap import open_workspace, project_settings
+from holdfast.bootstrap.settings import project_settings
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.session_overview import AGENT_PROCESS

@@ -211,7 +211,7 @@ def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
     write(place / "code.txt", "x\n")
     alone = {name for name in loaded_by_a_save(place) if "component" in name}
     assert alone == {
-        "holdfast.component_makers",
+        "holdfast.bootstrap.components",
         "holdfast.components",
         "holdfast.components.installed",
         "holdfast.engine.components",

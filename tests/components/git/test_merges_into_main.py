@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.app.automation.merges import NAME, keep_merge
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.components.git import commands
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
-from holdfast.merged_branches import NAME, keep_merge
 from tests.components.git.repositories import commit, git, new_repository
 from tests.support.composition import configure
 

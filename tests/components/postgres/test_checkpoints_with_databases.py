@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace, project_settings
+from holdfast.bootstrap.settings import project_settings
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, RestoreConflict
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent

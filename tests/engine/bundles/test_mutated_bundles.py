@@ -18,7 +18,7 @@ import pytest
 from blake3 import blake3
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.bundle_inventory import Role
 from holdfast.domain.errors import HoldfastError
 from tests.support.bundle_files import Frames, object_frame, put_together, take_apart

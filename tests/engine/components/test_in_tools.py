@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.tools import ToolHandlers, results
+from holdfast.interfaces.tools import results
+from holdfast.tools import ToolHandlers
 from tests.engine.components.boxes import Box, Later
+from tests.interfaces.tools.calls import done
 from tests.support.hostile_trees import fill
-from tests.tools.calls import done
 
 pytestmark = pytest.mark.requirement("MC-1", "DB-3")
 RESTORE = "checkpoint_restore"

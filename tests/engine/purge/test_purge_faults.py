@@ -10,13 +10,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.engine.check import run_checks
 from holdfast.engine.content import read_content
 from holdfast.engine.listing import entry_at, list_files
 from holdfast.engine.purge.planning import PurgeRequest
 from holdfast.ports.progress import NoProgress
-from holdfast.store.local_filesystem import LocalFilesystem
 from holdfast.testing.faulty_filesystem import Fail, FaultyFilesystem
 from holdfast.testing.faulty_sqlite import SqliteFaults
 from tests.support.composition import composed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.interfaces.cli.command_line import CommandLine

@@ -8,7 +8,7 @@ import pytest
 from blake3 import blake3
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.engine.check import run_checks

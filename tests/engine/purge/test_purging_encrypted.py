@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.purges import Trace
 from tests.support.encrypted_stores import make_encrypted
 from tests.support.hostile_trees import fill, noise

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.external_paths import StoredExternalPaths
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.engine.check import run_checks
 from holdfast.ports.progress import NoProgress
-from holdfast.store.external_paths import StoredExternalPaths
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of

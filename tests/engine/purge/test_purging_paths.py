@@ -10,7 +10,7 @@ import pytest
 from blake3 import blake3
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Busy, NotFound, Refused, StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.purges import Trace
@@ -363,7 +363,7 @@ def test_a_round_that_was_approved_long_ago_is_named_with_what_it_would_lose(
 def test_somebody_reading_the_catalog_is_waited_for_and_the_purge_finished_later(
     workspace: Path, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite_connection._SCRUB_TIMEOUT_MS", 50)
+    monkeypatch.setattr("holdfast.adapters.local.sqlite_connection._SCRUB_TIMEOUT_MS", 50)
     store = _store(workspace)
     reader = apsw.Connection(str(store / "catalog.db"))
     reader.execute("BEGIN; SELECT count(*) FROM checkpoints").fetchall()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import is_within, to_text
 from holdfast.engine.check import run_checks

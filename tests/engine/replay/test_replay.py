@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import NotFound, ObjectMissing, Refused, UnknownReference

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
 from holdfast.engine.vault import Vault
 from holdfast.ports.search import IndexBatch
 from holdfast.ports.story import NewMessage
-from holdfast.store.search.sqlite import SqliteSearchIndex
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of

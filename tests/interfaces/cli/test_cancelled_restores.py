@@ -44,7 +44,7 @@ EXECUTOR = ("holdfast.engine.restore.executor", "Executor")
     ("place", "name", "after", "more", "said", "becomes"),
     [
         (
-            ("holdfast.store.store_lock", "StoreLock"),
+            ("holdfast.adapters.local.store_lock", "StoreLock"),
             "_acquire_file",
             0,
             "",

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.maintenance import remove_store, stores_of_lost_workspaces
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.upkeep import remove_store, stores_of_lost_workspaces
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.clocks import pass_days
@@ -178,12 +178,12 @@ def test_a_store_whose_disk_may_not_be_mounted_is_kept_until_somebody_insists(
     shutil.rmtree(disk)
     shutil.rmtree(removed.workspace)
     if place == "usual":
-        monkeypatch.setattr("holdfast.store.places._PLACES_OF_DISKS", (str(disk),))
+        monkeypatch.setattr("holdfast.adapters.local.places._PLACES_OF_DISKS", (str(disk),))
     else:
         table = tmp_path / "fstab"
         listed = str(disk).replace(" ", "\\040")
         table.write_text(f"# disks\n/dev/sdb1 {listed} ext4 noauto 0 0\n/dev/sda1 / ext4 x 0 0\n")
-        monkeypatch.setattr("holdfast.store.places._TABLE", table)
+        monkeypatch.setattr("holdfast.adapters.local.places._TABLE", table)
     answer = cli("cleanup", "--stores", "--yes")
     assert f"{away.workspace} (its disk may not be mounted)" in " ".join(answer.out.split())
     assert "kept 1 store" in answer.err

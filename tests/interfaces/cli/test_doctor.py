@@ -15,9 +15,9 @@ from typing import Any
 import apsw
 import pytest
 
-from holdfast.bootstrap import open_workspace
-from holdfast.store import surroundings
-from holdfast.store.system import SystemClock
+from holdfast.adapters.local import surroundings
+from holdfast.adapters.local.system import SystemClock
+from holdfast.bootstrap.workspace import open_workspace
 from tests import privileges
 from tests.interfaces.cli.command_line import CommandLine
 
@@ -254,7 +254,7 @@ def test_a_lock_that_is_held_for_very_long_comes_with_a_way_to_end_it(
 _HOLD = """
 import sys
 from pathlib import Path
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.exclusive():
     print("held", flush=True)
     sys.stdin.readline()

@@ -19,7 +19,7 @@ from tests.support.hostile_trees import fill, noise
 _HOLD_LOCK = """
 import sys
 from pathlib import Path
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path(sys.argv[1]), create=False, purpose="a hung agent") as opened:
     with opened.store.exclusive():
         print("held", flush=True)
@@ -258,7 +258,7 @@ def test_a_signal_ends_a_command_with_its_status_and_a_short_message(
     program = (
         "import os, sys, threading\n"
         "from holdfast.interfaces.cli.main import main\n"
-        "from holdfast.store.store_lock import StoreLock\n"
+        "from holdfast.adapters.local.store_lock import StoreLock\n"
         "def held(self, *_):\n"  # the moment in which the command begins to wait for the lock
         f"    os.kill(os.getpid(), {int(number)})\n"
         "    threading.Event().wait()\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.encryption import key_slots
+from holdfast.adapters.local.encryption import key_slots
+from tests.adapters.local.tree_pictures import picture
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
-from tests.store.tree_pictures import picture
 from tests.support.encrypted_stores import files_with
 
 pytestmark = pytest.mark.requirement("ST-6")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.messages import Role
 from holdfast.interfaces.cli.cells import cell_width
 from holdfast.ports.story import NewMessage

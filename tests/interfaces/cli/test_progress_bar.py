@@ -84,7 +84,7 @@ sys.exit(main(["checkpoint", "x"]))
 
 _HOLDING = """
 from pathlib import Path
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path.cwd(), create=False, purpose="a test") as opened:
     with opened.store.exclusive():
         print("held", flush=True)

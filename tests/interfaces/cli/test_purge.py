@@ -218,7 +218,7 @@ def test_traces_in_what_was_set_aside_are_named_with_the_way_out(
 def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_next(
     cli: CommandLine, store: Path
 ) -> None:
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
     from holdfast.engine.purge import purge
     from holdfast.engine.purge.planning import PurgeRequest, plan_purge
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import StoreReadOnly
-from holdfast.store.store_lock import StoreLock
-from holdfast.store.system import SystemClock
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.read_only import seen_read_only, told_read_only
 from tests.support.real_mounts import can_mount, mounted

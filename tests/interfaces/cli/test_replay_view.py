@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role

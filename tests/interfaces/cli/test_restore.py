@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.system import RandomIds
+from holdfast.adapters.local.system import RandomIds
 from tests.interfaces.cli.command_line import CommandLine, run
 
 KEYS = [

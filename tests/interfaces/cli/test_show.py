@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role

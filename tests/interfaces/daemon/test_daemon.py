@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import trust_settings
+from holdfast.bootstrap.settings import trust_settings
 from holdfast.interfaces.daemon import frames, workspaces
 from holdfast.interfaces.daemon.client import DaemonError, NoDaemon, ask, connect
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments

@@ -8,14 +8,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.bootstrap import open_workspace
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.interfaces.daemon import server
 from holdfast.interfaces.daemon.client import ask
 from holdfast.ports.progress import NoProgress
-from holdfast.watching import WatchedWorkspace
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.daemons import daemon_here

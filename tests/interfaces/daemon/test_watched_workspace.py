@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.local.system import SystemClock
+from holdfast.adapters.local.watching.unwatched import NoWatcher
+from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
+from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher, trigger_rules
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import HoldfastError, StoreReadOnly
 from holdfast.domain.ids import SessionId
 from holdfast.domain.settings import Settings
 from holdfast.domain.triggers import SECOND_NS, TriggerRules
 from holdfast.ports.watcher import ChangedPlaces, Watcher
-from holdfast.store.system import SystemClock
-from holdfast.store.watching.unwatched import NoWatcher
-from holdfast.store.watching.watchfiles_watch import WatchfilesWatcher
 from holdfast.values.classes import replace
-from holdfast.watching import WatchedWorkspace, open_watcher, trigger_rules
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.read_only import told_read_only

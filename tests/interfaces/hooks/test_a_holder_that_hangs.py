@@ -23,7 +23,7 @@ from tests.support.daemons import daemon_here
 HOLD = """
 import sys
 from pathlib import Path
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 with open_workspace(Path(sys.argv[1]), create=False) as opened, opened.store.exclusive():
     print("held", flush=True)
     sys.stdin.read()

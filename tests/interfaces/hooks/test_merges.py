@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import TriggerRules
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
-from holdfast.watching import WatchedWorkspace, open_watcher
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call

@@ -242,7 +242,7 @@ def test_a_hook_that_is_told_to_end_is_a_yes_and_tells_what_it_left(
     import signal
     import subprocess
 
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
     from tests.interfaces.cli.command_line import command
 
     cli.save()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap import trust_settings
+from holdfast.bootstrap.settings import trust_settings
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import ask_about
 from holdfast.interfaces.hooks.agents import AGENTS
@@ -180,7 +180,7 @@ def test_components_see_the_environment_of_the_hook(
 def test_an_event_after_the_fact_is_answered_while_the_store_is_in_use(
     project: Path, cli: CommandLine
 ) -> None:
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
 
     configure(project, auto_files=0, auto_interval=0, end_of_day="")
     before = tool_call(project, "t1", "make")

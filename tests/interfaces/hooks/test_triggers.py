@@ -306,7 +306,7 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
 
 @pytest.mark.requirement("SE-1")
 def test_a_session_has_the_agents_name_ends_and_goes_on(project: Path, cli: CommandLine) -> None:
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import SessionStatus
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.watching.inotify import InotifyWatcher, limits
+from holdfast.adapters.local.watching.inotify import InotifyWatcher, limits
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import send, tool_call
 from tests.interfaces.hooks.hook_process import call_hook

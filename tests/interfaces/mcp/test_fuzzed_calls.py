@@ -18,7 +18,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.tools.specs import SPECS, ParameterType, ToolSpec
+from holdfast.interfaces.tools.specs import SPECS, ParameterType, ToolSpec
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era

@@ -18,13 +18,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult
 
 from holdfast import SessionCheckpointer
-from holdfast.bootstrap import open_workspace
+from holdfast.adapters.local.system import SystemClock
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.store.system import SystemClock
-from holdfast.tools.specs import SPECS
+from holdfast.interfaces.tools.specs import SPECS
 from tests.interfaces.hooks.workspace_state import state_of
 from tests.support.clocks import pass_days
 from tests.support.composition import configure

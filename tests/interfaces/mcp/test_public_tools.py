@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.tools.specs import SPECS
+from holdfast.interfaces.tools.specs import SPECS
 from tests.support.mcp_servers import command, http_server
 from tests.support.public_mcp_tools import PUBLIC_TOOLS
 

@@ -10,10 +10,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from holdfast.adapters.local.system import SystemClock
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.store.system import SystemClock
 from tests.support.mcp_servers import Era
 
 pytestmark = pytest.mark.requirement("MC-1", "SE-9")

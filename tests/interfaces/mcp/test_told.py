@@ -12,11 +12,11 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
+from holdfast.adapters.local.system import SystemClock
 from holdfast.interfaces.mcp.admission import Admission
 from holdfast.interfaces.mcp.server import make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.store.system import SystemClock
 from holdfast.tools import ToolHandlers
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import Era

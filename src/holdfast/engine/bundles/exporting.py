@@ -15,6 +15,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.adapters.local.bundles.frames import (
+    CHECKPOINT,
+    LARGEST_MANIFEST_BYTES,
+    LARGEST_OBJECT_BYTES,
+    LARGEST_ROW_BYTES,
+    OBJECT,
+    ORIGIN,
+    SESSION,
+    TOLD,
+    FrameWriter,
+)
+from holdfast.adapters.local.bundles.new_file import new_file
+from holdfast.adapters.local.bundles.objects import ObjectEncoder
 from holdfast.domain.bundle_inventory import Inventory, Role
 from holdfast.domain.bundle_rounds import encode_rounds
 from holdfast.domain.bundle_rows import (
@@ -36,19 +49,6 @@ from holdfast.engine.bundles.selection import Selection
 from holdfast.engine.dropped import unless_dropped
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress, Progress
-from holdfast.store.bundles.frames import (
-    CHECKPOINT,
-    LARGEST_MANIFEST_BYTES,
-    LARGEST_OBJECT_BYTES,
-    LARGEST_ROW_BYTES,
-    OBJECT,
-    ORIGIN,
-    SESSION,
-    TOLD,
-    FrameWriter,
-)
-from holdfast.store.bundles.new_file import new_file
-from holdfast.store.bundles.objects import ObjectEncoder
 
 _SOME_MESSAGES = 1000
 

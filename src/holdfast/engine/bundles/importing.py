@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.adapters.local.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
 from holdfast.domain.errors import (
     BudgetReached,
@@ -35,7 +36,6 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, Progress
-from holdfast.store.bundles.objects import MOST_TIMES_THE_BUDGET
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ from typing import TypeVar
 
 from blake3 import blake3
 
+from holdfast.adapters.local.bundles.frames import (
+    CHECKPOINT,
+    OBJECT,
+    SESSION,
+    TOLD,
+    FrameReader,
+    refused,
+)
+from holdfast.adapters.local.bundles.objects import ObjectDecoder, require_bounded
 from holdfast.domain.bundle_inventory import Inventory, Role
 from holdfast.domain.bundle_rounds import decode_rounds
 from holdfast.domain.bundle_rows import (
@@ -39,8 +48,6 @@ from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
-from holdfast.store.bundles.frames import CHECKPOINT, OBJECT, SESSION, TOLD, FrameReader, refused
-from holdfast.store.bundles.objects import ObjectDecoder, require_bounded
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 

@@ -11,13 +11,13 @@ import errno
 import os
 import stat
 
+from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, write_all
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.engine.content import read_content
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
-from holdfast.store.atomic_write import DIRECTORY_MODE, write_all
 
 RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

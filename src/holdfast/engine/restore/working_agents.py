@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from holdfast.adapters.local.layout import RUNNING_TOOLS
+from holdfast.adapters.local.running_tools import RunningTool, RunningTools, session_digest
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import to_text
@@ -16,8 +18,6 @@ from holdfast.domain.sessions import Session
 from holdfast.domain.tool_descriptions import one_line
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
-from holdfast.store.layout import RUNNING_TOOLS
-from holdfast.store.running_tools import RunningTool, RunningTools, session_digest
 
 _MOST_FILES = 5
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from holdfast.adapters.local.tool_log import LoggedCall, ToolLog, name_digest
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.ids import Digest
@@ -23,7 +24,6 @@ from holdfast.domain.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.sessions import Session
 from holdfast.engine.listing import entry_at
 from holdfast.engine.vault import Vault
-from holdfast.store.tool_log import LoggedCall, ToolLog, name_digest
 
 _LONGEST_NS = 600 * 1_000_000_000
 _MOST_BETWEEN = 1_000

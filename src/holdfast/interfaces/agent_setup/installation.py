@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.bootstrap import why_no_project
+from holdfast.bootstrap.project_directory import why_no_project
 from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
 from holdfast.interfaces.agent_setup.agent_trust import Withheld, withheld
 from holdfast.interfaces.agent_setup.carrying_out import carry_out

@@ -25,7 +25,7 @@ from holdfast.interfaces.hooks.agents import AGENTS
 from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
 
 _GONE_FOR = timedelta(days=7)
 _PLUGINS = {

@@ -12,7 +12,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from holdfast.bootstrap import holdfast_home
+from holdfast.bootstrap.locations import holdfast_home
 
 _DIRECTORY = "removed-hooks"
 

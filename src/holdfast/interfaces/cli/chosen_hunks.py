@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines
 from holdfast.interfaces.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.interfaces.cli.invocation import Invocation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.component_states import SOME
 from holdfast.domain.errors import NeedsConfirmation
 from holdfast.domain.restore_plans import ComponentStep

@@ -16,9 +16,9 @@ from holdfast.interfaces.cli.terminal import Terminal, visible
 from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace, SettingProblem
+    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.app.open_workspace import OpenWorkspace, SettingProblem
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.store.encryption.key_slots import Secret
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
 _GO_BACK = ("restore", "undo", "reset", "log")
@@ -114,7 +114,7 @@ class Invocation:
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
         `unencrypted`."""
-        from holdfast.bootstrap import open_workspace
+        from holdfast.bootstrap.workspace import open_workspace
 
         directory = self.directory
         workspace = directory if exact else self._workspace(directory, create=create)
@@ -149,13 +149,13 @@ class Invocation:
         return opened
 
     def _workspace(self, directory: Path, *, create: bool) -> Path:
-        from holdfast.bootstrap import nearest_workspace
+        from holdfast.bootstrap.stores import nearest_workspace
 
         known = nearest_workspace(directory, or_lost=create)
         if known is not None and known == directory:
             return known
         # Late: most commands are called where the store is.
-        from holdfast.workspace_choice import own_project, project_top, require_choosable
+        from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
 
         if known is not None:
             return own_project(known, directory) or known
@@ -168,12 +168,12 @@ class Invocation:
 
     def _require_place_for_work(self, directory: Path) -> None:
         """Nothing was ever saved in such a directory: say where something was."""
-        from holdfast.bootstrap import is_no_place_for_work
+        from holdfast.bootstrap.project_directory import is_no_place_for_work
 
         if not is_no_place_for_work(directory):
             return
+        from holdfast.bootstrap.maintenance import recent_workspaces
         from holdfast.interfaces.cli.wording import ago
-        from holdfast.upkeep import recent_workspaces
 
         recent = [
             f"{visible(str(place))} ({ago(datetime.fromtimestamp(at_ns / 1e9, UTC), self.now)})"
@@ -188,7 +188,7 @@ class Invocation:
     def _tell_of_former_store(self, opened: OpenWorkspace) -> None:
         import os
 
-        from holdfast.bootstrap import former_store
+        from holdfast.bootstrap.stores import former_store
 
         former = former_store(opened.engine.vault.workspace, os.environ)
         if former is not None:

@@ -18,7 +18,7 @@ from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visib
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.vault import Vault
     from holdfast.interfaces.cli.invocation import Invocation

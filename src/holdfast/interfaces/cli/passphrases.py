@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:
-    from holdfast.store.encryption.key_slots import Secret
+    from holdfast.adapters.local.encryption.key_slots import Secret
 
 
 def add_new_key_options(parser: Parser) -> None:
@@ -39,12 +39,12 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
         raise UsageError("a key is either a file or a passphrase, not both")
 
     def get(workspace: Path) -> Secret:
-        from holdfast.bootstrap import key_file_secret
-        from holdfast.store.encryption.key_slots import Secret
-        from holdfast.store.encryption.secret_files import (
+        from holdfast.adapters.local.encryption.key_slots import Secret
+        from holdfast.adapters.local.encryption.secret_files import (
             read_passphrase_file,
             require_strong_enough,
         )
+        from holdfast.bootstrap.keys import key_file_secret
 
         if options.key_file is not None:
             return key_file_secret(Path(options.key_file), workspace, os.environ)

@@ -30,7 +30,7 @@ from holdfast.interfaces.cli.typed_line import typed_line
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.scan.scanner import Scan
     from holdfast.interfaces.cli.invocation import Invocation

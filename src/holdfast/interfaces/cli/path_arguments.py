@@ -18,7 +18,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.invocation import Invocation
 

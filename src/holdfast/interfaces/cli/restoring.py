@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git_drift import TO_RESTORE_GIT
 from holdfast.domain.hunk_choice import NumberedHunk

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.interfaces.cli.terminal import Terminal
 
 

@@ -11,7 +11,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import typed
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.interfaces.cli.invocation import Invocation
 
 _MOST = 5
@@ -20,7 +20,7 @@ _MOST = 5
 def undo_commands_below(invocation: Invocation, opened: OpenWorkspace | None) -> list[str]:
     """The commands that undo there, the latest change first. `opened` is the workspace here, None
     where there is none."""
-    from holdfast.upkeep import recent_workspaces
+    from holdfast.bootstrap.maintenance import recent_workspaces
 
     here = invocation.directory.expanduser().resolve()
     newest = None if opened is None else opened.engine.vault.catalog.newest_operation()
@@ -38,7 +38,7 @@ def undo_commands_below(invocation: Invocation, opened: OpenWorkspace | None) ->
 
 
 def _has_something(invocation: Invocation, workspace: Path) -> bool:
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
 
     try:
         with open_workspace(

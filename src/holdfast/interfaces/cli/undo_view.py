@@ -13,7 +13,7 @@ from holdfast.interfaces.cli.wording import ago, iso
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.engine.undo import UndoStep
     from holdfast.interfaces.cli.invocation import Invocation
 

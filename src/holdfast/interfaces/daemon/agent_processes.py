@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.processes import agent_above, is_alive
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import SessionStatus
-from holdfast.store.processes import agent_above, is_alive
 
 if TYPE_CHECKING:
-    from holdfast.watching import WatchedWorkspace
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
 
 
 class AgentProcesses:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from holdfast import __version__
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Refused, StoreDamaged, UsageError
 from holdfast.domain.ids import session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.ports.watcher import WatchStatus
-from holdfast.watching import WatchedWorkspace
 
 if TYPE_CHECKING:
     from holdfast.interfaces.daemon.server import Daemon

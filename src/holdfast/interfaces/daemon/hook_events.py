@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from holdfast.component_makers import BUILT_IN
+from holdfast.bootstrap.components import BUILT_IN
 from holdfast.domain.errors import Busy, HoldfastError, NoSpace
 from holdfast.interfaces.daemon import packed
 from holdfast.interfaces.daemon.client import peer_process
@@ -27,10 +27,10 @@ from holdfast.interfaces.daemon.hook_client import seen_from_here
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.interfaces.daemon.handlers import Arguments
     from holdfast.interfaces.daemon.server import Daemon
     from holdfast.interfaces.hooks.events import AgentEvent, Reply
-    from holdfast.watching import WatchedWorkspace
 
 _ANSWER_TAKEN_S = 10.0
 _LONGEST_TOOL_NS = 600 * 1_000_000_000
@@ -181,7 +181,7 @@ class _Event:
         self._news: tuple[str, ...] = ()
 
     def handled(self) -> Reply:
-        from holdfast.bootstrap import store_of
+        from holdfast.bootstrap.stores import store_of
         from holdfast.interfaces.hooks.events import Reply
         from holdfast.interfaces.hooks.handling import BEGINS
         from holdfast.interfaces.hooks.protection_notices import fresh
@@ -198,7 +198,7 @@ class _Event:
 
     def _make_store(self) -> None:
         """Also in place of one that is lost; what there is to say of that, this event hears."""
-        from holdfast.bootstrap import open_workspace
+        from holdfast.bootstrap.workspace import open_workspace
 
         with open_workspace(
             self.path,

@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
+from holdfast.adapters.local.linux_calls import give_memory_back
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.interfaces.daemon import frames
@@ -39,8 +41,6 @@ from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
 from holdfast.ports.watcher import Watcher
-from holdfast.store.linux_calls import give_memory_back
-from holdfast.watching import WatchedWorkspace
 
 MOST_CONNECTIONS = 64
 _CONNECTION_IDLE_S = 30.0
@@ -179,7 +179,7 @@ class Daemon:
 
     def _clean_up(self, workspace: Path) -> None:
         """With the store opened once more: requests that come meanwhile get their turn."""
-        from holdfast.bootstrap import open_workspace
+        from holdfast.bootstrap.workspace import open_workspace
         from holdfast.ports.progress import NoProgress
 
         try:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.ports.watcher import Watcher
-from holdfast.watching import WatchedWorkspace
 
 MOST_OPEN = 32
 

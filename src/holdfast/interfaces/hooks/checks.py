@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from holdfast.bootstrap import holdfast_home
+from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.masking import masked
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind
 from holdfast.interfaces.hooks.sessions import find_session
@@ -57,10 +57,10 @@ def note_who_speaks(opened: OpenWorkspace, event: AgentEvent) -> None:
     session = find_session(opened, event)
     if session is None:
         return
+    from holdfast.adapters.local.processes import agent_above
     from holdfast.domain.masking import masked
     from holdfast.domain.tool_descriptions import one_line
     from holdfast.engine.session_overview import AGENT_PROCESS
-    from holdfast.store.processes import agent_above
 
     vault = opened.engine.vault
     try:

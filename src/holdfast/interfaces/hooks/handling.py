@@ -15,7 +15,10 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.adapters.local.store_lock import patient
+from holdfast.app.automation.merges import keep_merge
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
 from holdfast.domain.intent import make_intent
@@ -40,8 +43,6 @@ from holdfast.interfaces.hooks.protection_notices import fresh
 from holdfast.interfaces.hooks.running import note_begin, note_end, note_unchanged
 from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
 from holdfast.interfaces.hooks.workspaces import workspace_of
-from holdfast.merged_branches import keep_merge
-from holdfast.store.store_lock import patient
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome

@@ -15,7 +15,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.interfaces.hooks.emptied import (
     MOST_BYTES,
     MOST_FILES,

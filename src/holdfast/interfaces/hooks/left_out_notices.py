@@ -12,7 +12,7 @@ from holdfast.interfaces.hooks.outside import OUTSIDE_NOT_KEPT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.bootstrap import SettingProblem
+    from holdfast.app.open_workspace import SettingProblem
     from holdfast.domain.checkpoints import Skipped
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.sessions import Session

@@ -16,7 +16,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.interfaces.hooks.events import AgentEvent
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class Outside:
         if "external" not in vault.settings.components:
             self.not_captured = dict.fromkeys(self.named, "external files are not captured")
             return
+        from holdfast.adapters.local.external_paths import StoredExternalPaths
         from holdfast.domain.errors import HoldfastError
         from holdfast.domain.paths import to_text
-        from holdfast.store.external_paths import StoredExternalPaths
 
         try:
             if self._found:

@@ -141,7 +141,7 @@ def problems_of(workspace: Path, since: datetime) -> list[Problem]:
 
 
 def log_file() -> Path:
-    from holdfast.bootstrap import holdfast_home
+    from holdfast.bootstrap.locations import holdfast_home
 
     return holdfast_home(os.environ) / NAME
 

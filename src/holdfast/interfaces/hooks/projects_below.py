@@ -16,13 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.adapters.local.store_lock import patient
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind, Position, SkipReason
 from holdfast.domain.errors import HoldfastError
 from holdfast.engine.running import settled, unhindered
 from holdfast.interfaces.hooks.events import AgentEvent, Notice
 from holdfast.interfaces.hooks.sessions import ensure_session
-from holdfast.store.store_lock import patient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +42,7 @@ def reached_below(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, outcome: SaveOutcome
 ) -> tuple[Path, ...]:
     """Called once the workspace is saved, because that is how it is known what it leaves out."""
-    from holdfast.workspace_choice import own_project
+    from holdfast.bootstrap.workspace_choice import own_project
 
     workspace = opened.engine.vault.workspace
     changed = list(_changed(event, risk, str(workspace)))

@@ -113,7 +113,7 @@ def _key(event: AgentEvent) -> str:
 
 def _places() -> list[str]:
     """Where it may be remembered, the best first."""
-    from holdfast.bootstrap import holdfast_home
+    from holdfast.bootstrap.locations import holdfast_home
     from holdfast.interfaces.daemon.address import candidate_directories, socket_name
 
     places = []

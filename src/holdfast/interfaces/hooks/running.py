@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.adapters.local.processes import agent_above
+from holdfast.adapters.local.running_tools import RunningTools, session_digest
+from holdfast.adapters.local.tool_log import ToolLog
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
-from holdfast.store.processes import agent_above
-from holdfast.store.running_tools import RunningTools, session_digest
-from holdfast.store.tool_log import ToolLog
 
 _EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast.bootstrap import OpenWorkspace
+from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH, SessionId
 from holdfast.domain.ids import session_id as valid_session_id

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.bootstrap import open_workspace
+from holdfast.bootstrap.workspace import open_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
     written in a worktree below is saved as a part of that worktree.
     `standing_in` is the directory of the hook's process, which relative paths begin at.
     """
-    from holdfast.workspace_choice import is_project
+    from holdfast.bootstrap.workspace_choice import is_project
 
     standing = _directory(event.cwd, standing_in) or _directory(standing_in, os.curdir)
     chosen = _opened_on(event, standing, standing_in)
@@ -51,7 +51,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
 def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) -> Path | None:
     """The one worktree or repository, inside the workspace and not saved by it, that all of them
     are in."""
-    from holdfast.workspace_choice import own_project
+    from holdfast.bootstrap.workspace_choice import own_project
 
     places = {_nearest_directory(standing, path) for path in paths}
     inside = {place for place in places if place is not None and workspace in place.parents}
@@ -60,7 +60,12 @@ def _worktree_of_paths(paths: tuple[str, ...], standing: Path, workspace: Path) 
 
 
 def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Path:
-    from holdfast.workspace_choice import own_project, project_top, workspace_around, workspace_for
+    from holdfast.bootstrap.workspace_choice import (
+        own_project,
+        project_top,
+        workspace_around,
+        workspace_for,
+    )
 
     project = _directory(event.project, standing_in)
     if project is not None and Path.home().resolve().is_relative_to(project):
@@ -84,7 +89,7 @@ def _opened_on(event: AgentEvent, standing: Path | None, standing_in: str) -> Pa
 
 def _project_of_paths(paths: tuple[str, ...], standing: Path) -> Path | None:
     """The one project that all of them are in, if there is one."""
-    from holdfast.workspace_choice import is_project, workspace_for
+    from holdfast.bootstrap.workspace_choice import is_project, workspace_for
 
     places = {_nearest_directory(standing, path) for path in paths}
     projects = {workspace_for(place) for place in places if place is not None}
@@ -112,7 +117,7 @@ def _directory(path: str | None, base: str) -> Path | None:
 
 def _last_known(path: str | None) -> Path | None:
     """The workspace or the project that a directory was in which is not there any more."""
-    from holdfast.workspace_choice import project_top, workspace_around
+    from holdfast.bootstrap.workspace_choice import project_top, workspace_around
 
     for above in Path(path).parents if path and os.path.isabs(path) else ():
         if (left := _directory(str(above), os.curdir)) is not None:

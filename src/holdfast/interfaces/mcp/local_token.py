@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mcp.server.auth.provider import AccessToken
 
+from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import Refused
 from holdfast.interfaces.mcp.scopes import SCOPES
-from holdfast.store.own_files import read_own_file
-from holdfast.store.system import random_bytes
 
 TOKEN_FILE = "mcp-token"
 _TOKEN_BYTES = 32

@@ -14,11 +14,11 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
 
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.tools.answers import ToolResult
-from holdfast.tools.wording import said
+from holdfast.interfaces.tools.answers import ToolResult
+from holdfast.interfaces.tools.wording import said
 
 if TYPE_CHECKING:
-    from holdfast.tools import ToolHandlers
+    from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _JSON = "application/json"
 _TEXT = "text/plain"

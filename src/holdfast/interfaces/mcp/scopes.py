@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.domain.errors import Refused
-from holdfast.tools.specs import SPECS, Scope
+from holdfast.interfaces.tools.specs import SPECS, Scope
 
 SCOPES: Mapping[Scope, str] = {
     "read": "holdfast:read",

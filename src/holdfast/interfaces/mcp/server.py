@@ -24,8 +24,8 @@ from holdfast.interfaces.mcp.resources import add_resources
 from holdfast.interfaces.mcp.scopes import require_scope, scope_needed
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.mcp.tools import ServedTools
-from holdfast.tools.answers import as_data, told
-from holdfast.tools.wording import one_line
+from holdfast.interfaces.tools.answers import as_data, told
+from holdfast.interfaces.tools.wording import one_line
 
 # What is listed is the same for all and costs nothing.
 _GUARDED = ("tools/call", "resources/read", "prompts/get", "completion/complete")

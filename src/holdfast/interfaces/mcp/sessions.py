@@ -22,8 +22,8 @@ from holdfast.domain.ids import SessionId
 
 if TYPE_CHECKING:
     from holdfast import SessionCheckpointer
-    from holdfast.bootstrap import OpenWorkspace
-    from holdfast.tools import ToolHandlers
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _MOST_OPEN = 16
 
@@ -37,7 +37,7 @@ class _Open:
 
 def _require_saved(workspace: Path, directory: Path) -> None:
     """A directory below stands for the workspace, unless nothing of it is saved there."""
-    from holdfast.workspace_choice import is_left_out
+    from holdfast.bootstrap.workspace_choice import is_left_out
 
     if is_left_out(workspace, directory):
         raise NotFound(
@@ -84,7 +84,7 @@ class ServedSessions:
     def without_store(self, workspace: object, session_id: object) -> tuple[Path, str] | None:
         """The workspace and the session that are named, if nothing was ever saved there: who only
         reads makes no store."""
-        from holdfast.bootstrap import store_of
+        from holdfast.bootstrap.stores import store_of
 
         directory = self._workspace(workspace)
         with self._lock:
@@ -128,7 +128,7 @@ class ServedSessions:
             raise UsageError("session_id is not a text", hint="leave it out for the default one")
         if self._session_id is not None:
             return self._session_id
-        from holdfast.bootstrap import open_workspace
+        from holdfast.bootstrap.workspace import open_workspace
 
         with open_workspace(directory, create=True, spare_repositories=True) as opened:
             return opened.engine.ensure_current_session(lambda: self._fresh_id(opened))
@@ -145,8 +145,9 @@ class ServedSessions:
             self._replace(key, known)
         # Late: a server that is asked what it offers needs no engine for the answer.
         from holdfast import SessionCheckpointer
-        from holdfast.bootstrap import open_workspace, store_of
-        from holdfast.tools import ToolHandlers
+        from holdfast.bootstrap.stores import store_of
+        from holdfast.bootstrap.workspace import open_workspace
+        from holdfast.interfaces.tools.handlers import ToolHandlers
 
         # Opening can wait for others, and nobody else should wait for that.
         if store_of(directory) is None:
@@ -189,10 +190,8 @@ class ServedSessions:
 
 def _is_current(known: _Open) -> bool:
     """Whether it has the store and the settings that hold now, whoever changed them."""
-    from holdfast.still_current import is_still_current
-
     try:
-        return is_still_current(known.handlers.session.opened)
+        return known.handlers.session.opened.is_current()
     except Exception:  # opening it again tells what is wrong
         return False
 
@@ -200,8 +199,8 @@ def _is_current(known: _Open) -> bool:
 def _require_known(session: SessionCheckpointer) -> None:
     vault = session.opened.engine.vault
     if vault.catalog.session(SessionId(session.session_id)) is None:
+        from holdfast.api.session_parts.elsewhere import unknown_session
         from holdfast.engine.session_overview import listed_sessions
-        from holdfast.session_parts.elsewhere import unknown_session
 
         known = [one.id for one in listed_sessions(vault)]
         raise unknown_session(SessionId(session.session_id), known)

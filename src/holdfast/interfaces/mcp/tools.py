@@ -32,16 +32,16 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.mcp.sessions import ServedSessions
-from holdfast.tools import results
-from holdfast.tools.answers import ToolResult, told, unexpected
-from holdfast.tools.formats import input_schema
-from holdfast.tools.nothing_saved import nothing_saved
-from holdfast.tools.specs import SPECS, ToolSpec
+from holdfast.interfaces.tools import results
+from holdfast.interfaces.tools.answers import ToolResult, told, unexpected
+from holdfast.interfaces.tools.formats import input_schema
+from holdfast.interfaces.tools.nothing_saved import nothing_saved
+from holdfast.interfaces.tools.specs import SPECS, ToolSpec
 
 if TYPE_CHECKING:
     from holdfast.domain.ids import CheckpointId
     from holdfast.engine.notices import Claim
-    from holdfast.tools import ToolHandlers
+    from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _RESULTS: Mapping[str, type] = {
     "checkpoint_create": results.Created,
@@ -233,7 +233,7 @@ class ServedTools:
 
 
 def _with_notices(result: ToolResult, claim: "Claim") -> ToolResult:
-    from holdfast.tools.handlers import with_notices
+    from holdfast.interfaces.tools.handlers import with_notices
 
     return with_notices(result, claim.texts)
 

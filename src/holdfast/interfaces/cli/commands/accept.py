@@ -56,8 +56,8 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.api.session_parts.accepting import carry_out, prepare, previewed
     from holdfast.ports.repository import CommitWish
-    from holdfast.session_parts.accepting import carry_out, prepare, previewed
 
     words = invocation.at_most(1, "a range")
     options = invocation.options

@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
 

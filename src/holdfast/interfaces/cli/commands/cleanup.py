@@ -13,7 +13,7 @@ from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import CheckpointId
     from holdfast.domain.retention import Decision
 
@@ -108,8 +108,8 @@ def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
 
 
 def _clean_stores(invocation: Invocation) -> int:
+    from holdfast.bootstrap.maintenance import remove_store, stores_of_lost_workspaces
     from holdfast.interfaces.cli.confirmation import require_confirmation
-    from holdfast.upkeep import remove_store, stores_of_lost_workspaces
 
     terminal = invocation.terminal
     found = stores_of_lost_workspaces()

@@ -100,7 +100,7 @@ def _value(key: str, words: list[str]) -> Any:
 
 
 def _edit(invocation: Invocation) -> int:
-    from holdfast.bootstrap import trust_settings
+    from holdfast.bootstrap.settings import trust_settings
     from holdfast.interfaces.cli.settings_editor import edit_file, edit_store
 
     options = invocation.options
@@ -126,7 +126,7 @@ def _edit(invocation: Invocation) -> int:
 
 def _trust(invocation: Invocation) -> int:
     """Say yes to the project's file as it is now."""
-    from holdfast.bootstrap import trust_settings
+    from holdfast.bootstrap.settings import trust_settings
 
     file = _files(invocation)[0][1]
     project = trust_settings(file.parent.parent, os.environ)
@@ -165,13 +165,11 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     one, what cannot be used is told when it is opened."""
     from dataclasses import fields
 
-    from holdfast.bootstrap import (
-        gather_settings,
-        holdfast_home,
-        require_project,
-    )
+    from holdfast.bootstrap.locations import holdfast_home
+    from holdfast.bootstrap.project_directory import require_project
+    from holdfast.bootstrap.settings import gather_settings
+    from holdfast.bootstrap.workspace_choice import workspace_around
     from holdfast.domain.settings import make_settings
-    from holdfast.workspace_choice import workspace_around
 
     if workspace_around(invocation.directory) is None:
         home = holdfast_home(os.environ)
@@ -253,7 +251,7 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
 
 
 def _warn_of_held_back(invocation: Invocation) -> None:
-    from holdfast.bootstrap import project_settings
+    from holdfast.bootstrap.settings import project_settings
 
     file = _files(invocation)[0][1]
     project = project_settings(file.parent.parent, os.environ)
@@ -275,8 +273,8 @@ def _print_files(invocation: Invocation) -> None:
 
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
-    from holdfast.bootstrap import project_settings_file, user_settings_file
-    from holdfast.workspace_choice import workspace_for
+    from holdfast.bootstrap.locations import project_settings_file, user_settings_file
+    from holdfast.bootstrap.workspace_choice import workspace_for
 
     workspace = workspace_for(invocation.directory)
     return (

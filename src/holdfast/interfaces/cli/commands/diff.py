@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.diff_views.difference import Difference

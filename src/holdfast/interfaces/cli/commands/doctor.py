@@ -14,8 +14,8 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
+    from holdfast.adapters.local.surroundings import Symptom
     from holdfast.interfaces.agent_setup.protection import Protection
-    from holdfast.store.surroundings import Symptom
 
 _SOMETHING_FOUND = 3
 
@@ -36,10 +36,10 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
+    from holdfast.adapters.local.surroundings import Gravity, Symptom
     from holdfast.interfaces.agent_setup.installation import examine_servers
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.hooks.problems import log_files, problems_of
-    from holdfast.store.surroundings import Gravity, Symptom
 
     workspace = _workspace(invocation.directory.absolute())
     installed = protections(workspace, _last_events(workspace), now=invocation.now)
@@ -83,7 +83,7 @@ def _tried(one: Protection, workspace: Path) -> Protection:
 
 def _last_events(workspace: Path) -> dict[str, datetime]:
     """Where the store can be read; what is wrong with it is told elsewhere."""
-    from holdfast.bootstrap import open_workspace
+    from holdfast.bootstrap.workspace import open_workspace
     from holdfast.interfaces.agent_setup.protection import last_events
 
     try:
@@ -95,14 +95,14 @@ def _last_events(workspace: Path) -> dict[str, datetime]:
 
 def _workspace(directory: Path) -> Path:
     """The nearest one upwards, whatever state its store is in."""
-    from holdfast.bootstrap import store_of
+    from holdfast.bootstrap.stores import store_of
 
     return next((d for d in (directory, *directory.parents) if store_of(d) is not None), directory)
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.store.surroundings import Gravity
-    from holdfast.upkeep import examine_surroundings
+    from holdfast.adapters.local.surroundings import Gravity
+    from holdfast.bootstrap.maintenance import examine_surroundings
 
     invocation.at_most(0)
     symptoms = [

@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.selection import Selection
 

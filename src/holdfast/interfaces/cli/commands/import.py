@@ -59,8 +59,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
-    from holdfast.bootstrap import verify_bundle
-    from holdfast.workspace_choice import workspace_around
+    from holdfast.bootstrap.workspace import verify_bundle
+    from holdfast.bootstrap.workspace_choice import workspace_around
 
     with invocation.busy("verifying") as progress:
         if workspace_around(invocation.directory) is None:

@@ -99,7 +99,7 @@ def saved_around(
 
 def _store(workspace: Path) -> Path | None:
     """None also where it is in trouble, of which other commands tell."""
-    from holdfast.bootstrap import store_of
+    from holdfast.bootstrap.stores import store_of
 
     try:
         found = store_of(workspace)
@@ -131,7 +131,7 @@ def chosen_scope(invocation: Invocation) -> str:
 
 def workspace_of(invocation: Invocation) -> Path:
     """The workspace that the directory belongs to, or the directory itself."""
-    from holdfast.workspace_choice import workspace_for
+    from holdfast.bootstrap.workspace_choice import workspace_for
 
     return workspace_for(invocation.directory)
 

@@ -13,7 +13,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId

@@ -63,11 +63,11 @@ def run(invocation: Invocation) -> int:
     import gc
 
     gc.disable()
+    from holdfast.adapters.local.system import SystemClock
     from holdfast.interfaces.mcp.admission import Admission
     from holdfast.interfaces.mcp.outlet import Outlet
     from holdfast.interfaces.mcp.server import make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
-    from holdfast.store.system import SystemClock
 
     clock = SystemClock()
     sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
 
             serve_stdio(server, outlet)
         elif place is not None:
-            from holdfast.bootstrap import holdfast_home
+            from holdfast.bootstrap.locations import holdfast_home
             from holdfast.interfaces.mcp.http import serve_http
 
             def ready(address: str, token_file: Path | None) -> None:
@@ -113,8 +113,9 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 
 def _workspaces(invocation: Invocation) -> list[Path]:
     """Those that were named, else the one that the environment names, else the directory's."""
-    from holdfast.bootstrap import holdfast_home, require_project
-    from holdfast.workspace_choice import workspace_for
+    from holdfast.bootstrap.locations import holdfast_home
+    from holdfast.bootstrap.project_directory import require_project
+    from holdfast.bootstrap.workspace_choice import workspace_for
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:

@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.purge.planning import PurgeRequest
 

@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.terminal import BOLD, GREEN, RED, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.upkeep import RepairOutcome
+    from holdfast.bootstrap.maintenance import RepairOutcome
 
 _IN_PART = 3
 _NEEDS_YES = 5
@@ -34,7 +34,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.upkeep import repair_workspace
+    from holdfast.bootstrap.maintenance import repair_workspace
 
     invocation.at_most(0)
     with invocation.busy("repairing"):
@@ -79,7 +79,7 @@ def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
 
 def _workspace(start: Path) -> Path:
     """The nearest directory that has a store, readable or not."""
-    from holdfast.bootstrap import store_of
+    from holdfast.bootstrap.stores import store_of
 
     directory = start.expanduser().resolve()
     for candidate in (directory, *directory.parents):

@@ -33,10 +33,10 @@ examples:
 
 def run(invocation: Invocation) -> int:
     invocation.at_most(0)
+    from holdfast.app.automation.watched_workspace import open_watcher
     from holdfast.interfaces.daemon.address import NoPlace
     from holdfast.interfaces.daemon.listening import AlreadyRunning, listen
     from holdfast.interfaces.daemon.server import Daemon, bound_log
-    from holdfast.watching import open_watcher
 
     options = invocation.options
     ready = None if options.detached is None else _number("--detached", options.detached)
@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
 def _idle_s(text: str | None) -> float:
     if text is not None:
         return _number("--idle", text) * 60
-    from holdfast.bootstrap import gather_settings
+    from holdfast.bootstrap.settings import gather_settings
     from holdfast.domain.settings import make_settings
 
     # There is one daemon, whatever the workspace: only the user's own file counts.

@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.sessions import Session
     from holdfast.engine.session_overview import SessionSummary
 
@@ -128,11 +128,11 @@ def _change(
 
 
 def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> int:
+    from holdfast.api.session_parts.agent_states import forget_agent_states
     from holdfast.interfaces.cli.checkpoint_view import show_saved_first
     from holdfast.interfaces.cli.confirmation import require_confirmation
     from holdfast.interfaces.cli.terminal import GREEN
     from holdfast.interfaces.cli.wording import count, size
-    from holdfast.session_parts.agent_states import forget_agent_states
 
     engine = opened.engine
     checkpoints = count(engine.vault.catalog.counts(session.id).checkpoints, "checkpoint")

@@ -20,8 +20,8 @@ example:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.bootstrap.maintenance import stores_of_lost_workspaces
     from holdfast.engine.session_overview import listed_sessions
-    from holdfast.upkeep import stores_of_lost_workspaces
 
     with invocation.open() as opened:
         session = invocation.session(opened)

@@ -14,7 +14,8 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.wording import iso
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap import OpenWorkspace
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.bootstrap.maintenance import Gap
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.sessions import Session
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.hooks.problems import Problem
-    from holdfast.upkeep import Gap
 
 _DAEMON_S = 2.0
 
@@ -121,10 +121,10 @@ def _run(invocation: Invocation) -> int:
 
 def _nothing_saved(invocation: Invocation) -> int:
     """Before the first checkpoint. The store is created with it, so there is none to open."""
+    from holdfast.bootstrap.workspace_choice import workspace_for
     from holdfast.domain.settings import Settings
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
-    from holdfast.workspace_choice import workspace_for
 
     workspace = workspace_for(invocation.directory)
     status = Status(
@@ -253,7 +253,7 @@ def _told(found: Sequence[Protection]) -> Sequence[Protection]:
 
 def _gaps(opened: OpenWorkspace, scan: Scan) -> list[Gap]:
     """Where protection is less than a person may expect."""
-    from holdfast.upkeep import ignored_by_far, protection_gaps
+    from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
 
     ignored = ignored_by_far(scan.skipped, scan.files)
     gaps = protection_gaps(opened.engine.vault.workspace, opened.setting_problems)
@@ -263,9 +263,9 @@ def _gaps(opened: OpenWorkspace, scan: Scan) -> list[Gap]:
 def _tell_of_problems(invocation: Invocation) -> bool:
     """Where there is no store, or none that can be read, this is all there is to tell, and often
     what explains it. Whether there were any."""
+    from holdfast.bootstrap.workspace_choice import workspace_around
     from holdfast.interfaces.cli.status_view import problems_as_json, show_problems
     from holdfast.interfaces.cli.terminal import visible
-    from holdfast.workspace_choice import workspace_around
 
     workspace = invocation.directory.absolute()
     with contextlib.suppress(HoldfastError):

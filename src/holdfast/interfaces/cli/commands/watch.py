@@ -14,9 +14,9 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, GREEN, visible
 
 if TYPE_CHECKING:
+    from holdfast.app.automation.watched_workspace import WatchedWorkspace
     from holdfast.domain.outcomes import SaveOutcome
     from holdfast.domain.triggers import TriggerRules
-    from holdfast.watching import WatchedWorkspace
 
 _DEBOUNCE_S = 1.0
 
@@ -52,7 +52,11 @@ def run(invocation: Invocation) -> int:
 
 
 def _watch(invocation: Invocation, ending: Ending) -> int:
-    from holdfast.watching import WatchedWorkspace, open_watcher, trigger_rules
+    from holdfast.app.automation.watched_workspace import (
+        WatchedWorkspace,
+        open_watcher,
+        trigger_rules,
+    )
 
     opened = invocation.open(create=True)
     happened = threading.Event()

@@ -18,7 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from holdfast.bootstrap import OpenWorkspace, open_workspace
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.changes import Change
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent

@@ -1,0 +1,164 @@
+"""Objects inside a bundle: a byte for the role, then a record as packs have it.
+
+An edited file or directory is stored against an earlier object of the same bundle and role, as in
+a pack, so that a long history stays a small file. Chains are short, and every object is proven to
+have the digest that is its name each time it is read.
+
+Guarantee of the decoder: it unpacks at most as many bytes as it was allowed, whatever is stored
+against what and however often that has to be unpacked for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from holdfast.adapters.local.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
+from holdfast.adapters.local.objects.compression import (
+    Codec,
+    compress,
+    compress_against,
+    decompress,
+)
+from holdfast.adapters.local.objects.records import (
+    DEEPEST_CHAIN,
+    HEADER_BYTES,
+    BadRecord,
+    Record,
+    decode_record,
+    encode_record,
+    stored_size_of,
+)
+from holdfast.domain.bundle_inventory import Role
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import BudgetReached
+from holdfast.domain.ids import Digest
+
+MOST_TIMES_THE_BUDGET = 64
+"""A bundle may unpack to this many times the store's budget: far more than stays after
+compression, far less than a file made to keep a machine busy for days."""
+
+LARGEST_DELTA_BYTES = 2 << 20
+"""Of an object that is stored against another one, and of that other one. It fits into the cache:
+a small object against a huge one would unpack that each time it is read."""
+
+_SHORT_CHAIN = 6
+_CACHE_BYTES = 16 << 20
+
+
+class ObjectEncoder:
+    """Turns objects into frame bodies, against what came before where that is smaller."""
+
+    def __init__(self, read: Callable[[Digest], bytes]) -> None:
+        self._read = read
+        # Of objects stored against another: how deep, and what their chain began with.
+        self._chains: dict[Digest, tuple[int, Digest]] = {}
+
+    def encode(self, role: Role, digest: Digest, data: bytes, similar_to: Digest | None) -> bytes:
+        """`similar_to` is an object of the same role that is in the bundle already."""
+        return bytes((role,)) + encode_record(self._record(digest, data, similar_to))
+
+    def _record(self, digest: Digest, data: bytes, similar_to: Digest | None) -> Record:
+        if similar_to is not None and len(data) <= LARGEST_DELTA_BYTES:
+            depth, beginning = self._chains.get(similar_to, (0, similar_to))
+            base = similar_to if depth < _SHORT_CHAIN else beginning
+            base_data = self._read(base)
+            if len(base_data) <= LARGEST_DELTA_BYTES:
+                codec, stored = compress_against(data, base_data)
+                if codec is Codec.ZSTD_AGAINST_BASE:
+                    deeper = depth + 1 if depth < _SHORT_CHAIN else 1
+                    self._chains[digest] = (deeper, beginning)
+                    return Record(digest, codec, deeper, len(data), base, stored)
+                return Record(digest, codec, 0, len(data), None, stored)
+        codec, stored = compress(data)
+        return Record(digest, codec, 0, len(data), None, stored)
+
+
+class ObjectDecoder:
+    """Objects from frame bodies; `place_of` tells where an earlier one stands in the file."""
+
+    def __init__(
+        self,
+        reader: FrameReader,
+        place_of: Callable[[Role, Digest], int | None],
+        *,
+        most_bytes: int,
+    ) -> None:
+        self._reader = reader
+        self._place_of = place_of
+        self._most_bytes = most_bytes
+        self._unpacked_bytes = 0
+        self._recent: OrderedDict[tuple[Role, Digest], bytes] = OrderedDict()
+        self._recent_bytes = 0
+
+    def decode(self, body: bytes) -> tuple[Role, Record, bytes]:
+        """The role, the record and the proven content of one frame."""
+        try:
+            role, record = Role(body[0]), decode_record(body[1:])
+        except (IndexError, ValueError) as error:
+            raise refused(f"an object is damaged: {error}") from None
+        if len(body) != 1 + record.length:
+            raise refused("something follows an object")
+        data = self._open(role, record, DEEPEST_CHAIN)
+        self._remember(role, record.digest, data)
+        return role, record, data
+
+    def read(self, role: Role, digest: Digest) -> bytes:
+        """An object that has passed already, from where it stands."""
+        return self._read(role, digest, DEEPEST_CHAIN)
+
+    def _read(self, role: Role, digest: Digest, depth_left: int) -> bytes:
+        if (known := self._recent.get((role, digest))) is not None:
+            self._recent.move_to_end((role, digest))
+            return known
+        place = self._place_of(role, digest)
+        if place is None:
+            raise refused("an object is stored against one that does not come before it")
+        if depth_left == 0:
+            raise refused("its chains of objects are too long")
+        try:
+            header = self._reader.read(place + 1, HEADER_BYTES)
+            stored = self._reader.read(place + 1 + HEADER_BYTES, stored_size_of(header))
+            record = decode_record(header + stored)
+        except BadRecord as error:
+            raise refused(f"an object is damaged: {error}") from None
+        if record.digest != digest:
+            raise refused("it changed while it was read")
+        data = self._open(role, record, depth_left - 1)
+        self._remember(role, digest, data)
+        return data
+
+    def _open(self, role: Role, record: Record, depth_left: int) -> bytes:
+        if record.size > LARGEST_OBJECT_BYTES:
+            raise refused(f"an object claims {record.size} bytes")
+        self._unpacked_bytes += record.size
+        require_bounded(self._unpacked_bytes, self._most_bytes)
+        base = None
+        if record.base is not None:
+            base = self._read(role, record.base, depth_left)
+            if max(record.size, len(base)) > LARGEST_DELTA_BYTES:
+                raise refused("an object that is too large for that is stored against another")
+        try:
+            data = decompress(record.codec, record.stored, record.size, base)
+        except ValueError as error:
+            raise refused(f"an object cannot be unpacked: {error}") from None
+        if digest_of(data) != record.digest:
+            raise refused("the bytes of an object do not match its name")
+        return data
+
+    def _remember(self, role: Role, digest: Digest, data: bytes) -> None:
+        if len(data) > _CACHE_BYTES // 8 or (role, digest) in self._recent:
+            return
+        self._recent[role, digest] = data
+        self._recent_bytes += len(data)
+        while self._recent_bytes > _CACHE_BYTES:
+            self._recent_bytes -= len(self._recent.popitem(last=False)[1])
+
+
+def require_bounded(unpacked_bytes: int, most_bytes: int) -> None:
+    if unpacked_bytes > most_bytes:
+        raise BudgetReached(
+            f"the bundle unpacks to {unpacked_bytes} bytes; the store's budget allows "
+            f"{most_bytes}, {MOST_TIMES_THE_BUDGET} times as much as it may keep",
+            hint="raise the budget if you trust the file: holdfast config set budget '\"50 GB\"'",
+        )

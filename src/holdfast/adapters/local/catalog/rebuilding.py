@@ -1,0 +1,179 @@
+"""A new catalog from the rows that were saved out of a damaged one.
+
+    proven rows → a fresh database beside the old one → what the log says is missing is entered as
+    lost → heads that are gone move to the newest checkpoint that is left
+
+Guarantee: every proven row is in the new catalog, unchanged except for heads; the new catalog has
+no problem of its own. It is folded into one file and synced, ready to be put in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from holdfast.adapters.local.catalog.migrations import migrate
+from holdfast.adapters.local.catalog.rows import SEALED_COLUMNS, checksum_of, operation_to_row
+from holdfast.adapters.local.catalog.salvage import Salvaged
+from holdfast.adapters.local.catalog.seals import seal_settings
+from holdfast.adapters.local.catalog.transaction import SqliteTransaction
+from holdfast.adapters.local.sqlite_connection import connect
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.sessions import Session
+from holdfast.ports.catalog import NewOperation
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
+
+_ADDING = ("checkpoint", "restore", "reset", "undo", "redo", "import", "repair")
+_GONE = ("delete", "prune", "purge", "lost")
+_UNKNOWN_SESSION = SessionId("recovered")
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What the new catalog could not keep."""
+
+    lost_checkpoints: tuple[CheckpointId, ...]
+    lost_operations: int
+    lost_settings: bool
+    unreadable: tuple[str, ...]
+
+    @property
+    def lost_anything(self) -> bool:
+        return bool(self.lost_checkpoints or self.lost_operations or self.lost_settings)
+
+
+def rebuild(
+    saved: Salvaged,
+    path: Path,
+    *,
+    now_ns: int,
+    expected_operations: int = 0,
+    cipher: Cipher | None = None,
+) -> Rebuilt:
+    """Write the new catalog at `path`; `expected_operations` were once acknowledged."""
+    db = connect(path, synchronous="FULL", cipher=cipher)
+    try:
+        migrate(db)
+        with db:
+            outcome = _Filling(db, saved, now_ns).fill(expected_operations)
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        db.close()
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return outcome
+
+
+class _Filling:
+    def __init__(self, db: apsw.Connection, saved: Salvaged, now_ns: int) -> None:
+        self._db = db
+        self._saved = saved
+        self._now_ns = now_ns
+        self._checkpoints = self._kept_checkpoints()
+
+    def fill(self, expected_operations: int) -> Rebuilt:
+        saved = self._saved
+        operations = saved.rows["operations"]
+        known = {row[1] for row in self._checkpoints.values()}
+        logged = {row[4] for row in operations.values() if row[1] in _ADDING and row[4]}
+        gone = {row[4] for row in operations.values() if row[1] in _GONE}
+        lost = sorted(logged - gone - known)
+        self._insert("checkpoints", self._checkpoints.values())
+        self._insert("operations", operations.values())
+        newest = max((*operations, expected_operations), default=0)
+        missing = [number for number in range(1, newest + 1) if number not in operations]
+        for number in missing:
+            self._operation(number, OperationKind.REPAIR)
+        for checkpoint_id in sorted(known - logged):
+            self._operation(None, OperationKind.REPAIR, CheckpointId(checkpoint_id))
+        for checkpoint_id in lost:
+            self._operation(None, OperationKind.LOST, CheckpointId(checkpoint_id))
+        self._sessions()
+        self._settings()
+        return Rebuilt(
+            tuple(CheckpointId(identifier) for identifier in lost),
+            len(missing),
+            not saved.settings_proven,
+            tuple(saved.unreadable),
+        )
+
+    def _kept_checkpoints(self) -> dict[int, tuple[Any, ...]]:
+        """Without what was dropped on purpose, and one row for each id and each name."""
+        gone = {row[4] for row in self._saved.rows["operations"].values() if row[1] in _GONE}
+        taken: set[Any] = set()
+        kept: dict[int, tuple[Any, ...]] = {}
+        for sequence, row in sorted(self._saved.rows["checkpoints"].items()):
+            name = (row[2], row[12])
+            if row[1] in gone or row[1] in taken or (row[12] is not None and name in taken):
+                continue
+            taken.update((row[1], name))
+            kept[sequence] = row
+        return kept
+
+    def _insert(self, table: str, rows: Any) -> None:
+        marks = ",".join("?" * (SEALED_COLUMNS[table].count(",") + 1))
+        self._db.executemany(
+            f"INSERT INTO {table} ({SEALED_COLUMNS[table]}) VALUES ({marks})", rows
+        )
+
+    def _operation(
+        self, number: int | None, kind: OperationKind, checkpoint: CheckpointId | None = None
+    ) -> None:
+        sessions = {row[1]: row[2] for row in self._checkpoints.values()}
+        session = SessionId(sessions.get(checkpoint) or self._nearest_session(number))
+        new = NewOperation(kind, session, self._now_ns, checkpoint=checkpoint)
+        if number is None:
+            SqliteTransaction(self._db).add_operation(new)
+            return
+        row = (number, *operation_to_row(new))
+        self._insert("operations", [(*row, checksum_of("operations", row))])
+
+    def _nearest_session(self, number: int | None) -> str:
+        """Whose entry a lost one was, nobody knows; the one before it is the best guess."""
+        operations = self._saved.rows["operations"]
+        earlier = [n for n in operations if number is None or n < number] or list(operations)
+        if earlier:
+            return str(operations[max(earlier)][2])
+        return str(next((r[2] for r in self._checkpoints.values()), _UNKNOWN_SESSION))
+
+    def _sessions(self) -> None:
+        saved = self._saved.rows["sessions"]
+        named = {row[2] for row in self._checkpoints.values()}
+        named |= {name for (name,) in self._db.execute("SELECT session_id FROM operations")}
+        self._insert("sessions", saved.values())
+        transaction = SqliteTransaction(self._db)
+        for session_id in sorted(named - saved.keys()):
+            transaction.add_session(Session(SessionId(session_id), self._now_ns))
+        ids = {row[1] for row in self._checkpoints.values()}
+        for session_id in sorted(named | saved.keys()):
+            row = saved.get(session_id)
+            doubtful = row is None or ("sessions", session_id) in self._saved.doubtful
+            if doubtful or (row is not None and row[5] is not None and row[5] not in ids):
+                transaction.set_head(SessionId(session_id), self._newest_of(session_id))
+
+    def _newest_of(self, session_id: str) -> CheckpointId | None:
+        found = [
+            (sequence, row[1])
+            for sequence, row in self._checkpoints.items()
+            if row[2] == session_id and row[4] != Kind.SAFETY.value
+        ]
+        return CheckpointId(max(found)[1]) if found else None
+
+    def _settings(self) -> None:
+        facts = dict(self._saved.facts)
+        if not self._saved.settings_proven:
+            operations = self._saved.rows["operations"]
+            if operations:
+                facts["current_session"] = operations[max(operations)][2]
+        self._db.executemany("INSERT INTO settings VALUES (?,?)", self._saved.settings.items())
+        self._db.executemany("INSERT INTO facts VALUES (?,?)", facts.items())
+        # Above every count that was ever noted, so that nothing seems forgotten.
+        self._db.execute("UPDATE seals SET changes=?", (self._saved.changes,))
+        seal_settings(self._db)

@@ -1,0 +1,156 @@
+"""Everything of a damaged catalog that can be proven to be as it was written.
+
+    page images → cells → rows whose checksum holds → one row per key → what is missing is named
+
+A page whose newest image is sound speaks for itself; for one that is not, older images and every
+offset of it are tried. Guarantee: no row is returned whose checksum does not hold, and of two
+versions of a row the one of the newer image. Settings are taken all or none: they share a checksum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.adapters.local.catalog.page_images import (
+    PageImages,
+    Unreadable,
+    Values,
+    cells,
+    page_images,
+    strewn_cells,
+)
+from holdfast.adapters.local.catalog.rows import CHECKSUM_BYTES, SEALED_COLUMNS, is_sealed
+from holdfast.adapters.local.catalog.seals import settings_checksum
+
+_WIDTHS = {columns.count(",") + 1: table for table, columns in SEALED_COLUMNS.items()}
+_CONFIDENCE = SEALED_COLUMNS["checkpoints"].split(", ").index("confidence")
+_KEPT_ASIDE_CHARACTERS = 200_000
+FACTS = ("current_session",)
+
+
+@dataclass(slots=True)
+class Salvaged:
+    """Proven rows by table and key, and in words what could not be read.
+
+    `doubtful` rows are true but may not be the newest version of themselves.
+    """
+
+    rows: dict[str, dict[Any, Values]] = field(
+        default_factory=lambda: {table: {} for table in SEALED_COLUMNS}
+    )
+    settings: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    changes: int = 0
+    settings_proven: bool = False
+    unreadable: list[str] = field(default_factory=list)
+    doubtful: set[tuple[str, Any]] = field(default_factory=set)
+
+
+def salvage(database: bytes, log: bytes) -> Salvaged:
+    return salvage_from(page_images(database, log))
+
+
+def salvage_from(pages: PageImages) -> Salvaged:
+    found = Salvaged()
+    loose = _LooseRows()
+    free = pages.free_pages()
+    clear = {n for n in pages.images if pages.tells_its_kind(n, pages.newest(n))}
+    for number in sorted(clear - free):
+        _take_page(pages, number, found, loose)
+    for number in sorted(pages.images.keys() - clear - free - pages.continued):
+        _take_page(pages, number, found, loose)
+    loose.settle(found)
+    if pages.newest_may_be_lost:
+        found.doubtful |= {("sessions", session_id) for session_id in found.rows["sessions"]}
+    return found
+
+
+def _take_page(pages: PageImages, number: int, found: Salvaged, loose: _LooseRows) -> None:
+    newest, *older = pages.images[number]
+    sound = _take(cells(pages, number, newest), found, loose)
+    if sound and pages.tells_its_kind(number, newest):
+        return
+    _take(strewn_cells(pages, newest), found, None, newest=False)
+    for image in older:
+        _take(cells(pages, number, image), found, loose, newest=False)
+        if pages.tells_its_kind(number, image):
+            return
+
+
+def _take(
+    values: Iterable[Values | Unreadable],
+    found: Salvaged,
+    loose: _LooseRows | None,
+    *,
+    newest: bool = True,
+) -> bool:
+    """True when every cell was read and, if it had to, kept its checksum."""
+    sound = True
+    for row in values:
+        if isinstance(row, Unreadable):
+            sound = False
+            if newest:
+                found.unreadable.append(str(row))
+            continue
+        table = _WIDTHS.get(len(row))
+        if table is None:
+            if loose is not None:
+                loose.take(row)
+            continue
+        row = _as_written(table, row)
+        if is_sealed(table, row):
+            if row[0] not in found.rows[table] and not newest:
+                found.doubtful.add((table, row[0]))
+            found.rows[table].setdefault(row[0], row)
+        elif loose is not None and isinstance(row[-1], bytes) and len(row[-1]) == CHECKSUM_BYTES:
+            sound = False
+            if newest:
+                found.unreadable.append(f"{table}: {row!a}"[:_KEPT_ASIDE_CHARACTERS])
+    return sound
+
+
+def _as_written(table: str, row: Values) -> Values:
+    """SQLite stores a whole number in a REAL column as an integer."""
+    if table != "checkpoints" or not isinstance(row[_CONFIDENCE], int):
+        return row
+    return (*row[:_CONFIDENCE], float(row[_CONFIDENCE]), *row[_CONFIDENCE + 1 :])
+
+
+class _LooseRows:
+    """Settings, facts and their seal, which prove each other or nothing."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[str, list[str]] = {}
+        self._seals: list[Values] = []
+
+    def take(self, row: Values) -> None:
+        if len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str):
+            seen = self._pairs.setdefault(row[0], [])
+            if row[1] not in seen:
+                seen.append(row[1])
+        elif len(row) == 3 and row[0] == "settings" and isinstance(row[1], int):
+            self._seals.append(row)
+
+    def settle(self, found: Salvaged) -> None:
+        for pairs in self._versions():
+            settings = {k: v for k, v in pairs.items() if k not in FACTS}
+            facts = {k: v for k, v in pairs.items() if k in FACTS}
+            for _, changes, checksum in self._seals:
+                if checksum == settings_checksum(changes, settings, facts):
+                    found.settings, found.facts, found.changes = settings, facts, changes
+                    found.settings_proven = True
+                    return
+        found.changes = max((seal[1] for seal in self._seals if seal[1] < 1 << 40), default=0)
+        for key, values in self._pairs.items():
+            found.unreadable.append(f"settings or facts: {key!a} = {values!a}")
+
+    def _versions(self) -> Iterator[dict[str, str]]:
+        """The newest value of each; then, one key at a time, an older one or none."""
+        newest = {key: values[0] for key, values in self._pairs.items()}
+        yield newest
+        for key, values in self._pairs.items():
+            for value in values[1:]:
+                yield newest | {key: value}
+            yield {k: v for k, v in newest.items() if k != key}

@@ -1,0 +1,148 @@
+"""Giving a database the exact bytes of a state that it has already, while nobody has it open.
+
+    a lease, granted only if no other handle of the file is open, that makes openers wait → the
+    content is still the one that was written → log and journal → bytes that differ → read back
+
+Guarantee: the content is the same at every moment, also after a crash: log and journal of the state
+come first, and each byte that differs is one that SQLite takes from them, or one that it counts in.
+Nothing is written after the system may have taken the lease away, which it does when somebody has
+waited for long (45 s, usually): from then on others write.
+Not guaranteed: that it can be done. Without such leases (Linux has them), for a file of somebody
+else, or while a program has it open, the bytes stay as SQLite wrote them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import threading
+
+from holdfast.adapters.local.database_files import (
+    OPEN_FLAGS,
+    digest_of_handle,
+    open_if_there,
+    same_content,
+    write_at,
+)
+from holdfast.adapters.local.system import SystemClock
+from holdfast.domain.database_jobs import DatabaseJob
+from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY
+
+_BLOCK_BYTES = 1 << 16
+_TRIES = 40
+_BETWEEN_TRIES_S = 0.002
+"""Somebody who only copies or looks at the file is soon gone."""
+
+_WHILE_OTHERS_WAIT_S = 5.0
+"""Much shorter than the time after which the system lets those in who wait."""
+
+
+def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int) -> bool:
+    """`folded` is the state as one file, of which `size` bytes are the database. False when it
+    cannot be done, or when somebody has written since."""
+    live = os.open(job.name, os.O_RDWR | OPEN_FLAGS, dir_fd=dir_fd)
+    try:
+        if not _leased(live):
+            return False
+        lease = _Lease(live)
+        if not _is_settled(job, dir_fd, live, folded, size) or not lease.lasts():
+            return False
+        _put_beside(job, dir_fd, area)
+        if not _write_differences(live, job.slots[b""], area, lease):
+            return False
+        found = digest_of_handle(live)
+        if not lease.lasts():
+            return False
+        if found != job.wanted[b""]:
+            raise OSError(errno.EIO, "what was written to the database reads back differently")
+        os.fchmod(live, job.mode)
+        os.utime(live, ns=(job.mtime_ns, job.mtime_ns))
+        os.fsync(live)
+        return True
+    finally:
+        os.close(live)  # and with it the lease
+
+
+def _leased(fd: int) -> bool:
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    wait = threading.Event()
+    for _ in range(_TRIES):
+        try:
+            # Who opens it meanwhile waits, and we are told by a signal that is ignored.
+            fcntl.fcntl(fd, fcntl.F_SETSIG, int(signal.SIGURG))
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            wait.wait(_BETWEEN_TRIES_S)
+        except OSError:
+            return False
+        else:
+            return True
+    return False
+
+
+class _Lease:
+    """Whether nobody else can have opened the file yet: nobody was waiting a moment ago."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._alone_ns = SystemClock.monotonic_ns()
+
+    def lasts(self) -> bool:
+        now_ns = SystemClock.monotonic_ns()
+        # Somebody who waits, and the end of the lease, look the same from here.
+        if fcntl.fcntl(self._fd, fcntl.F_GETLEASE) == fcntl.F_WRLCK:
+            self._alone_ns = now_ns
+            return True
+        return now_ns - self._alone_ns < int(_WHILE_OTHERS_WAIT_S * 1e9)
+
+
+def _is_settled(job: DatabaseJob, dir_fd: int, live: int, folded: int, size: int) -> bool:
+    """Nobody has written since, and nothing beside it belongs to the content."""
+    named = os.stat(job.name, dir_fd=dir_fd, follow_symlinks=False)
+    if not os.path.samestat(named, os.fstat(live)) or named.st_nlink > 1:
+        return False
+    for suffix in (LOG, JOURNAL):
+        beside = open_if_there(job.name + suffix, dir_fd)
+        if beside is None:
+            continue
+        try:
+            if os.pread(beside, 8, 0).strip(b"\0"):
+                return False
+        finally:
+            os.close(beside)
+    return same_content(live, folded, size)
+
+
+def _put_beside(job: DatabaseJob, dir_fd: int, area: int) -> None:
+    for suffix in (LOG, JOURNAL, SHARED_MEMORY):
+        name = job.name + suffix
+        if suffix in job.slots:
+            os.rename(job.slots[suffix], name, src_dir_fd=area, dst_dir_fd=dir_fd)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=dir_fd)
+    os.fsync(dir_fd)
+
+
+def _write_differences(live: int, slot: bytes, area: int, lease: _Lease) -> bool:
+    """False when it had to end before its time."""
+    wanted = os.open(slot, os.O_RDONLY | OPEN_FLAGS, dir_fd=area)
+    try:
+        position = 0
+        while block := os.pread(wanted, _BLOCK_BYTES, position):
+            if os.pread(live, len(block), position) != block:
+                if not lease.lasts():
+                    return False
+                write_at(live, block, position)
+            position += len(block)
+        if os.fstat(live).st_size != position:
+            if not lease.lasts():
+                return False
+            os.ftruncate(live, position)
+        return True
+    finally:
+        os.close(wanted)

@@ -1,0 +1,301 @@
+"""An SQLite database whose pages and log are sealed, below SQLite and without it knowing.
+
+    page of the database   salt | nonce | sealed 4056 bytes | tag            = 4096 bytes
+    frame of the log       salt | nonce | sealed 24 + 4056 bytes | tag       = 4120 bytes
+
+Databases are made with 40 bytes of every page reserved, which SQLite leaves alone: that is the room
+for salt, nonce and tag. So everything stands at the offset and has the size that SQLite expects,
+pages stay aligned to sectors, and a torn write harms the page it was for and no other. Every
+database has a key of its own, and the context of a seal is the number of the page or frame: none
+can stand in for another.
+
+    a frame of the log that is not authentic reads as zeros while the log is being recovered, where
+    SQLite takes it for the torn end of the log; wherever its page is needed, it is an error
+    a page of the database that is not authentic is an error; only the header's first hundred bytes,
+    read when a file is opened, may be missing: the log may hold the page that was torn
+
+Guarantees: nothing but the log's 32-byte header reaches the disk unsealed; SQLite's other kinds of
+file (rollback journals, temporary files) are refused. Not hidden: how many pages there are and
+which of them change. The shared-memory file beside the log holds page numbers and no content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.adapters.local.atomic_write import FILE_MODE
+from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
+from holdfast.adapters.local.system import random_bytes
+
+PAGE_BYTES = 4096
+_USABLE_BYTES = PAGE_BYTES - OVERHEAD_BYTES
+_FRAME_HEADER_BYTES = 24
+FRAME_BYTES = _FRAME_HEADER_BYTES + PAGE_BYTES
+LOG_HEADER_BYTES = 32
+PAGE_LABEL, FRAME_LABEL = b"page ", b"frame "
+_DATABASE_HEADER_BYTES = 100
+_RESERVED = bytes(OVERHEAD_BYTES)
+_WAL_VERSIONS = b"\x02\x02"
+_VERSIONS_AT = 18
+
+_numbers = itertools.count(1)
+
+
+def context_of(label: bytes, number: int) -> bytes:
+    """Which page or frame a seal is for, from 0."""
+    return label + number.to_bytes(8, "little")
+
+
+class SealedFiles(apsw.VFS):
+    """One connection's way to its files; registered for as long as the connection lives."""
+
+    def __init__(self, cipher: Cipher) -> None:
+        # By name, and found now: a test may have put a layer of its own over the default.
+        self._below = apsw.vfs_names()[0]
+        self._cipher = cipher
+        self.name = f"holdfast-sealed-{next(_numbers)}"
+        super().__init__(self.name, self._below)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
+            return _SealedPages(self._cipher, self._below, name, flags)
+        if flags[0] & apsw.SQLITE_OPEN_WAL:
+            return _SealedLog(self._cipher, self._below, name, flags)
+        raise apsw.CantOpenError("a file of this kind would not be sealed")
+
+
+class _SealedFile(apsw.VFSFile):
+    """A file of equal units, each sealed as a whole; what is read or written in part is put
+    together from whole units."""
+
+    def __init__(
+        self,
+        cipher: Cipher,
+        below: str,
+        name: str | apsw.URIFilename | None,
+        flags: list[int],
+        *,
+        label: bytes,
+        start: int,
+        unit_bytes: int,
+    ) -> None:
+        super().__init__(below, name, flags)
+        self._cipher = cipher
+        self._label = label
+        self._start = start
+        self._unit_bytes = unit_bytes
+
+    def _locate(self, offset: int) -> tuple[int, int]:
+        return divmod(offset - self._start, self._unit_bytes)
+
+    def _read_unit(self, number: int) -> bytes | None:
+        """The whole unit with its reserved bytes as SQLite knows them, which is zero; None where
+        the file has ended; `NotAuthentic`."""
+        stored = super().xRead(self._unit_bytes, self._start + number * self._unit_bytes)
+        if not stored:
+            return None
+        if len(stored) < self._unit_bytes:
+            raise NotAuthentic("cut short")
+        return self._cipher.open(stored, self._context(number)) + _RESERVED
+
+    def _write_unit(self, number: int, data: bytes) -> None:
+        if data[-OVERHEAD_BYTES:] != _RESERVED:
+            raise apsw.IOError("a page has content where its seal belongs")
+        sealed = self._cipher.seal(memoryview(data)[:-OVERHEAD_BYTES], self._context(number))
+        super().xWrite(sealed, self._start + number * self._unit_bytes)
+
+    def _overlay(self, number: int, within: int, part: bytes, *, anew: bool = False) -> None:
+        """Write part of a unit; `anew`: what stood there may be torn, and does not matter."""
+        if within == 0 and len(part) == self._unit_bytes:
+            self._write_unit(number, part)
+            return
+        try:
+            old = self._read_unit(number)
+        except NotAuthentic as error:
+            if not anew:
+                raise self._failure(number, error) from None
+            old = None
+        unit = bytearray(old or bytes(self._unit_bytes))
+        unit[within : within + len(part)] = part
+        self._write_unit(number, bytes(unit))
+
+    def _context(self, number: int) -> bytes:
+        return context_of(self._label, number)
+
+    def _failure(self, number: int, error: NotAuthentic) -> apsw.CorruptError:
+        what = self._label.decode()
+        return apsw.CorruptError(f"{what}{number} is {error}")
+
+
+class _SealedPages(_SealedFile):
+    def __init__(
+        self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> None:
+        super().__init__(
+            cipher, below, name, flags, label=PAGE_LABEL, start=0, unit_bytes=PAGE_BYTES
+        )
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        found = b""
+        while amount > len(found):
+            number, within = self._locate(offset + len(found))
+            try:
+                page = self._read_unit(number)
+            except NotAuthentic as error:
+                if offset + amount <= _DATABASE_HEADER_BYTES:
+                    return b""
+                raise self._failure(number, error) from None
+            if page is None:
+                break
+            found += page[within : within + amount - len(found)]
+        return found
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
+        view = memoryview(data)
+        while view:
+            number, within = self._locate(offset)
+            part = bytes(view[: PAGE_BYTES - within])
+            self._overlay(number, within, part)
+            view, offset = view[len(part) :], offset + len(part)
+
+
+class _SealedLog(_SealedFile):
+    """SQLite writes the header of a frame and its page one after the other: the header waits here
+    until the page has come, or until anything else is asked of the file."""
+
+    def __init__(
+        self, cipher: Cipher, below: str, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> None:
+        super().__init__(
+            cipher,
+            below,
+            name,
+            flags,
+            label=FRAME_LABEL,
+            start=LOG_HEADER_BYTES,
+            unit_bytes=FRAME_BYTES,
+        )
+        self._waiting: tuple[int, bytes] | None = None
+        self._written_here: set[int] = set()
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        self._write_waiting()
+        if offset < LOG_HEADER_BYTES:
+            head = super().xRead(min(amount, LOG_HEADER_BYTES - offset), offset)
+            if len(head) < min(amount, LOG_HEADER_BYTES - offset) or len(head) == amount:
+                return head
+            return head + self.xRead(amount - len(head), LOG_HEADER_BYTES)
+        found = b""
+        while amount > len(found):
+            number, within = self._locate(offset + len(found))
+            frame = self._frame(number, within)
+            if frame is None:
+                break
+            found += frame[within : within + amount - len(found)]
+        return found
+
+    def _frame(self, number: int, within: int) -> bytes | None:
+        try:
+            return self._read_unit(number)
+        except NotAuthentic as error:
+            # Frames are read from their header on by recovery, and, if they are of the transaction
+            # under way, to be summed up anew: those have to be what they were.
+            if within < _FRAME_HEADER_BYTES and number not in self._written_here:
+                return bytes(self._unit_bytes)
+            raise self._failure(number, error) from None
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
+        view = memoryview(data)
+        if offset < LOG_HEADER_BYTES:
+            self._write_waiting()
+            self._written_here.clear()
+            head = view[: LOG_HEADER_BYTES - offset]
+            super().xWrite(head, offset)
+            view, offset = view[len(head) :], offset + len(head)
+        while view:
+            number, within = self._locate(offset)
+            part = bytes(view[: self._unit_bytes - within])
+            self._write_part(number, within, part)
+            view, offset = view[len(part) :], offset + len(part)
+
+    def _write_part(self, number: int, within: int, part: bytes) -> None:
+        if self._waiting is not None and self._waiting[0] == number:
+            begun = self._waiting[1]
+            if within == len(begun):
+                part, within, self._waiting = begun + part, 0, None
+        self._write_waiting()
+        if within == 0 and len(part) < self._unit_bytes:
+            self._waiting = (number, part)
+        else:
+            self._overlay(number, within, part)
+
+    def _write_unit(self, number: int, data: bytes) -> None:
+        self._written_here.discard(number)
+        super()._write_unit(number, data)
+        self._written_here.add(number)
+
+    def _write_waiting(self) -> None:
+        if self._waiting is not None:
+            number, part = self._waiting
+            self._waiting = None
+            self._overlay(number, 0, part, anew=True)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._write_waiting()
+        super().xSync(flags)
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        self._write_waiting()
+        super().xTruncate(newsize)
+
+    def xFileSize(self) -> int:  # noqa: N802
+        self._write_waiting()
+        return super().xFileSize()
+
+    def xClose(self) -> None:  # noqa: N802
+        # A frame without its page was never committed; nobody misses it.
+        self._waiting = None
+        super().xClose()
+
+
+def create_sealed(path: Path, cipher: Cipher) -> None:
+    """Make an empty database, whole or not at all, unless there is one: SQLite never has to write
+    a first page itself, for which it would want a rollback journal."""
+    while not os.path.lexists(path):
+        for left_behind in path.parent.glob(f".{path.name}.*.new"):
+            left_behind.unlink(missing_ok=True)
+        temporary = path.with_name(f".{path.name}.{random_bytes(8).hex()}.new")
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+            with os.fdopen(fd, "wb") as file:
+                first = _empty_database()[:_USABLE_BYTES]
+                file.write(cipher.seal(first, context_of(PAGE_LABEL, 0)))
+                file.flush()
+                os.fsync(fd)
+            # Another process may have been quicker, or taken ours for something left behind.
+            with contextlib.suppress(FileExistsError, FileNotFoundError):
+                os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _empty_database() -> bytes:
+    """One page, as SQLite makes it, in WAL mode and with room for the seal."""
+    template = apsw.Connection(":memory:")
+    template.execute(f"PRAGMA page_size={PAGE_BYTES}").fetchall()
+    template.reserve_bytes("main", OVERHEAD_BYTES)
+    template.execute("PRAGMA user_version=1; PRAGMA user_version=0").fetchall()
+    page = template.serialize("main")
+    template.close()
+    return page[:_VERSIONS_AT] + _WAL_VERSIONS + page[_VERSIONS_AT + len(_WAL_VERSIONS) :]

@@ -1,0 +1,166 @@
+"""Opening an encrypted store: where its wrapped key lies, and which secrets are tried on it.
+
+    key file named by the environment or the user's settings → passphrase file → asking a person
+
+The list of wrapped keys is in the store twice, because without it no secret helps any more. A copy
+that fell behind or was damaged is put right by the next writer, under the store's lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.adapters.local.atomic_write import atomic_write
+from holdfast.adapters.local.encryption.cipher import StoreKeys
+from holdfast.adapters.local.encryption.key_slots import (
+    KEY_FILE,
+    PASSPHRASE,
+    KeySlots,
+    Secret,
+    decode_key_slots,
+    encode_key_slots,
+)
+from holdfast.adapters.local.encryption.secret_files import read_key_file, read_passphrase_file
+from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.domain.errors import HoldfastError, KeyNeeded, StoreDamaged, WrongKey
+from holdfast.ports.filesystem import Filesystem
+
+_IF_LOST = "If you have lost every key: holdfast help lost-keys"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeySources:
+    """Where a secret may come from, in the order in which they are tried."""
+
+    given: Secret | None = None
+    key_files: tuple[Path, ...] = ()
+    passphrase_file: Path | None = None
+    ask: Callable[[], str | None] | None = None
+    """None when there is nobody to answer."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unlocked:
+    """The keys of a store, and the slot whose secret opened it."""
+
+    keys: StoreKeys
+    slot_id: str
+
+
+def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
+    """`KeyNeeded` when there is no secret to try, `WrongKey` when none fits; changes nothing."""
+    slots = read_key_slots(layout)
+    problems: list[HoldfastError] = []
+    for get_secret, origin in _candidates(slots, sources):
+        try:
+            secret = get_secret()
+            if secret is not None:
+                keys, slot = slots.open(secret)
+                return Unlocked(keys, slot.id)
+        except WrongKey as error:
+            problems.append(WrongKey(f"{origin} does not open the store", hint=error.hint))
+        except KeyNeeded as error:
+            problems.append(error)
+    if problems:
+        raise _most_telling(problems, layout)
+    raise KeyNeeded(
+        f"the store {layout.directory} is encrypted and needs its "
+        + " or its ".join(sorted(slots.kinds())),
+        hint=f"{_way_in(slots)}. {_IF_LOST}",
+    )
+
+
+def first_secret(sources: KeySources) -> tuple[Secret, str]:
+    """The first secret that can be read without asking, and its name. `KeyNeeded` when none can."""
+    readers = [(read_key_file, path, "the key file") for path in sources.key_files]
+    if sources.passphrase_file is not None:
+        readers.append((read_passphrase_file, sources.passphrase_file, "the passphrase in"))
+    problems: list[str] = []
+    for read, path, what in readers:
+        try:
+            return read(path), f"{what} {path}"
+        except KeyNeeded as error:
+            problems.append(error.message)
+    raise KeyNeeded("; ".join(problems) or "neither a key file nor a passphrase file is named")
+
+
+def _candidates(
+    slots: KeySlots, sources: KeySources
+) -> Iterator[tuple[Callable[[], Secret | None], str]]:
+    given, passphrase_file, ask = sources.given, sources.passphrase_file, sources.ask
+    if given is not None:
+        yield (lambda: given), f"the {given.kind}"
+    if KEY_FILE in slots.kinds():
+        for path in sources.key_files:
+            yield (lambda path=path: read_key_file(path)), f"the key file {path}"  # type: ignore[misc]
+    if PASSPHRASE in slots.kinds():
+        if passphrase_file is not None:
+            yield (
+                (lambda: read_passphrase_file(passphrase_file)),
+                f"the passphrase in {passphrase_file}",
+            )
+        if ask is not None:
+            yield (lambda: _asked(ask)), "the passphrase"
+
+
+def _asked(ask: Callable[[], str | None]) -> Secret | None:
+    answer = ask()
+    return None if answer is None else Secret.passphrase(answer)
+
+
+def _most_telling(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
+    """All that was tried, as the error of the last try."""
+    last = problems[-1]
+    hint = last.hint or (f"nothing was changed; {_way_in(read_key_slots(layout))}. {_IF_LOST}")
+    return type(last)("; ".join(problem.message for problem in problems), hint=hint)
+
+
+def _way_in(slots: KeySlots) -> str:
+    ways = {
+        KEY_FILE: "name its key file in HOLDFAST_KEY_FILE",
+        PASSPHRASE: "name a file with its passphrase in HOLDFAST_PASSPHRASE_FILE",
+    }
+    return ", or ".join(ways[kind] for kind in sorted(slots.kinds()))
+
+
+def read_key_slots(layout: StoreLayout) -> KeySlots:
+    """From the list, or from its copy when the list is missing or damaged."""
+    problem: StoreDamaged | None = None
+    for path in (layout.keys, layout.keys_copy):
+        try:
+            return decode_key_slots(path.read_bytes())
+        except StoreDamaged as error:
+            problem = error
+        except OSError as error:
+            problem = StoreDamaged(f"the list of the store's keys is gone: {error.strerror}")
+    reason = problem.message if problem else "there is none"
+    raise StoreDamaged(
+        f"{layout.keys} and its copy cannot be used: {reason}",
+        hint="put one of them back from a backup: without it no key opens the store",
+    )
+
+
+def write_key_slots(fs: Filesystem, layout: StoreLayout, slots: KeySlots) -> None:
+    """Durable when it returns; called under the store's lock."""
+    data = encode_key_slots(slots)
+    with store_trouble("writing the list of its keys"):
+        for path in (layout.keys, layout.keys_copy):
+            atomic_write(fs, os.fsencode(path), data)
+
+
+def mend_key_slots(fs: Filesystem, layout: StoreLayout) -> None:
+    """Make list and copy agree after a crash between the two, or after one was damaged."""
+    slots = read_key_slots(layout)
+    data = encode_key_slots(slots)
+    for path in (layout.keys, layout.keys_copy):
+        try:
+            same = path.read_bytes() == data
+        except OSError:
+            same = False
+        if not same:
+            with store_trouble("writing the list of its keys"):
+                atomic_write(fs, os.fsencode(path), data)

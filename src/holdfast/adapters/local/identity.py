@@ -1,0 +1,305 @@
+"""Which store belongs to which directory: a marker in the workspace, and the path as second best.
+
+A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
+the marker of its original and gets a store of its own. A marker whose store is not there is told,
+not taken for a new workspace: its checkpoints may only be out of reach. Whoever makes a new store
+all the same notes in it which one it stands in for. Processes that open a new
+workspace at the same time agree on one store. What lies in a workspace is not to be trusted: it is
+read through handles, never through a link, and only a little of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.adapters.local.atomic_write import atomic_write, atomic_write_in
+from holdfast.adapters.local.layout import StoreLayout, make_private_directory
+from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.system import SystemClock
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import StoreDamaged, StoreMissing, WorkspaceRefused
+from holdfast.domain.ids import WorkspaceId
+from holdfast.domain.paths import MARKER_DIRECTORY
+from holdfast.ports.clock import Clock, IdSource
+from holdfast.ports.filesystem import Filesystem
+from holdfast.values.tuples import NamedTuple
+
+_ID = re.compile(r"[0-9a-f]{20}\Z")
+MARKER_NAME = "workspace.json"
+_SELF_IGNORING = b"# Made by holdfast; not part of the project.\n*\n"
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MARKER_BYTES = 4096
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISDIR)
+_MARKER_DIRECTORY_MODE = 0o775
+_LOCK_TIMEOUT_S = 30.0
+_ENCRYPTED = "encrypted"
+
+
+class Tie(NamedTuple):
+    """What a marker or a path record says about a store. That it is encrypted is said outside of
+    it too, so that a store that is lost is not replaced by one in the open."""
+
+    id: WorkspaceId
+    encrypted: bool
+
+
+class LostEncryption(NamedTuple):
+    """An encrypted store that is not there. Only the user's own record proves that it was here; a
+    marker may have come with a clone."""
+
+    directory: Path
+    was_here: bool
+
+
+class WorkspaceIdentity:
+    """Finds, makes and keeps the tie between a directory and its store."""
+
+    def __init__(
+        self, fs: Filesystem, home: Path, ids: IdSource, clock: Clock | None = None
+    ) -> None:
+        self._fs = fs
+        self._home = home
+        self._ids = ids
+        self._lock = StoreLock(home / "lock", clock or SystemClock(), purpose="finding a store")
+
+    def find(self, workspace: Path, *, or_missing: bool = False) -> StoreLayout | None:
+        """The store of a workspace, if it has one; changes nothing. `StoreMissing` when it had one
+        that is not there, unless `or_missing`."""
+        marked = self._read_marker(workspace)
+        if marked is not None:
+            layout = self.layout(marked)
+            _refuse_half_a_store(layout)
+            if layout.exists() and not self._is_copy(workspace, marked, layout):
+                return layout
+            if layout.exists():
+                return None
+        known = self._read_path_record(workspace)
+        if known is not None and marked is None:
+            _refuse_half_a_store(self.layout(known))
+        if known is not None and self.layout(known).exists():
+            layout = self.layout(known)
+            # A workspace that has moved away since leaves its record behind, not its store.
+            if layout.read_description()["workspace"] == workspace:
+                return layout
+        if marked is not None and not or_missing:
+            raise self._missing(workspace, marked)
+        return None
+
+    def _missing(self, workspace: Path, marked: WorkspaceId) -> StoreMissing:
+        new = "start a new one: holdfast init --new-store"
+        where = self.layout(marked).directory
+        if self._read_path_record(workspace) == marked:
+            return StoreMissing(
+                f"the store of {workspace} was {where}, and it is not there any more",
+                hint="if its disk is not mounted, or it was moved, bring it back; if it was "
+                f"deleted, its checkpoints are gone: {new}",
+            )
+        return StoreMissing(
+            f"{workspace} says that it has a store, and {where} is not there",
+            hint="if HOLDFAST_HOME is not what it was, set it as before; if the directory was "
+            f"copied from another machine, or the store was deleted, {new}",
+            was_here=False,
+        )
+
+    def locate(self, workspace: Path) -> StoreLayout | None:
+        """The directory of a workspace's store, whatever state it is in; changes nothing."""
+        for identifier in (self._read_marker(workspace), self._read_path_record(workspace)):
+            # Not `Path.is_dir`, which raises where nothing may be looked at.
+            if identifier is not None and os.path.isdir(self.layout(identifier).directory):
+                return self.layout(identifier)
+        return None
+
+    def find_or_create(
+        self, workspace: Path, *, key_slots: bytes | None = None, or_missing: bool = False
+    ) -> StoreLayout:
+        """`or_missing`: a new store in place of one that is not there. With `key_slots`, a store
+        that has to be made is an encrypted one."""
+        layout = self.find(workspace, or_missing=or_missing)
+        if layout is None:
+            make_private_directory(self._fs, self._home)
+            with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
+                # Another process may have been quicker.
+                layout = self.find(workspace, or_missing=or_missing)
+                if layout is None:
+                    layout = self.layout(WorkspaceId(self._ids.new_id()))
+                    layout.create(self._fs, workspace, key_slots=key_slots)
+                    self._note_former(workspace, layout)
+                self.tie(workspace, layout)
+        self.tie(workspace, layout)
+        return layout
+
+    def _note_former(self, workspace: Path, layout: StoreLayout) -> None:
+        marked = self._read_marker(workspace)
+        if marked is not None and not self.layout(marked).exists():
+            atomic_write(self._fs, os.fsencode(layout.former), marked.encode())
+
+    def former(self, layout: StoreLayout) -> StoreLayout | None:
+        """The store in whose place this one was made, because it was not there."""
+        if not os.path.lexists(layout.former):
+            return None
+        text = read_own_file(layout.former).decode("ascii", "replace")
+        return self.layout(WorkspaceId(text)) if _ID.match(text) else None
+
+    def is_copy_of_encrypted(self, workspace: Path) -> bool:
+        """Whether the directory carries the marker of a workspace whose store is encrypted."""
+        marked = self._read_marker(workspace)
+        if marked is None or not self.layout(marked).exists():
+            return False
+        return bool(self.layout(marked).read_description()["encrypted"])
+
+    def lost_encrypted(self, workspace: Path) -> LostEncryption | None:
+        """Whether the directory had an encrypted store that is not there any more."""
+        for tie, was_here in ((self._path_tie(workspace), True), (self._marked(workspace), False)):
+            if tie is not None and tie.encrypted and not self.layout(tie.id).exists():
+                return LostEncryption(self.layout(tie.id).directory, was_here)
+        return None
+
+    def tie(self, workspace: Path, layout: StoreLayout) -> None:
+        """Make marker, path record and store agree, where the store can be written."""
+        if self._is_tied(workspace, layout) or not self._lock.takes_writes():
+            return
+        with self._lock.hold(_LOCK_TIMEOUT_S), _nothing_in_the_way():
+            described = layout.read_description()
+            if described["workspace"] != workspace:
+                layout.describe(self._fs, workspace)
+            tie = Tie(WorkspaceId(layout.directory.name), described["encrypted"])
+            if self._path_tie(workspace) != tie:
+                record = self._path_record(workspace)
+                make_private_directory(self._fs, record.parent)
+                text = f"{tie.id} {_ENCRYPTED}" if tie.encrypted else tie.id
+                atomic_write(self._fs, os.fsencode(record), text.encode())
+            if self._marked(workspace) != tie:
+                self._write_marker(workspace, tie)
+
+    def _is_tied(self, workspace: Path, layout: StoreLayout) -> bool:
+        described = layout.read_description()
+        tie = Tie(WorkspaceId(layout.directory.name), described["encrypted"])
+        return (
+            described["workspace"] == workspace
+            and self._path_tie(workspace) == tie
+            and self._marked(workspace) == tie
+        )
+
+    def layout(self, identifier: WorkspaceId) -> StoreLayout:
+        return StoreLayout(self._home / "stores" / identifier)
+
+    def _is_copy(self, workspace: Path, marked: WorkspaceId, layout: StoreLayout) -> bool:
+        original: Path = layout.read_description()["workspace"]
+        if original == workspace:
+            return False
+        try:
+            same = os.path.samefile(original, workspace)
+        except OSError:
+            return False  # the original is gone: this one was moved here
+        return not same and self._read_marker(original) == marked
+
+    def _path_record(self, workspace: Path) -> Path:
+        return self._home / "by-path" / digest_of(os.fsencode(workspace)).hex()[:32]
+
+    def _read_path_record(self, workspace: Path) -> WorkspaceId | None:
+        tie = self._path_tie(workspace)
+        return None if tie is None else tie.id
+
+    def _path_tie(self, workspace: Path) -> Tie | None:
+        try:
+            text = read_own_file(self._path_record(workspace)).decode("ascii")
+        except OSError as error:
+            if error.errno not in (*_NOT_THERE, errno.EINVAL):
+                raise
+            return None
+        except ValueError:
+            return None
+        identifier, _, word = text.partition(" ")
+        return Tie(WorkspaceId(identifier), word == _ENCRYPTED) if _ID.match(identifier) else None
+
+    @contextmanager
+    def _marker_directory(self, workspace: Path) -> Iterator[int]:
+        path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
+        fd = self._fs.open(path, _DIRECTORY_FLAGS)
+        try:
+            yield fd
+        finally:
+            self._fs.close(fd)
+
+    def _read_marker(self, workspace: Path) -> WorkspaceId | None:
+        tie = self._marked(workspace)
+        return None if tie is None else tie.id
+
+    def _marked(self, workspace: Path) -> Tie | None:
+        try:
+            with self._marker_directory(workspace) as directory:
+                fd = self._fs.open(MARKER_NAME.encode(), _FILE_FLAGS, dir_fd=directory)
+                try:
+                    regular = stat.S_ISREG(self._fs.fstat(fd).st_mode)
+                    data = self._fs.read(fd, _MARKER_BYTES + 1) if regular else b""
+                finally:
+                    self._fs.close(fd)
+            marker = json.loads(data) if len(data) <= _MARKER_BYTES else {}
+            identifier, encrypted = marker["id"], marker.get(_ENCRYPTED) is True
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
+                raise  # a moment's trouble must not look like a workspace without a store
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        if not isinstance(identifier, str) or not _ID.match(identifier):
+            return None
+        return Tie(WorkspaceId(identifier), encrypted)
+
+    def _write_marker(self, workspace: Path, tie: Tie) -> None:
+        """A workspace that cannot be written to is found by its path alone."""
+        data = json.dumps({"id": tie.id, **({_ENCRYPTED: True} if tie.encrypted else {})}).encode()
+        try:
+            self._make_marker_directory(workspace)
+            with self._marker_directory(workspace) as directory:
+                if b".gitignore" not in self._fs.list_names(directory):
+                    atomic_write_in(self._fs, directory, b".gitignore", _SELF_IGNORING, mode=0o644)
+                atomic_write_in(self._fs, directory, MARKER_NAME.encode(), data, mode=0o644)
+        except OSError:
+            return
+
+    def _make_marker_directory(self, workspace: Path) -> None:
+        """Staged content lies in it, so not everybody may exchange what is there, whatever the
+        umask. Made by root, it belongs to whoever the workspace does, who has to use it too."""
+        path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
+        try:
+            self._fs.mkdir(path, _MARKER_DIRECTORY_MODE)
+        except FileExistsError:
+            return
+        if self._fs.may_chown():
+            owner = self._fs.stat(os.fsencode(workspace))
+            with self._marker_directory(workspace) as directory:
+                self._fs.fchown(directory, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def _nothing_in_the_way() -> Iterator[None]:
+    """Where a file or directory of ours belongs, something of another kind may stand."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        where = os.fsdecode(error.filename2 or error.filename or b"?")
+        raise WorkspaceRefused(
+            f"something stands in the place of the store's {where}: {error.strerror}",
+            hint="move it away, or set HOLDFAST_HOME to another directory",
+        ) from None
+
+
+def _refuse_half_a_store(layout: StoreLayout) -> None:
+    """A new store beside one that lost its description would hide everything that is in it."""
+    packs = layout.objects / "packs"
+    holds_something = layout.catalog.exists() or (packs.is_dir() and any(packs.iterdir()))
+    if holds_something and not layout.exists():
+        raise StoreDamaged(
+            f"the store {layout.directory} has lost its {layout.description.name}",
+            hint="its checkpoints are still there; run: holdfast repair",
+        )

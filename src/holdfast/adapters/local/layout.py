@@ -1,0 +1,254 @@
+"""Where the parts of a store lie, and which format it has.
+
+$HOLDFAST_HOME/
+  lock                          one process at a time ties a workspace to its store
+  by-path/<digest of path>      the id of the workspace last seen there
+  stores/<workspace id>/
+    store.json                  format version, the workspace's last path, whether it is encrypted
+    keys.json, keys-copy.json   of an encrypted store: its key, wrapped for those who may open it
+    lock                        one writer at a time
+    catalog.db                  sessions, checkpoints, operations, settings
+    objects/index.db            where each object is (rebuildable)
+    objects/packs/*.pack        content
+    story.db, story.lock        messages, annotations, edits; not there before the first of them
+    stat-cache.db               speeds up scans (may be lost)
+    search.db, search.lock      the index that searches use (may be lost), and who adds to it
+    events.db, events.lock      the numbers of what happened (may be lost), and who adds to it
+    hook-events                 digests of events that hooks dealt with of late (may be lost)
+    tool-log, tool-log.1        when tools of agents began and ended (may be lost)
+    main-branches               where main branches stood when last looked at (may be lost)
+    upkeep                      when it was cleaned up last, and what that gave (may be lost)
+    running-tools/              a file for each tool of an agent that runs now (may be lost)
+    agent-states                what agents gave through the library, as they gave it last
+    external-paths              files outside the workspace that tools have named
+    nested-repositories         where commits of repositories inside the workspace are kept alive
+    former-store                the id of the store that was missing when this one was made
+    journal                     only while a restore runs
+    unlocked                    only while a restore has files open that their owner had closed
+    story.rebuilt.db            only while a repair exchanges story.db
+    story.suspect               the same for story.db: only after a failed sync of it
+    suspect                     only after a failed sync, until its files have been read back
+    purge                       only while content is being removed for good
+    set-aside/                  what a repair took out of the way; nothing reads it
+    repair                      only while a repair exchanges the catalog
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
+from holdfast.adapters.local.own_files import read_own_file
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
+from holdfast.ports.filesystem import Filesystem
+from holdfast.values.classes import dataclass
+
+RUNNING_TOOLS = "running-tools"
+FORMAT = 2
+"""The newest that this version knows. A store without encryption is of the first still, so that
+versions from before encryption go on reading it."""
+
+_PLAIN_FORMAT = 1
+_ENCRYPTED_FORMAT = 2
+_OTHERS = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLayout:
+    """The paths of one store."""
+
+    directory: Path
+
+    @property
+    def home(self) -> Path:
+        return self.directory.parent.parent
+
+    @property
+    def description(self) -> Path:
+        return self.directory / "store.json"
+
+    @property
+    def keys(self) -> Path:
+        return self.directory / "keys.json"
+
+    @property
+    def keys_copy(self) -> Path:
+        return self.directory / "keys-copy.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.directory / "lock"
+
+    @property
+    def catalog(self) -> Path:
+        return self.directory / "catalog.db"
+
+    @property
+    def objects(self) -> Path:
+        return self.directory / "objects"
+
+    @property
+    def story(self) -> Path:
+        return self.directory / "story.db"
+
+    @property
+    def story_lock(self) -> Path:
+        return self.directory / "story.lock"
+
+    @property
+    def stat_cache(self) -> Path:
+        return self.directory / "stat-cache.db"
+
+    @property
+    def search(self) -> Path:
+        return self.directory / "search.db"
+
+    @property
+    def search_lock(self) -> Path:
+        return self.directory / "search.lock"
+
+    @property
+    def events(self) -> Path:
+        return self.directory / "events.db"
+
+    @property
+    def events_lock(self) -> Path:
+        return self.directory / "events.lock"
+
+    @property
+    def agent_states(self) -> Path:
+        return self.directory / "agent-states"
+
+    @property
+    def external_paths(self) -> Path:
+        return self.directory / "external-paths"
+
+    @property
+    def named_paths(self) -> Path:
+        return self.directory / "named-paths"
+
+    @property
+    def nested_repositories(self) -> Path:
+        return self.directory / "nested-repositories"
+
+    @property
+    def former(self) -> Path:
+        return self.directory / "former-store"
+
+    @property
+    def upkeep(self) -> Path:
+        return self.directory / "upkeep"
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "journal"
+
+    @property
+    def unlocked(self) -> Path:
+        return self.directory / "unlocked"
+
+    @property
+    def suspect(self) -> Path:
+        return self.directory / "suspect"
+
+    @property
+    def purge_note(self) -> Path:
+        return self.directory / "purge"
+
+    def exists(self) -> bool:
+        return self.description.exists()
+
+    def create(self, fs: Filesystem, workspace: Path, *, key_slots: bytes | None = None) -> None:
+        """Private from the first moment; the description comes last and makes it a store. With
+        `key_slots` it is an encrypted one."""
+        for path in (self.directory, self.objects, self.objects / "packs"):
+            make_private_directory(fs, path)
+        if key_slots is not None:
+            for path in (self.keys, self.keys_copy):
+                atomic_write(fs, os.fsencode(path), key_slots)
+        self.describe(fs, workspace)
+
+    def describe(self, fs: Filesystem, workspace: Path) -> None:
+        encrypted = self.keys.exists() or self.keys_copy.exists()
+        data: dict[str, Any] = {
+            "format": _ENCRYPTED_FORMAT if encrypted else _PLAIN_FORMAT,
+            "workspace": os.fsencode(workspace).hex(),
+        }
+        if encrypted:
+            data["encrypted"] = True
+        data["checksum"] = _checksum(data)
+        atomic_write(fs, os.fsencode(self.description), json.dumps(data).encode())
+
+    def read_description(self) -> dict[str, Any]:
+        """Refuses a store of another format or another owner without touching anything."""
+        status = self.require_own()
+        try:
+            described = json.loads(read_own_file(self.description))
+            version = described["format"]
+            if type(version) is not int or version < 1:
+                raise ValueError("no format")
+            if version > FORMAT:  # before anything else: a later format may say the rest otherwise
+                raise NewerStore(
+                    f"the store has format {version}; this Holdfast knows up to {FORMAT}",
+                    hint="upgrade Holdfast; the store was not touched",
+                )
+            if described.get("checksum") not in (None, _checksum(described)):
+                raise ValueError("its checksum does not match")
+            workspace = bytes.fromhex(described["workspace"])
+            if b"\0" in workspace:
+                raise ValueError("no path")
+            encrypted = version >= _ENCRYPTED_FORMAT
+            if encrypted is not described.get("encrypted", False):
+                raise ValueError("it does not say clearly whether it is encrypted")
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise StoreDamaged(
+                f"{self.description} cannot be read", hint="run: holdfast repair"
+            ) from None
+        if status.st_mode & _OTHERS:
+            self.directory.chmod(DIRECTORY_MODE)
+        return {
+            "format": version,
+            "workspace": Path(os.fsdecode(workspace)),
+            "encrypted": encrypted,
+        }
+
+    def require_own(self) -> os.stat_result:
+        """Refuse the store of another user."""
+        status = self.directory.stat()
+        if status.st_uid != os.geteuid():
+            raise WorkspaceRefused(
+                f"the store {self.directory} belongs to another user (uid {status.st_uid})",
+                hint="set HOLDFAST_HOME to a directory of your own",
+            )
+        return status
+
+    def description_is_sealed(self) -> bool:
+        """Whether the description is as some Holdfast wrote it; every version seals it alike."""
+        try:
+            described = json.loads(self.description.read_bytes())
+            return bool(described.get("checksum") in (None, _checksum(described)))
+        except (OSError, ValueError, AttributeError, RecursionError):
+            return False
+
+
+def _checksum(described: dict[str, Any]) -> str:
+    text = f"{described.get('format')!a} {described.get('workspace')!a}"
+    return digest_of(text.encode()).hex()[:16]
+
+
+def make_private_directory(fs: Filesystem, path: Path) -> None:
+    """Create with all missing parents, each private and each name durable."""
+    if path.is_dir():
+        return
+    make_private_directory(fs, path.parent)
+    try:
+        fs.mkdir(os.fsencode(path), DIRECTORY_MODE)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return
+    sync_directory(fs, os.fsencode(path.parent))

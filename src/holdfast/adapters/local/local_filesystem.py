@@ -1,0 +1,164 @@
+"""The real file system: `os` functions, and the few calls of Linux that Python does not wrap."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local import many_stats
+from holdfast.adapters.local.linux_calls import (
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    rename_with_flags,
+    sync_file_system,
+    write_pages_out,
+)
+
+if TYPE_CHECKING:
+    from holdfast.domain.database_jobs import DatabaseJob, Written
+
+_HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
+_HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
+_HAS_XATTRS = hasattr(os, "listxattr")
+_ENCODING, _ENCODING_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+
+# Every file that is read is asked for a lease: these are plain names because looking one up in a
+# module, or in an enumeration, costs as much as the call.
+_fcntl = fcntl.fcntl
+_SIGURG = int(signal.SIGURG)
+_F_RDLCK, _F_UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
+_F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLEASE", -1)
+
+
+class LocalFilesystem:
+    """See `holdfast.ports.filesystem.Filesystem` for the contract of each member."""
+
+    open = staticmethod(os.open)
+    close = staticmethod(os.close)
+    stat = staticmethod(os.stat)
+    fstat = staticmethod(os.fstat)
+    read = staticmethod(os.read)
+    pread = staticmethod(os.pread)
+    write = staticmethod(os.write)
+    fsync = staticmethod(os.fsync)
+    ftruncate = staticmethod(os.ftruncate)
+    lseek = staticmethod(os.lseek)
+    fchmod = staticmethod(os.fchmod)
+    fchown = staticmethod(os.fchown)
+    mkdir = staticmethod(os.mkdir)
+    rmdir = staticmethod(os.rmdir)
+    unlink = staticmethod(os.unlink)
+    symlink = staticmethod(os.symlink)
+    readlink = staticmethod(os.readlink)
+    rename = staticmethod(os.rename)
+    stat_all = staticmethod(many_stats.stat_all)
+    stat_numbers = staticmethod(many_stats.stat_numbers)
+
+    @staticmethod
+    def set_mode(name: bytes, mode: int, *, dir_fd: int) -> None:
+        if not _HAS_PATH_HANDLES:
+            os.chmod(name, mode, dir_fd=dir_fd, follow_symlinks=False)
+            return
+        fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+        try:
+            os.chmod(f"/proc/self/fd/{fd}", mode)
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def may_chown() -> bool:
+        return os.geteuid() == 0
+
+    @staticmethod
+    def list_names(fd: int) -> list[bytes]:
+        # As `os.fsencode`, which asks what each name is.
+        return [name.encode(_ENCODING, _ENCODING_ERRORS) for name in os.listdir(fd)]
+
+    @staticmethod
+    def link(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        os.link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
+
+    @staticmethod
+    def set_times(name: bytes, mtime_ns: int, *, dir_fd: int) -> None:
+        os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=dir_fd, follow_symlinks=False)
+
+    @staticmethod
+    def sync_all(fd: int) -> None:
+        sync_file_system(fd)
+
+    @staticmethod
+    def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if not rename_with_flags(source, target, src_dir_fd, dst_dir_fd, RENAME_NOREPLACE):
+            from holdfast.adapters.local.stepwise_moves import move_new  # late: few systems need it
+
+            move_new(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    @staticmethod
+    def exchange(one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if not rename_with_flags(one, other, src_dir_fd, dst_dir_fd, RENAME_EXCHANGE):
+            from holdfast.adapters.local.stepwise_moves import exchange  # late, as above
+
+            exchange(one, other, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    @staticmethod
+    def is_open_for_writing(fd: int) -> bool | None:
+        """A read lease is granted only while there is no writer. It is given back at once; should
+        somebody open the file in between, the signal that tells us is one that is ignored."""
+        if not _HAS_LEASES:
+            return None
+        try:
+            _fcntl(fd, _F_SETSIG, _SIGURG)
+            _fcntl(fd, _F_SETLEASE, _F_RDLCK)
+            _fcntl(fd, _F_SETLEASE, _F_UNLCK)
+        except BlockingIOError:
+            return True
+        except OSError:  # someone else's file, or a file system without leases
+            return None
+        return False
+
+    @staticmethod
+    def expose_mapped_writes(fd: int) -> None:
+        """Pages that are written out are write-protected: the next write to one is noticed."""
+        with suppress(OSError):  # a disk that fails says so to whoever writes, and when we read
+            write_pages_out(fd)
+
+    @staticmethod
+    def hold_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        from holdfast.adapters.local.database_hold import (
+            hold,  # late: few workspaces have a busy database
+        )
+
+        return hold(name, dir_fd)
+
+    @staticmethod
+    def pause_database(name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
+        from holdfast.adapters.local.database_pause import (
+            pause,  # late: few restores meet a database
+        )
+
+        return pause(name, dir_fd)
+
+    @staticmethod
+    def overwrite_database(job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
+        from holdfast.adapters.local.database_process import overwrite_in_process  # late, as above
+
+        return overwrite_in_process(job, dir_fd, area_fd)
+
+    @staticmethod
+    def list_xattrs(fd: int) -> list[str]:
+        if not _HAS_XATTRS:
+            return []
+        try:
+            names = os.listxattr(fd)
+        except OSError:  # the file system keeps none
+            return []
+        return names and [name for name in names if not name.startswith("security.selinux")]
+
+    @staticmethod
+    def free_bytes(path: bytes) -> int:
+        status = os.statvfs(path)
+        return status.f_bavail * status.f_frsize

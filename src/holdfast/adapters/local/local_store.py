@@ -1,0 +1,302 @@
+"""A store on the local disk: opened, locked, measured and closed as one thing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.acknowledged import (
+    NOTES_BYTES,
+    SLOT_BYTES,
+    NotedChanges,
+    NotedOperation,
+    decode_changes,
+    decode_operation,
+    is_another_file,
+    notes_are_damaged,
+)
+from holdfast.adapters.local.atomic_write import sync_directory
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.setting_aside import identity_of
+from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.store_place import StorePlace
+from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.domain.errors import (
+    Busy,
+    KeyNeeded,
+    Refused,
+    StoreDamaged,
+    StoreReadOnly,
+    StoreSuspect,
+    StoreUnwritable,
+)
+from holdfast.ports.clock import Clock
+from holdfast.ports.filesystem import Filesystem
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import StoreKeys
+    from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots, Secret
+    from holdfast.adapters.local.encryption.unlocking import Unlocked
+    from holdfast.adapters.local.own_index import OwnIndex
+    from holdfast.ports.story import Story
+
+
+class LocalStore(StorePlace):
+    """See `holdfast.ports.store_access.StoreAccess` for the contract of the shared members."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        clock: Clock,
+        *,
+        purpose: str,
+        unlock: Callable[[StoreLayout], Unlocked] | None = None,
+    ) -> None:
+        """`unlock` is called for the keys of a store that is encrypted, and only then."""
+        self.unlocked: Unlocked | None = None
+        if layout.read_description()["encrypted"]:
+            if unlock is None:
+                raise KeyNeeded(f"the store {layout.directory} is encrypted and needs its key")
+            self.unlocked = unlock(layout)
+            purpose = purpose.split(" ")[0]  # the lock file is not encrypted
+        keys = None if self.unlocked is None else self.unlocked.keys
+        super().__init__(
+            fs,
+            layout,
+            workspace,
+            StoreLock(layout.lock, clock, purpose=purpose),
+            Suspicion(fs, layout.suspect),
+            keys.cipher("journal") if keys else None,
+            open_story=lambda: self._opened_story(keys),
+            cipher_for=None if keys is None else keys.cipher,
+        )
+        self._clock = clock
+        self._ready = False
+        self._own_index: OwnIndex | None = None
+        with contextlib.ExitStack() as opened, store_trouble("being opened"):
+            self._require_catalog()
+            self.catalog = SqliteCatalog(
+                layout.catalog, keys.cipher("catalog") if keys else None, self._suspicion
+            )
+            opened.callback(self.catalog.close)
+            self.objects = LocalObjectStore(fs, layout.objects, keys, self._suspicion)
+            opened.callback(self.objects.close)
+            cache_cipher = keys.cipher("stat cache") if keys else None
+            self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
+            self._catalog_file = identity_of(layout.catalog)
+            opened.pop_all()
+        self.catalog.on_commit = self._note
+
+    @contextmanager
+    def exclusive(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+        with self._lock.hold(self.lock_timeout_s if wait else 0.0, looking=looking):
+            if not self._lock.is_nested:
+                self._require_same_files()
+            if self._lock.is_shared:
+                self._require_acknowledged()
+                yield  # nothing can be put right, and whoever looks need not care
+                return
+            if self._own_index is not None:
+                raise Refused(
+                    "the store was read-only when this process opened it",
+                    hint="open it again: run the command, or restart the program",
+                )
+            if not self._lock.is_nested and self._suspicion.is_noted():
+                self._read_back()
+            if not self._ready:
+                if self.unlocked is not None:
+                    from holdfast.adapters.local.encryption.unlocking import mend_key_slots
+
+                    mend_key_slots(self._fs, self._layout)
+                self._require_acknowledged()
+                self.catalog.migrate()
+                self.objects.catch_up()
+                self._ready = True
+            yield
+
+    def _read_back(self) -> None:
+        from holdfast.adapters.local.reading_back import (
+            read_back,  # imported late: hardly ever needed
+        )
+
+        keys = None if self.unlocked is None else self.unlocked.keys
+        read_back(self._fs, self._layout, self.objects, self._suspicion, keys)
+
+    def _require_same_files(self) -> None:
+        """Another process may have exchanged what this one has open."""
+        present = identity_of(self._layout.catalog)
+        if present is None:
+            raise _lost(self._layout.catalog)
+        if present != self._catalog_file:
+            raise Refused(
+                "the store was repaired while this process had it open",
+                hint="open it again: run the command, or restart the program",
+            )
+        self.catalog.require_known_format()
+        if self.objects.index_was_replaced():
+            self._ready = False
+
+    def was_replaced(self) -> bool:
+        """Whether another process has exchanged its catalog, as a repair does, or removed it."""
+        return identity_of(self._layout.catalog) != self._catalog_file
+
+    def make_ready(self) -> None:
+        """Readers need no lock, unless the store is new, of an older format, or was cut off."""
+        if not self.catalog.is_migrated():
+            self._sync_way_to_store()
+            with self.exclusive():
+                return
+        if self.objects.is_behind():
+            try:
+                with self.exclusive():
+                    return
+            except StoreReadOnly:
+                self._catch_up_elsewhere()
+            except (StoreSuspect, StoreUnwritable):
+                return  # a store that takes nothing for now can still be read
+
+    def _catch_up_elsewhere(self) -> None:
+        from holdfast.adapters.local.own_index import OwnIndex  # hardly ever needed
+
+        with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
+            with self._lock.hold(self.lock_timeout_s, looking=True):
+                keys = None if self.unlocked is None else self.unlocked.keys
+                self._own_index = OwnIndex(self._fs, self._layout.objects, keys)
+            self.objects.close()
+            self.objects = self._own_index.objects
+
+    def _sync_way_to_store(self) -> None:
+        """Before the first row: who made these directories may have been killed before its sync."""
+        home = self._layout.home
+        with store_trouble("being made"):
+            for path in (self._layout.directory, home / "stores", home / "by-path", home):
+                with contextlib.suppress(FileNotFoundError):
+                    sync_directory(self._fs, os.fsencode(path))
+            with contextlib.suppress(PermissionError):  # made by somebody else, long ago
+                sync_directory(self._fs, os.fsencode(home.parent))
+
+    def _require_catalog(self) -> None:
+        """An empty catalog made in the place of a lost one would hide everything that is there."""
+        if (self._layout.directory / "repair").exists():
+            raise StoreDamaged("a repair was interrupted", hint="finish it: holdfast repair --yes")
+        packs = self._layout.objects / "packs"
+        if self._layout.catalog.exists() or not packs.is_dir():
+            return
+        if next(packs.iterdir(), None) is not None or self._noted():
+            raise _lost(self._layout.catalog)
+
+    def _require_acknowledged(self) -> None:
+        """Going on without commits that were acknowledged would write over what is left of them."""
+        problem = self.forgotten()
+        if is_another_file(self._lock.read_notes(NOTES_BYTES)):
+            problem = "another file stands in the place of its lock"
+        if problem:
+            raise StoreDamaged(problem, hint="run: holdfast repair")
+
+    def forgotten(self) -> str | None:
+        """What the catalog no longer knows although it was acknowledged, in words."""
+        for noted in self._noted():  # read first: the catalog is never behind a note
+            if not self.catalog.has(noted):
+                return "the catalog has lost its newest changes, which had been acknowledged"
+        return None
+
+    def _noted(self) -> list[NotedOperation | NotedChanges]:
+        notes = self._lock.read_notes(NOTES_BYTES)
+        found = (
+            decode_operation(notes[:SLOT_BYTES]),
+            decode_changes(notes[SLOT_BYTES : 2 * SLOT_BYTES]),
+        )
+        return [noted for noted in found if noted is not None]
+
+    def _note(self, noted: NotedOperation | NotedChanges) -> None:
+        place = 0 if isinstance(noted, NotedOperation) else SLOT_BYTES
+        self._lock.note(place, noted.encode())
+
+    def problems(self) -> Iterator[str]:
+        yield from super().problems()
+        if forgotten := self.forgotten():
+            yield f"{forgotten} (I3)"
+        if notes_are_damaged(self._lock.read_notes(NOTES_BYTES)):
+            yield "the note of what was acknowledged last is damaged (I3)"
+
+    def fold_logs(self) -> None:
+        self.catalog.fold_log()
+        self.objects.index.fold_log()
+        self.stat_cache.fold_log()
+
+    def forget_pages(self) -> None:
+        """For somebody who keeps the store open and does nothing with it; while nobody else uses
+        it."""
+        self.catalog.forget_pages()
+        self.objects.index.forget_pages()
+        self.stat_cache.forget_pages()
+
+    def _opened_story(self, keys: StoreKeys | None) -> Story:
+        from holdfast.adapters.local.story.opening import (
+            open_story,  # a save without a story needs none
+        )
+
+        cipher = None if keys is None else lambda: keys.cipher("story")
+        return open_story(
+            self._fs, self._layout, self._clock, lambda: self.lock_timeout_s, cipher=cipher
+        )
+
+    def opened_parts(self, path: Path) -> Iterator[bytes]:
+        if self.unlocked is None:
+            return iter(())
+        from holdfast.adapters.local.encryption.opened_files import (
+            opened_parts,  # only a purge needs it
+        )
+
+        return opened_parts(path, self.unlocked.keys, self.objects)
+
+    def key_slots(self) -> tuple[KeySlot, ...]:
+        """Of an encrypted store: every key that opens it."""
+        from holdfast.adapters.local.encryption.unlocking import read_key_slots
+
+        return read_key_slots(self._layout).slots
+
+    def add_key(self, secret: Secret) -> None:
+        """Let one more secret open this encrypted store."""
+        self._change_slots(lambda slots, by: slots.adding(by.keys, secret))
+
+    def change_key(self, secret: Secret) -> None:
+        """Put a secret in the place of the one that opened the store."""
+        self._change_slots(lambda slots, by: slots.replacing(by.slot_id, by.keys, secret))
+
+    def remove_key(self, slot_id: str) -> None:
+        self._change_slots(lambda slots, _: slots.without(slot_id))
+
+    def _change_slots(self, change: Callable[[KeySlots, Unlocked], KeySlots]) -> None:
+        from holdfast.adapters.local.encryption.unlocking import read_key_slots, write_key_slots
+
+        with self.exclusive():
+            if self.unlocked is None:
+                raise Refused("the store is not encrypted: it has no keys")
+            write_key_slots(
+                self._fs, self._layout, change(read_key_slots(self._layout), self.unlocked)
+            )
+
+    def close(self) -> None:
+        self.close_story()
+        self.close_search()
+        self.close_events()
+        self.stat_cache.close()
+        self.objects.close()
+        if self._own_index is not None:
+            self._own_index.close()
+        self.catalog.close()
+
+
+def _lost(path: Path) -> StoreDamaged:
+    return StoreDamaged(f"the store has lost its {path.name}", hint="run: holdfast repair")

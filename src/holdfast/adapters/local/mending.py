@@ -1,0 +1,273 @@
+"""Making a store that cannot be opened one that can: description, catalog and index.
+
+    look: copies of the databases in a scratch directory, nothing of the store is written
+    mend: description rewritten → the rebuilt catalog, announced by a marker, put in the place of
+          the old one → index made again; whatever is replaced is set aside first
+
+A crash while the catalog is exchanged leaves the marker, and the next repair finishes: the marker
+is durable before the old files move, and names the new catalog, which is complete by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.acknowledged import (
+    SLOT_BYTES,
+)
+from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, FILE_MODE, atomic_write
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.catalog_look import CatalogLook
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.packs import pack_name
+from holdfast.adapters.local.setting_aside import make_place, set_aside, sync
+from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.store_place import StorePlace
+from holdfast.adapters.local.story.opening import open_story
+from holdfast.adapters.local.story.repairing import StoryFindings, StoryMender
+from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.domain.errors import NewerStore, StoreDamaged
+from holdfast.domain.repair_plans import CatalogLosses
+from holdfast.ports.clock import Clock
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.story import Story
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
+    from holdfast.domain.ids import Digest
+
+_SCRATCH = "repairing"
+_MARKER = "repair"
+_REPORT = "unreadable-rows.json"
+_LOCK_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A store laid open: readable stand-ins for what may be damaged, and what is wrong."""
+
+    catalog: SqliteCatalog
+    objects: LocalObjectStore
+    place: StorePlace
+    stat_cache: SqliteStatCache
+    description_problem: str | None
+    catalog_losses: CatalogLosses | None
+    unreadable_rows: tuple[str, ...]
+    index_problem: str | None
+    unfinished: bool
+    story: StoryFindings | None
+
+
+class StoreMender:
+    """One repair of one store; hold `exclusive` around everything."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        clock: Clock,
+        *,
+        keys: StoreKeys | None = None,
+    ) -> None:
+        """`keys` are those of an encrypted store."""
+        self._keys = keys
+        self._fs = fs
+        self._layout = layout
+        self._workspace = workspace
+        self._clock = clock
+        self._lock = StoreLock(layout.lock, clock, purpose="holdfast repair")
+        self._story = StoryMender(fs, layout, clock, cipher=self._cipher("story"))
+        self._scratch = layout.directory / _SCRATCH
+        self._marker = layout.directory / _MARKER
+
+    def _cipher(self, role: str) -> Cipher | None:
+        return None if self._keys is None else self._keys.cipher(role)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._lock.hold(_LOCK_TIMEOUT_S), self._story.exclusive():
+            self._clear_scratch()
+            try:
+                yield
+            finally:
+                self._clear_scratch()
+
+    @contextmanager
+    def examine(self) -> Iterator[Bench]:
+        """Look at everything; the store itself is only read."""
+        self._clear_scratch()
+        self._scratch.mkdir(mode=DIRECTORY_MODE)
+        look = CatalogLook(self._layout, self._lock, self._clock, self._scratch, self._keys)
+        catalog_path, losses, rows = look.readable()
+        with contextlib.ExitStack() as opened:
+            catalog = SqliteCatalog(catalog_path, self._cipher("catalog"))
+            opened.callback(catalog.close)
+            catalog.migrate()
+            objects = LocalObjectStore(
+                self._fs, self._layout.objects, self._keys, index=self._scratch / "index.db"
+            )
+            opened.callback(objects.close)
+            objects.catch_up()
+            stat_cache = SqliteStatCache(
+                self._scratch / "stat-cache.db", self._cipher("stat cache")
+            )
+            opened.callback(stat_cache.close)
+            yield Bench(
+                catalog,
+                objects,
+                StorePlace(
+                    self._fs,
+                    self._layout,
+                    self._workspace,
+                    self._lock,
+                    Suspicion(self._fs, self._layout.suspect),
+                    self._cipher("journal"),
+                    open_story=self._opened_story,
+                ),
+                stat_cache,
+                self._description_problem(),
+                losses,
+                rows,
+                self._index_problem(objects),
+                self._marker.exists(),
+                self._story.examine(self._scratch),
+            )
+
+    def _opened_story(self) -> Story:
+        keys = self._keys
+        cipher = None if keys is None else lambda: keys.cipher("story")
+        return open_story(
+            self._fs, self._layout, self._clock, lambda: _LOCK_TIMEOUT_S, cipher=cipher
+        )
+
+    def _description_problem(self) -> str | None:
+        try:
+            self._layout.read_description()
+        except NewerStore as error:
+            if self._layout.description_is_sealed():
+                raise
+            return error.message
+        except StoreDamaged as error:
+            return error.message
+        return None
+
+    def _index_problem(self, rebuilt: LocalObjectStore) -> str | None:
+        """Why the store's own index is not what the packs say."""
+        own = self._layout.objects / "index.db"
+        if not own.exists():
+            return "the file is missing"
+        copy = self._scratch / "copied-index.db"
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(
+                    own.with_name(own.name + suffix), copy.with_name(copy.name + suffix)
+                )
+        try:
+            objects = LocalObjectStore(self._fs, self._layout.objects, self._keys, index=copy)
+            with contextlib.closing(objects):
+                problems = objects.index.problems()
+                if problems:
+                    return problems[0]
+                if objects.is_behind():
+                    return None  # caught up by the next opening, like after any crash
+                known, said = dict(objects.index.locations()).keys(), set(rebuilt.digests())
+                # A record whose base is lost is left out of it by a repair, and stays in its pack.
+                more = any(map(partial(_can_be_read, rebuilt), said - known))
+                return "it does not say what the packs say" if known - said or more else None
+        except StoreDamaged as error:
+            return error.message
+
+    def mend(self, bench: Bench, occasion: str) -> None:
+        """Carry out what `examine` found; the store can be opened afterwards."""
+        if bench.unfinished:
+            self._finish()
+        if bench.description_problem is not None:
+            set_aside(self._layout.directory, occasion, self._layout.description)
+            self._layout.describe(self._fs, self._workspace)
+        if bench.catalog_losses is not None and not bench.unfinished:
+            self._exchange_catalog(bench, occasion)
+        if bench.index_problem is not None:
+            self._keep_tails(bench.objects, occasion)
+            objects = LocalObjectStore(self._fs, self._layout.objects, self._keys)
+            with contextlib.closing(objects):
+                objects.rebuild_index()
+        if bench.story is not None:
+            self._story.mend(bench.story, occasion)
+        self._note_newest()
+
+    def _keep_tails(self, objects: LocalObjectStore, occasion: str) -> None:
+        """What follows the last sound record of a pack reads as a write that was cut off, and the
+        next one takes its place. It may be a damaged record: a copy of the pack keeps it."""
+        known = objects.index.pack_lengths()
+        numbers = [n for n in objects.packs.numbers() if objects.packs.size_of(n) > known.get(n, 0)]
+        if not numbers:
+            return
+        place = make_place(self._layout.directory, occasion)
+        for number in numbers:
+            with (place / pack_name(number)).open("xb") as copy:
+                os.fchmod(copy.fileno(), FILE_MODE)
+                with Path(os.fsdecode(objects.packs.path(number))).open("rb") as pack:
+                    shutil.copyfileobj(pack, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
+        sync(place)
+
+    def _exchange_catalog(self, bench: Bench, occasion: str) -> None:
+        place = make_place(self._layout.directory, occasion)
+        report = json.dumps({"unreadable_rows": list(bench.unreadable_rows)}, indent=1).encode()
+        cipher = self._cipher("journal")
+        sealed = report if cipher is None else cipher.seal(report, _REPORT.encode())
+        atomic_write(self._fs, os.fsencode(place / _REPORT), sealed)
+        new = place / "rebuilt-catalog.db"
+        bench.catalog.close()
+        (self._scratch / "rebuilt.db").rename(new)
+        sync(place)
+        marker = {"catalog": str(new.relative_to(self._layout.directory))}
+        atomic_write(self._fs, os.fsencode(self._marker), json.dumps(marker).encode())
+        self._finish()
+
+    def _finish(self) -> None:
+        """From the marker on: old files aside, the new catalog in place, the marker gone."""
+        try:
+            marker = json.loads(self._marker.read_bytes())
+            new = self._layout.directory / str(marker["catalog"])
+            if new.exists() and new.resolve().is_relative_to(self._layout.directory.resolve()):
+                set_aside(self._layout.directory, new.parent.name, self._layout.catalog)
+                new.rename(self._layout.catalog)
+        except (ValueError, KeyError, TypeError):
+            set_aside(self._layout.directory, "repair", self._marker)
+        sync(self._layout.directory)
+        self._marker.unlink(missing_ok=True)
+        sync(self._layout.directory)
+
+    def _note_newest(self) -> None:
+        """What is there now is all there is to remember."""
+        cipher = self._cipher("catalog")
+        with contextlib.closing(SqliteCatalog(self._layout.catalog, cipher)) as catalog:
+            catalog.migrate()
+            operation, changes = catalog.newest()
+        encoded = operation.encode() if operation is not None else b" " * SLOT_BYTES
+        self._lock.note_afresh(encoded + changes.encode())
+
+    def _clear_scratch(self) -> None:
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _can_be_read(objects: LocalObjectStore, digest: Digest) -> bool:
+    try:
+        objects.read(digest)
+    except StoreDamaged:
+        return False
+    return True

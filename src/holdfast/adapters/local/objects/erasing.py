@@ -1,0 +1,93 @@
+"""Leaving nothing but what is needed: no waste, no base that only served others, no old copy.
+
+    what is stored against something that goes is stored anew on its own, durable
+    → every pack that holds anything else is rewritten without it, durable → the old one unlinked
+    → the directory synced → the index built anew, its log emptied
+
+Guarantees: at every instant each needed object is readable; a second run finishes what a first one
+began. When it returns, the packs consist of needed records and of nothing else, byte for byte.
+Not guaranteed: what the file system does with the blocks of a file that was unlinked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.atomic_write import sync_directory
+from holdfast.adapters.local.objects.blocks import objects_in
+from holdfast.adapters.local.objects.collection import Records, rewrite_pack
+from holdfast.adapters.local.objects.compression import compress
+from holdfast.adapters.local.objects.index import Location
+from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
+from holdfast.adapters.local.objects.records import Record
+from holdfast.domain.ids import Digest
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.objects.local import LocalObjectStore
+
+
+def erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
+    """Called with the store's lock held; returns the bytes given back."""
+    store.index.start_generation()
+    size_before = _size(store)
+    _store_on_their_own(store, needed)
+    by_pack: defaultdict[int, Records] = defaultdict(dict)
+    for digest, place in store.index.locations():
+        if digest in needed:
+            by_pack[place.pack].setdefault(place, []).append(digest)
+    for number in store.packs.numbers():
+        kept = by_pack[number]
+        size = len(PACK_MAGIC) + sum(place.length for place in kept)
+        if (
+            not kept
+            or size != store.packs.size_of(number)
+            or any(_holds_others(store, place, needed) for place in kept)
+        ):
+            rewrite_pack(store, number, kept)
+    sync_directory(store.fs, os.fsencode(store.packs.directory))
+    store.index.keep_only(needed)
+    return max(size_before - _size(store), 0)
+
+
+def _holds_others(store: LocalObjectStore, place: Location, needed: AbstractSet[Digest]) -> bool:
+    """Whether a record is a block with members that go, or that stand elsewhere as well."""
+    return any(digest not in needed for digest in objects_in(_record_at(store, place)))
+
+
+def _record_at(store: LocalObjectStore, place: Location) -> Record:
+    return store.packs.records.decode(store.packs.read(place.pack, place.offset, place.length))
+
+
+def _store_on_their_own(store: LocalObjectStore, needed: AbstractSet[Digest]) -> None:
+    """Needed records whose base is not: stored again without one, in packs of their own."""
+    appenders: list[PackAppender] = []
+    moved: list[tuple[Digest, Location]] = []
+    try:
+        for digest, place in list(store.index.locations()):
+            if place.depth == 0 or digest not in needed:
+                continue
+            base = _record_at(store, place).base
+            if base is None or base in needed:
+                continue
+            codec, stored = compress(data := store.read(digest))
+            record = Record(digest, codec, 0, len(data), None, stored)
+            encoded = store.packs.records.encode(record)
+            if not appenders or appenders[-1].end >= SEAL_AT_BYTES:
+                number = max(store.packs.numbers(), default=0) + 1
+                appenders.append(PackAppender(store.fs, store.packs, number, create=True))
+            offset = appenders[-1].append(encoded)
+            moved.append((digest, Location(appenders[-1].number, offset, len(encoded), 0)))
+        for appender in appenders:
+            appender.sync()
+        if appenders:
+            store.index.add(moved, [(a.number, a.end) for a in appenders])
+    finally:
+        for appender in appenders:
+            appender.close()
+
+
+def _size(store: LocalObjectStore) -> int:
+    return sum(store.packs.size_of(number) for number in store.packs.numbers())

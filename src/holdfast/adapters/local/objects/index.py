@@ -1,0 +1,313 @@
+"""Where each object stands: digest → pack, offset, length, depth. A cache of what packs say.
+
+Not fsynced on its own: after a power cut it may know less than the packs, never something else.
+`catch_up` therefore reads every pack from where the index ends. Each row carries a checksum,
+because collection believes what the index says. An index that is damaged, or of an older shape, is
+`IndexDamaged`: the store sets it aside and makes it again from the packs.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from holdfast.adapters.local.objects.records import HEADER_BYTES, LARGEST_OBJECT
+from holdfast.adapters.local.sqlite_connection import (
+    DATABASE_TROUBLE,
+    connect,
+    fold_log,
+    scrub,
+    translate,
+)
+from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.domain.errors import IndexDamaged, StoreDamaged
+from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
+
+_SCHEMA = """
+CREATE TABLE places (
+  digest BLOB PRIMARY KEY, pack INTEGER NOT NULL, offset INTEGER NOT NULL,
+  length INTEGER NOT NULL, depth INTEGER NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE packs (
+  number INTEGER PRIMARY KEY, length INTEGER NOT NULL, seen INTEGER NOT NULL,
+  checksum INTEGER NOT NULL);
+"""
+_TABLES = ["packs", "places"]
+_PLACE = "SELECT digest, pack, offset, length, depth, checksum FROM places"
+_PLACE_OF = f"{_PLACE} WHERE digest=?"
+_ADD_PLACE = "INSERT OR REPLACE INTO places VALUES (?,?,?,?,?,?)"
+_ADD_PACK = "INSERT OR REPLACE INTO packs VALUES (?,?,?,?)"
+_NUMBERS = struct.Struct("<4q")
+
+_LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
+
+
+GONE = -1
+"""The length of a pack that is missing: its number stays taken, because it may come back."""
+
+
+class Location(NamedTuple):
+    """Where the record of an object stands; every save makes dozens, so of the quick kind."""
+
+    pack: int
+    offset: int
+    length: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackLength:
+    """How far a pack is known to hold whole records, and how far it has been looked at."""
+
+    length: int
+    seen: int
+
+
+class PackIndex:
+    """See the module's sentence; every error leaves as one of the family."""
+
+    def __init__(
+        self,
+        path: Path,
+        cipher: Cipher | None = None,
+        suspicion: Suspicion | None = None,
+        *,
+        first_generation: int = 0,
+    ) -> None:
+        self._path = path
+        self._suspicion = suspicion
+        try:
+            self._db = connect(path, synchronous="NORMAL", cipher=cipher)
+        except DATABASE_TROUBLE as error:
+            raise _translate(error, path) from error
+        try:
+            tables = "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name"
+            names = [name for (name,) in self._db.execute(tables)]
+            if not names:
+                self._make_tables(first_generation)
+            elif names != _TABLES:
+                raise _nonsense()
+        except DATABASE_TROUBLE as error:
+            self._db.close()
+            raise _translate(error, path) from error
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _make_tables(self, first_generation: int) -> None:
+        """Together, so that no crash leaves one of them; what is missing then is in the packs."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have been quicker.
+            if not self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+                self._db.execute(_SCHEMA)
+                self._db.execute(f"PRAGMA user_version={first_generation}")
+            self._db.execute("COMMIT")
+        except apsw.Error:
+            self.forget_prepared()
+            raise
+
+    def find(self, digest: Digest) -> Location | None:
+        row = self._rows(_PLACE_OF, digest)
+        return _location(*row[0]) if row else None
+
+    def known(self, digests: Iterable[Digest]) -> set[Digest]:
+        with_row = "SELECT 1 FROM places WHERE digest=?"
+        return {digest for digest in digests if self._rows(with_row, digest)}
+
+    def is_empty(self) -> bool:
+        return not self._rows("SELECT 1 FROM places LIMIT 1")
+
+    def count(self) -> int:
+        return int(self._rows("SELECT count(*) FROM places")[0][0])
+
+    def content_bytes(self) -> int:
+        distinct = "SELECT DISTINCT pack, offset, length FROM places"
+        return int(self._rows(f"SELECT coalesce(sum(length), 0) FROM ({distinct})")[0][0])
+
+    def digests(self) -> Iterator[Digest]:
+        for (digest,) in self._rows("SELECT digest FROM places ORDER BY digest"):
+            yield Digest(digest)
+
+    def locations(self) -> Iterator[tuple[Digest, Location]]:
+        """In the order in which packs are best read; one at a time, for there may be millions."""
+        try:
+            for row in self._db.execute(f"{_PLACE} ORDER BY pack, offset"):
+                yield Digest(row[0]), _location(*row)
+        except DATABASE_TROUBLE as error:
+            raise _translate(error, self._path) from error
+
+    def replace_pack(
+        self,
+        number: int,
+        moved: Iterable[tuple[Digest, Location]],
+        target: tuple[int, int] | None,
+    ) -> None:
+        """Forget a pack, except for what was moved to `target`; durable when it returns."""
+        try:
+            self._db.execute("PRAGMA synchronous=FULL")
+            with self._db:
+                self._db.execute("DELETE FROM places WHERE pack=?", (number,))
+                self._db.execute("DELETE FROM packs WHERE number=?", (number,))
+                self._db.executemany(_ADD_PLACE, map(_place_row, moved))
+                if target is not None:
+                    self._db.execute(_ADD_PACK, _pack_row(*target))
+        except DATABASE_TROUBLE as error:
+            raise self._translated(error) from error
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def keep_only(self, needed: AbstractSet[Digest]) -> None:
+        """Forget every other object, and leave no trace of one in the file or its log."""
+        self.forget(digest for digest in list(self.digests()) if digest not in needed)
+        try:
+            scrub(self._db, self._path)
+        except DATABASE_TROUBLE as error:
+            raise self._translated(error) from error
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """Objects that go, or cannot be read: whoever has them may store them again."""
+        try:
+            with self._db:
+                self._db.executemany(
+                    "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
+                )
+        except DATABASE_TROUBLE as error:
+            raise self._translated(error) from error
+
+    def generation(self) -> int:
+        return int(self._rows("PRAGMA user_version")[0][0])
+
+    def start_generation(self) -> None:
+        """Tell everybody who remembers digests that some may be gone; durable."""
+        try:
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
+        except DATABASE_TROUBLE as error:
+            raise self._translated(error) from error
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def pack_lengths(self) -> dict[int, int]:
+        return {number: known.length for number, known in self.packs().items()}
+
+    def ends(self) -> dict[int, int]:
+        """Where the last object of each pack ends."""
+        return dict(self._rows("SELECT pack, max(offset + length) FROM places GROUP BY pack"))
+
+    def packs(self) -> dict[int, PackLength]:
+        rows = self._rows("SELECT number, length, seen, checksum FROM packs")
+        for row in rows:
+            if not all(isinstance(value, int) for value in row) or row != _pack_row(*row[:3]):
+                raise _nonsense()
+        return {number: PackLength(length, seen) for number, length, seen, _ in rows}
+
+    def add(
+        self,
+        objects: Iterable[tuple[Digest, Location]],
+        lengths: Iterable[tuple[int, int] | tuple[int, int, int]],
+    ) -> None:
+        """Take in objects whose packs are durable up to `lengths`: number, length and, behind a
+        torn end, how far the pack has been looked at."""
+        self.prepare(objects)
+        try:
+            self._db.executemany(_ADD_PACK, [_pack_row(*known) for known in lengths])
+            self._db.execute("COMMIT")
+            fold_log(self._db, self._path, self._suspicion)
+        except DATABASE_TROUBLE as error:
+            self.forget_prepared()
+            raise self._translated(error) from error
+
+    def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
+        """Note objects whose packs are not durable yet: seen by nobody else until `add`."""
+        try:
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(_ADD_PLACE, map(_place_row, objects))
+        except DATABASE_TROUBLE as error:
+            self.forget_prepared()
+            raise _translate(error, self._path) from error
+
+    def forget_prepared(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def problems(self) -> list[str]:
+        try:
+            rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
+        except DATABASE_TROUBLE as error:
+            return [str(error)]
+        return [str(text) for (text,) in rows if text != "ok"]
+
+    def fold_log(self) -> None:
+        """However short it is; with the store's lock held."""
+        fold_log(self._db, self._path, self._suspicion, at_bytes=1)
+
+    def forget_pages(self) -> None:
+        """Keep nothing in memory that is quickly read again."""
+        self._db.release_memory()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
+        if self._suspicion is not None:
+            self._suspicion.note_if_sync(error, self._path)
+        return _translate(error, self._path)
+
+    def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except DATABASE_TROUBLE as error:
+            raise _translate(error, self._path) from error
+
+
+def _place_row(item: tuple[Digest, Location]) -> tuple[bytes, int, int, int, int, int]:
+    digest, place = item
+    numbers = (place.pack, place.offset, place.length, place.depth)
+    return (digest, *numbers, zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(*numbers))))
+
+
+def _pack_row(number: int, length: int, seen: int | None = None) -> tuple[int, int, int, int]:
+    seen = length if seen is None else seen
+    return number, length, seen, zlib.crc32(_NUMBERS.pack(number, length, seen, 0))
+
+
+def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal: Any) -> Location:
+    """A row as a place; a damaged file can hold a row that no writer ever made. Spelled out, since
+    every save asks for dozens."""
+    if not (
+        type(digest) is bytes
+        and type(pack) is type(offset) is type(length) is type(depth) is type(seal) is int
+        and pack >= 1
+        and offset >= 0
+        and 0 < length <= _LONGEST_RECORD_BYTES
+    ):
+        raise _nonsense()
+    if zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(pack, offset, length, depth))) != seal:
+        raise _nonsense()
+    return Location(pack, offset, length, depth)
+
+
+def _translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
+    known = translate(error, path)
+    if type(known) is StoreDamaged and not isinstance(error, apsw.IOError):
+        return IndexDamaged(known.message, hint=known.hint)
+    return known
+
+
+def _nonsense() -> IndexDamaged:
+    return IndexDamaged(
+        "the index of the store is damaged: it names places that cannot be",
+        hint="run: holdfast repair",
+    )

@@ -1,0 +1,395 @@
+"""Objects in packs on the local disk: the default object store.
+
+Reading: index → pack → verify. Writing is a batch of its own, see `writer`.
+The index is behind the packs at worst, and is caught up from them when a store is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.faults import store_trouble, translate_os_error
+from holdfast.adapters.local.objects.blocks import objects_in, open_block
+from holdfast.adapters.local.objects.compression import Codec, decompress
+from holdfast.adapters.local.objects.index import GONE, Location, PackIndex, PackLength
+from holdfast.adapters.local.objects.packs import PACK_MAGIC, PackDirectory
+from holdfast.adapters.local.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
+from holdfast.adapters.local.objects.writer import LocalObjectWriter
+from holdfast.adapters.local.setting_aside import identity_of, set_aside
+from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.system import RandomIds
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.objects import ObjectProblem
+from holdfast.ports.progress import NoProgress, Progress
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import StoreKeys
+
+_CACHE_BYTES = 8 << 20
+
+
+class LocalObjectStore:
+    """Thread safe for reading; one writer at a time, under the store's lock."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        directory: Path,
+        keys: StoreKeys | None = None,
+        suspicion: Suspicion | None = None,
+        *,
+        index: Path | None = None,
+    ) -> None:
+        """`index` puts the index elsewhere, for somebody who must not touch the store's own."""
+        self.fs = fs
+        self._suspicion = suspicion
+        records = None if keys is None else _sealed_records(keys)
+        self.packs = PackDirectory(fs, directory / "packs", records, suspicion)
+        self._index_path = index or directory / "index.db"
+        self._index_cipher = keys.cipher("index") if keys else None
+        self._index: PackIndex | None = None
+        self.lock = threading.RLock()
+        with contextlib.suppress(IndexDamaged):  # it is made again under the store's lock
+            self.index  # noqa: B018
+        self._cache: OrderedDict[Digest, bytes] = OrderedDict()
+        self._cached_bytes = 0
+        self._open_block: tuple[Digest | None, dict[Digest, bytes]] = (None, {})
+
+    @property
+    def index(self) -> PackIndex:
+        if self._index is None:
+            self._index = PackIndex(self._index_path, self._index_cipher, self._suspicion)
+            self._index_file = identity_of(self._index_path)
+        return self._index
+
+    def catch_up(self) -> None:
+        """Make the index say what the packs say; call under the store's lock.
+
+        What packs hold beyond it is taken in. What it says of a pack that is gone is forgotten, so
+        that the next save stores such content again; the pack is taken in should it come back. An
+        index that is damaged is set aside and made again.
+        """
+        try:
+            self._catch_up()
+        except IndexDamaged:
+            self.rebuild_index()
+
+    def rebuild_index(self) -> None:
+        """Set the index aside and make it again from the packs; call under the store's lock."""
+        with self.lock, store_trouble("making the index again"):
+            self._close_index()
+            store = self._index_path.parent.parent
+            set_aside(store, "index", self._index_path)
+            # Never a number that was used before: whoever remembers digests has to ask again.
+            generation = int(RandomIds.new_id()[:7], 16)
+            self._index = PackIndex(
+                self._index_path,
+                self._index_cipher,
+                self._suspicion,
+                first_generation=generation,
+            )
+            self._index_file = identity_of(self._index_path)
+            self._catch_up()
+
+    def index_was_replaced(self) -> bool:
+        """Whether another process made the index again; it is opened anew then."""
+        with self.lock:
+            if self._index is None or identity_of(self._index_path) == self._index_file:
+                return False
+            self._close_index()
+            return True
+
+    def _close_index(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
+
+    def _catch_up(self) -> None:
+        with self.lock, store_trouble("reading packs"):
+            if missing := self._missing_packs():
+                self.index.start_generation()
+                for number in missing:
+                    self.index.replace_pack(number, (), (number, GONE))
+            for number, known in self._grown_packs():
+                if known == 0 and not self.packs.begins_well(number):
+                    self.packs.begin_again(number)
+                # Whoever wrote this may have been killed before its sync.
+                self.packs.sync(number)
+                found: list[tuple[Digest, Location]] = []
+                sound_until, torn = known, False
+                for offset, record, end in self.packs.scan(number, known):
+                    torn = torn or record is None
+                    if record is not None:
+                        place = Location(number, offset, record.length, record.depth)
+                        found.extend((digest, place) for digest in objects_in(record))
+                        sound_until = sound_until if torn else end
+                self.index.add(found, [(number, sound_until, self.packs.size_of(number))])
+
+    def is_behind(self) -> bool:
+        """Whether packs and index tell different stories."""
+        try:
+            with self.lock, store_trouble("reading packs"):
+                return bool(self._grown_packs() or self._missing_packs())
+        except IndexDamaged:
+            return True
+
+    def _missing_packs(self) -> set[int]:
+        known = {n for n, length in self.index.pack_lengths().items() if length != GONE}
+        return known - set(self.packs.numbers())
+
+    def _grown_packs(self) -> list[tuple[int, int]]:
+        """Packs longer than when they were last looked at, each with the length that is known."""
+        known = self.index.packs()
+        unknown = PackLength(0, len(PACK_MAGIC))
+        found = [(number, known.get(number, unknown)) for number in self.packs.numbers()]
+        return [
+            (number, pack.length)
+            for number, pack in found
+            if self.packs.size_of(number) > max(pack.seen, len(PACK_MAGIC))
+        ]
+
+    def contains(self, digest: Digest) -> bool:
+        with self.lock:
+            return self.index.find(digest) is not None
+
+    def missing(self, digests: Iterable[Digest]) -> set[Digest]:
+        wanted = set(digests)
+        with self.lock:
+            return wanted - self.index.known(wanted)
+
+    def read(self, digest: Digest, place: Location | None = None) -> bytes:
+        """Whoever has just asked the index hands on its answer, `place`."""
+        with self.lock:
+            if (cached := self._cache.get(digest)) is not None:
+                self._cache.move_to_end(digest)
+                return cached
+            data = self._read_chain(digest, DEEPEST_CHAIN, place)
+            self.remember(digest, data)
+            return data
+
+    def base_of(self, digest: Digest) -> Digest:
+        """What an object is stored against, or the object itself."""
+        with self.lock:
+            while True:
+                place = self.index.find(digest)
+                if place is None:
+                    raise ObjectMissing(f"the store has no object {digest.hex()[:16]}")
+                base = self._record(digest).base if place.depth else None
+                if base is None:
+                    return digest
+                digest = base
+
+    def _read_chain(self, digest: Digest, depth_left: int, place: Location | None = None) -> bytes:
+        try:
+            record = self._record(digest, place)
+        except (ObjectMissing, ObjectDamaged):
+            # Another process may have moved it between our two looks, or begun a pack under the
+            # number of one that we still have open.
+            self.packs.close()
+            record = self._record(digest)
+        return self._open_record(digest, record, depth_left)
+
+    def _record(self, digest: Digest, place: Location | None = None) -> Record:
+        place = place or self.index.find(digest)
+        if place is None:
+            raise ObjectMissing(
+                f"the store has no object {digest.hex()[:16]}", hint="run: holdfast check --data"
+            )
+        try:
+            stored = self.packs.read(place.pack, place.offset, place.length)
+            record = self.packs.records.decode(stored)
+        except FileNotFoundError:
+            raise ObjectMissing(
+                f"pack {place.pack} of the store is missing", hint="run: holdfast check --data"
+            ) from None
+        except OSError as error:
+            raise translate_os_error(error, f"reading pack {place.pack}") from error
+        except BadRecord as error:
+            raise _damaged(digest, str(error)) from None
+        if record.codec is not Codec.BLOCK and record.digest != digest:
+            raise _damaged(digest, "another object stands in its place")
+        return record
+
+    def _open_record(self, digest: Digest, record: Record, depth_left: int) -> bytes:
+        base = None
+        if record.base is not None:
+            if depth_left == 0:
+                raise _damaged(digest, "its chain of bases is too long")
+            base = self._cache.get(record.base)
+            if base is None:
+                base = self._read_chain(record.base, depth_left - 1)
+        try:
+            if record.codec is Codec.BLOCK:
+                data = self._from_block(digest, record)
+            else:
+                data = decompress(record.codec, record.stored, record.size, base)
+        except ValueError as error:
+            raise _damaged(digest, str(error)) from None
+        if digest_of(data) != digest:
+            self._open_block = (None, {})
+            raise _damaged(digest, "its bytes do not match its name (I2)")
+        return data
+
+    def _from_block(self, digest: Digest, record: Record) -> bytes:
+        """Neighbours in a block are neighbours in the tree, and often read one after the other."""
+        if self._open_block[0] != record.digest:
+            self._open_block = (record.digest, open_block(record))
+        data = self._open_block[1].get(digest)
+        if data is None:
+            raise ValueError("the block in its place does not hold it")
+        return data
+
+    def remember(self, digest: Digest, data: bytes) -> None:
+        """Recently used objects are bases and directories that are soon wanted again."""
+        if len(data) > _CACHE_BYTES // 8 or digest in self._cache:
+            return
+        self._cache[digest] = data
+        self._cached_bytes += len(data)
+        while self._cached_bytes > _CACHE_BYTES:
+            self._cached_bytes -= len(self._cache.popitem(last=False)[1])
+
+    def forget_cached(self) -> None:
+        """What is wanted next is read from the packs again."""
+        with self.lock:
+            self._cache.clear()
+            self._cached_bytes = 0
+            self.packs.close()
+
+    def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
+        if self._suspicion is not None:
+            self._suspicion.refuse()
+        return LocalObjectWriter(self, limit_bytes)
+
+    def digests(self) -> Iterator[Digest]:
+        with self.lock:
+            known = list(self.index.digests())
+        return iter(known)
+
+    def count(self) -> int:
+        with self.lock:
+            return self.index.count()
+
+    def size_bytes(self) -> int:
+        with self.lock:
+            return self.index.content_bytes()
+
+    def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
+        from holdfast.adapters.local.objects.collection import stored_sizes  # no save needs it
+
+        with self.lock:
+            return stored_sizes(self)
+
+    def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
+        from holdfast.adapters.local.objects.collection import unneeded_bytes  # no save needs it
+
+        with self.lock:
+            return unneeded_bytes(self, needed)
+
+    def retain_only(
+        self,
+        needed: AbstractSet[Digest],
+        *,
+        limit_bytes: int | None = None,
+        thorough: bool = False,
+    ) -> int:
+        from holdfast.adapters.local.objects.collection import collect  # no save needs it
+
+        if self._suspicion is not None:
+            self._suspicion.refuse()
+        with self.lock, store_trouble("giving space back"):
+            try:
+                return collect(self, needed, limit_bytes, thorough=thorough)
+            except BadRecord as error:
+                raise StoreDamaged(
+                    f"nothing was collected: a record that is needed is damaged: {error}",
+                    hint="run: holdfast check --data",
+                ) from None
+
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        from holdfast.adapters.local.objects.erasing import erase_all_but
+
+        with self.lock, store_trouble("erasing content"):
+            try:
+                return erase_all_but(self, needed)
+            except BadRecord as error:
+                raise StoreDamaged(
+                    f"not everything was erased: a record that is needed is damaged: {error}",
+                    hint="run: holdfast check --data",
+                ) from None
+            finally:
+                self.packs.close()
+                self._cache.clear()
+                self._cached_bytes = 0
+
+    def stored_form(self, digest: Digest) -> bytes:
+        with self.lock:
+            return self._record(digest).stored
+
+    def generation(self) -> str:
+        with self.lock:
+            return str(self.index.generation())
+
+    def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
+        from holdfast.adapters.local.objects.checking import check  # no save needs it
+
+        with self.lock:
+            yield from check(self, data=data, progress=progress or NoProgress())
+
+    def unreadable(self) -> dict[Digest, str]:
+        """Every object that cannot be read any more, and why."""
+        from holdfast.adapters.local.objects.checking import unreadable
+
+        with self.lock:
+            return unreadable(self)
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """No longer say that these are held; only what cannot be read may be named here."""
+        with self.lock:
+            self.index.start_generation()
+            self.index.forget(digests)
+            self._cache.clear()
+            self._cached_bytes = 0
+
+    def mend_packs(self, occasion: str) -> int:
+        """Write packs with damaged stretches anew and set the old ones aside; how many."""
+        from holdfast.adapters.local.objects.mending import (
+            mend_packs,  # late: hardly anybody repairs
+        )
+
+        with self.lock, store_trouble("mending packs"):
+            return mend_packs(self, self._index_path.parent.parent, occasion)
+
+    def damaged_packs(self) -> dict[int, str]:
+        """Packs that are not whole up to where they are known to be, and why."""
+        from holdfast.adapters.local.objects.checking import damaged_packs
+
+        with self.lock, store_trouble("reading packs"):
+            return damaged_packs(self)
+
+    def close(self) -> None:
+        with self.lock:
+            self.packs.close()
+            self._close_index()
+
+
+def _sealed_records(keys: StoreKeys) -> RecordFormat:
+    from holdfast.adapters.local.encryption.sealed_records import (
+        SealedRecords,  # late: few stores need it
+    )
+
+    return SealedRecords(keys.cipher("packs"))
+
+
+def _damaged(digest: Digest, reason: str) -> ObjectDamaged:
+    return ObjectDamaged(
+        f"object {digest.hex()[:16]} is damaged: {reason}", hint="run: holdfast check --data"
+    )

@@ -1,0 +1,216 @@
+"""Pack files: records one after the other, only ever appended to, sealed at a size.
+
+    packs/00000007.pack = "HFPACK1\\n" | record | record | …
+
+One fsync makes a whole save durable because it went into one file whose name was durable before.
+Bytes behind the last committed record are an unfinished save: they are never cut off, because
+after a power cut the index may know less than the pack; they are read again and taken in.
+A pack whose end is torn is left as it is, and the next save starts a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.atomic_write import FILE_MODE, sync, sync_directory, write_all
+from holdfast.adapters.local.objects.blocks import objects_in
+from holdfast.adapters.local.objects.records import BadRecord, PlainRecords, Record, RecordFormat
+from holdfast.ports.filesystem import Filesystem
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.suspicion import Suspicion
+
+PACK_MAGIC = PlainRecords.pack_magic
+"""Packs of another format of records begin otherwise, with as many bytes."""
+
+SEAL_AT_BYTES = 64 << 20
+_WRITE_BUFFER_BYTES = 1 << 20
+_SCAN_BYTES = 1 << 20
+_PACK_NAME = re.compile(r"([0-9]{8})\.pack")
+
+
+def pack_name(number: int) -> str:
+    return f"{number:08d}.pack"
+
+
+class PackDirectory:
+    """Reads and lists packs; the only place that knows their names."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        directory: Path,
+        records: RecordFormat | None = None,
+        suspicion: Suspicion | None = None,
+    ) -> None:
+        self._fs = fs
+        self.directory = directory
+        self._where = os.fsencode(directory)
+        self.records = records or PlainRecords()
+        self.suspicion = suspicion
+        self._open: dict[int, int] = {}
+
+    def path(self, number: int) -> bytes:
+        return b"%s/%08d.pack" % (self._where, number)
+
+    def numbers(self) -> list[int]:
+        names = map(_PACK_NAME.fullmatch, os.listdir(self.directory))
+        return sorted([int(name[1]) for name in names if name])
+
+    def size_of(self, number: int) -> int:
+        return self._fs.stat(self.path(number), follow_symlinks=False).st_size
+
+    def read(self, number: int, offset: int, length: int) -> bytes:
+        """Bytes of a pack; fewer than asked when it ends before."""
+        parts: list[bytes] = []
+        while length > 0:
+            part = self._fs.pread(self._descriptor(number), length, offset)
+            if not part:
+                break
+            parts.append(part)
+            offset += len(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def scan(self, number: int, start: int) -> Iterator[tuple[int, Record | None, int]]:
+        """Each record from `start` on as (offset, record, end); a damaged stretch as one None."""
+        offset = max(start, len(PACK_MAGIC))
+        size = self.size_of(number)
+        while offset < size:
+            record = self._record_at(number, offset, size)
+            if record is not None:
+                yield offset, record, offset + record.length
+                offset += record.length
+            else:
+                resumed = self._next_record(number, offset + 1, size)
+                yield offset, None, resumed
+                offset = resumed
+
+    def _record_at(self, number: int, offset: int, size: int) -> Record | None:
+        records, behind = self.records, offset + self.records.header_bytes
+        header = self.read(number, offset, records.header_bytes)
+        try:
+            stored_size = records.stored_size_of(header)
+            if behind + stored_size > size:
+                return None  # chance bytes can claim much: nothing is read for them
+            record = records.decode(header + self.read(number, behind, stored_size))
+            objects_in(record)  # a block whose table does not hold is no sound record
+            return record
+        except BadRecord:
+            return None
+
+    def _next_record(self, number: int, offset: int, size: int) -> int:
+        """Where the next sound record begins behind damage, or the end of the pack."""
+        magic = self.records.magic
+        while offset < size:
+            window = self.read(number, offset, _SCAN_BYTES)
+            position = window.find(magic)
+            while position >= 0:
+                if self._record_at(number, offset + position, size) is not None:
+                    return offset + position
+                position = window.find(magic, position + 1)
+            offset += max(len(window) - (len(magic) - 1), 1)
+        return size
+
+    def _descriptor(self, number: int) -> int:
+        if number not in self._open:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            self._open[number] = self._fs.open(self.path(number), flags)
+        return self._open[number]
+
+    def sync(self, number: int) -> None:
+        """Make durable what stands in a pack, and its name."""
+        with self.syncing(number):
+            sync(self._fs, self._descriptor(number))
+            sync_directory(self._fs, os.fsencode(self.directory))
+
+    def syncing(self, number: int) -> AbstractContextManager[None]:
+        if self.suspicion is None:
+            return contextlib.nullcontext()
+        return self.suspicion.syncing(self.directory / pack_name(number))
+
+    def begins_well(self, number: int) -> bool:
+        return self.read(number, 0, len(PACK_MAGIC)) == self.records.pack_magic
+
+    def begin_again(self, number: int) -> None:
+        """Write the first bytes, the same in every pack, which a power cut can take from a new one
+        while it leaves later ones. A file that begins otherwise, or has a second name, is not one
+        of ours and is left alone."""
+        if self.read(number, 0, len(PACK_MAGIC)).strip(b"\0"):
+            return
+        fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if self._fs.fstat(fd).st_nlink == 1:
+                write_all(self._fs, fd, self.records.pack_magic)
+        finally:
+            self._fs.close(fd)
+
+    def remove(self, number: int) -> None:
+        """Unlink a pack that the index no longer names."""
+        if number in self._open:
+            self._fs.close(self._open.pop(number))
+        self._fs.unlink(self.path(number))
+
+    def close(self) -> None:
+        while self._open:
+            self._fs.close(self._open.popitem()[1])
+
+
+class PackAppender:
+    """Adds records to one pack; buffered, durable after `sync`."""
+
+    def __init__(self, fs: Filesystem, packs: PackDirectory, number: int, *, create: bool) -> None:
+        self._fs = fs
+        self._packs = packs
+        self.number = number
+        self._buffer = bytearray()
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_APPEND
+        if create:
+            flags |= os.O_CREAT | os.O_EXCL
+        self._fd = fs.open(packs.path(number), flags, FILE_MODE)
+        try:
+            if create:
+                write_all(fs, self._fd, packs.records.pack_magic)
+                with packs.syncing(number):
+                    sync_directory(fs, os.fsencode(packs.directory))
+            self.start = fs.fstat(self._fd).st_size
+        except BaseException:
+            fs.close(self._fd)
+            raise
+        self.end = self.start
+
+    def append(self, encoded: bytes) -> int:
+        """The offset at which the record stands."""
+        offset = self.end
+        self._buffer += encoded
+        self.end += len(encoded)
+        if len(self._buffer) >= _WRITE_BUFFER_BYTES:
+            self._flush()
+        return offset
+
+    def sync(self) -> None:
+        self._flush()
+        with self._packs.syncing(self.number):
+            sync(self._fs, self._fd)
+
+    def forget(self) -> None:
+        """Take back what this appender wrote; it was never named by anything."""
+        self._buffer.clear()
+        self._fs.ftruncate(self._fd, self.start)
+        self.end = self.start
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._fs.close(fd)
+
+    def _flush(self) -> None:
+        if self._buffer:
+            write_all(self._fs, self._fd, bytes(self._buffer))
+            self._buffer.clear()

@@ -1,0 +1,118 @@
+"""Reading back what a failed sync was about, from the disk and not from memory.
+
+    packs     → sync, drop what the system has cached, read every object again, compare its digest
+    databases → fold the log in, sync, drop what is cached, let SQLite check its own structure
+
+What can be read back is kept. An object that cannot is forgotten by the index, as if its pack were
+gone, so that the next save stores such content again; `check` names the checkpoints that need it.
+A database that is not sound keeps the store closed. Not guaranteed: that a system which keeps
+pages in memory against the advice to drop them, as for files in use elsewhere, reads the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from holdfast.adapters.local.atomic_write import sync, sync_directory
+from holdfast.adapters.local.objects.index import Location
+from holdfast.adapters.local.sqlite_connection import connect, translate
+from holdfast.adapters.local.suspicion import suspect
+from holdfast.domain.errors import StoreDamaged
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
+    from holdfast.adapters.local.layout import StoreLayout
+    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.suspicion import Suspicion
+    from holdfast.domain.ids import Digest
+    from holdfast.ports.filesystem import Filesystem
+
+
+def read_back(
+    fs: Filesystem,
+    layout: StoreLayout,
+    objects: LocalObjectStore,
+    suspicion: Suspicion,
+    keys: StoreKeys | None = None,
+) -> None:
+    """Called with the store's lock held; returns when nothing is suspect any more, else raises."""
+    databases = {"catalog": layout.catalog, "index": layout.objects / "index.db"}
+    subjects = suspicion.subjects()
+    everything = "." in subjects
+    try:
+        for path in (layout.directory, layout.objects, layout.objects / "packs"):
+            sync_directory(fs, os.fsencode(path))
+        for purpose, path in databases.items():
+            if everything or path.relative_to(layout.directory).as_posix() in subjects:
+                read_back_database(fs, path, keys.cipher(purpose) if keys else None)
+        for number in objects.packs.numbers():
+            path = Path(os.fsdecode(objects.packs.path(number)))
+            if everything or path.relative_to(layout.directory).as_posix() in subjects:
+                _read_back_pack(fs, objects, number, path)
+        suspicion.clear()
+    except OSError as error:
+        raise suspect(subjects) from error
+
+
+def _drop_cached(fs: Filesystem, path: Path) -> None:
+    """Only what is clean can be dropped: a sync that fails again ends the attempt."""
+    fd = fs.open(os.fsencode(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        sync(fs, fd)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        fs.close(fd)
+
+
+def _read_back_pack(fs: Filesystem, objects: LocalObjectStore, number: int, path: Path) -> None:
+    with objects.lock:
+        objects.forget_cached()
+        _drop_cached(fs, path)
+        known = objects.index.pack_lengths().get(number)
+        if known is None:
+            return  # nothing in it was ever promised
+        sound: list[tuple[Digest, Location]] = []
+        lost = 0
+        for digest, place in objects.index.locations():
+            if place.pack != number:
+                continue
+            try:
+                objects.read(digest)
+                sound.append((digest, place))
+            except StoreDamaged:
+                lost += 1
+        objects.forget_cached()
+        if lost:
+            objects.index.start_generation()
+            objects.index.replace_pack(number, sound, (number, known))
+
+
+def read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> None:
+    """A connection of its own: those in use have pages in memory that were never read back."""
+    _drop_cached(fs, path)
+    try:
+        connection = connect(path, synchronous="FULL", cipher=cipher)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            connection.close()
+        _drop_cached(fs, path)
+        connection = connect(path, synchronous="FULL", cipher=cipher)
+        try:
+            problems = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        finally:
+            connection.close()
+    except (apsw.BusyError, apsw.LockedError):
+        raise suspect({path.name}) from None
+    except apsw.Error as error:
+        raise translate(error, path) from error
+    if problems != [("ok",)]:
+        raise StoreDamaged(
+            f"the database {path.name} of the store is damaged: {problems[0][0]}",
+            hint="run: holdfast check",
+        )

@@ -1,0 +1,224 @@
+"""A process that reads a workspace from its end, and the pipe on which it says what it found.
+
+    starter → process: the job, one line of JSON; then `s` for "begin nothing more"; it ends with us
+    process → starter: records of content | what it found in a directory | that this was all
+
+Guarantees: the process writes no file, so that it can be ended at any time; nobody waits for it
+for longer than it is silent for a minute; on a machine with one processor, or where Python cannot
+be started again, there is none, and its starter reads everything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.adapters.local.objects.compression import Codec
+from holdfast.adapters.local.objects.records import Record
+from holdfast.adapters.local.python_again import command_for
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.settings import Settings, make_settings
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.objects.writer import LocalObjectWriter
+
+_PROGRAM = """
+import json, sys
+sys.path = json.loads(sys.argv[1])
+from holdfast.bootstrap.second_reader import serve
+serve()
+"""
+
+STOP = b"s"
+INPUT, OUTPUT = 0, 1
+_PIPE_BYTES = 1 << 20
+_SIGN_OF_LIFE_S = 1.0
+_LONGEST_SILENCE = 60
+
+_FRAME = struct.Struct("<cII")
+"""kind, length of the first part, length of the second"""
+
+_RECORD = struct.Struct("<BQ32s")
+_RECORD_KIND, _DIRECTORY_KIND, _END_KIND = b"r", b"d", b"e"
+
+
+_DECIDING_SETTINGS = ("defaults", "ignore", "include", "max_file_size")
+"""Those that have a say in what is captured."""
+
+
+def reading_job(
+    settings: Settings, workspace: Path, own_data: bytes | None, named: Sequence[bytes] = ()
+) -> dict[str, Any]:
+    """`named` are ignored files that tools named."""
+    return {
+        "named": [to_text(path) for path in named],
+        "settings": {key: getattr(settings, key) for key in _DECIDING_SETTINGS},
+        "workspace": str(workspace),
+        "own_data": None if own_data is None else to_text(own_data),
+    }
+
+
+def opened_job(
+    job: Mapping[str, Any],
+) -> tuple[Settings, Path, bytes | None, list[bytes]]:
+    named = [from_text(path) for path in job["named"]]
+    own_data = None if job["own_data"] is None else from_text(job["own_data"])
+    return make_settings(job["settings"]), Path(job["workspace"]), own_data, named
+
+
+def record_frame(record: Record) -> bytes:
+    head = _RECORD.pack(record.codec, record.size, record.digest)
+    return _FRAME.pack(_RECORD_KIND, len(head), len(record.stored)) + head + record.stored
+
+
+def directory_frame(path: bytes, state: bytes) -> bytes:
+    return _FRAME.pack(_DIRECTORY_KIND, len(path), len(state)) + path + state
+
+
+def end_frame() -> bytes:
+    return _FRAME.pack(_END_KIND, 0, 0)
+
+
+def _frames(buffer: bytearray) -> list[tuple[bytes, bytes, bytes]]:
+    """The whole frames at the start of `buffer`, which keeps the rest."""
+    frames, start = [], 0
+    with memoryview(buffer) as view:
+        while len(view) >= start + _FRAME.size:
+            kind, first, second = _FRAME.unpack_from(view, start)
+            middle = start + _FRAME.size + first
+            end = middle + second
+            if len(view) < end:
+                break
+            frames.append(
+                (kind, bytes(view[start + _FRAME.size : middle]), bytes(view[middle:end]))
+            )
+            start = end
+    del buffer[:start]
+    return frames
+
+
+class ReadingProcess:
+    """See `ReadingAid`; `writer` gets the contents. `job` is what `backward_reader` needs."""
+
+    def __init__(self, writer: LocalObjectWriter, job: Mapping[str, Any]) -> None:
+        self._writer = writer
+        self._job = job
+        self._process: subprocess.Popen[bytes] | None = None
+        self._room = bytearray()
+        self._buffer = bytearray()
+        self._directories: dict[bytes, bytes] = {}
+        self._at_end = False
+        self._complete = False
+        self._relied_upon = False
+        self._stopped = False
+
+    def begin(self, root_fd: int, started_ns: int) -> None:
+        if self._process is not None or not _can_be_started():
+            return
+        # A program that is ending may start nothing any more: that is no OSError.
+        with contextlib.suppress(OSError, RuntimeError):
+            self._process = subprocess.Popen(
+                command_for(_PROGRAM),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(root_fd,),
+                bufsize=0,
+            )
+            self._room = bytearray(_PIPE_BYTES)
+            os.set_blocking(self._output(), False)
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                with contextlib.suppress(OSError):  # a limit of the system: it is a short pipe then
+                    fcntl.fcntl(self._output(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            job = {**self._job, "root_fd": root_fd, "started_ns": started_ns}
+            self._say(json.dumps(job).encode() + b"\n")
+
+    def receive(self) -> None:
+        while not self._at_end and self._process is not None:
+            try:
+                count = os.readv(self._output(), [self._room])
+            except BlockingIOError:
+                return
+            self._at_end = count == 0
+            self._buffer += memoryview(self._room)[:count]
+            for kind, first, second in _frames(self._buffer):
+                self._take(kind, first, second)
+
+    def _take(self, kind: bytes, first: bytes, second: bytes) -> None:
+        if kind == _RECORD_KIND:
+            codec, size, digest = _RECORD.unpack(first)
+            self._writer.add_record(Record(Digest(digest), Codec(codec), 0, size, None, second))
+        elif kind == _DIRECTORY_KIND:
+            self._directories[first] = second
+        else:
+            self._complete = self._at_end = True
+
+    def directory(self, path: bytes) -> bytes | None:
+        self.receive()
+        told = self._directories.get(path)
+        self._relied_upon = self._relied_upon or told is not None
+        return told
+
+    def stop(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self._say(STOP)
+
+    def finish(self) -> bool:
+        """Silence is counted in short waits: when we are stopped together, as by Ctrl-Z, that is
+        one of them."""
+        if self._process is None or not self._relied_upon:
+            return True
+        self.stop()
+        silent = 0
+        ready = select.poll()
+        ready.register(self._output(), select.POLLIN)
+        while not self._at_end and silent < _LONGEST_SILENCE:
+            if ready.poll(_SIGN_OF_LIFE_S * 1000):
+                silent = 0
+                self.receive()
+            else:
+                silent += 1
+        return self._complete
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        self._directories.clear()
+        self._buffer.clear()
+        self._room.clear()
+        if process is not None:
+            process.kill()
+            with process:  # waits for it, and closes the pipes
+                pass
+
+    def _say(self, what: bytes) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.write(what)
+
+    def _output(self) -> int:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+
+def _can_be_started() -> bool:
+    """A program that carries its own Python would start itself."""
+    name = os.path.basename(sys.executable or "")
+    return name.startswith(("python", "pypy")) and not hasattr(sys, "frozen") and _processors() > 1
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,154 @@
+"""Asking the parts of the index one after the other, the newest first, while there is effort left.
+
+    newest part → enough matches, or nothing older in that time: done
+                → effort spent: stop, and tell how far back it was looked
+                → else the part before it
+
+The newest part is always looked at, so that a small store is always looked at whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from holdfast.adapters.local.search.expressions import Expression
+from holdfast.adapters.local.search.schema import (
+    BLOCK_BITS,
+    COLUMNS_OF,
+    SCOPE,
+    WEIGHTS,
+    WHOLE,
+    Place,
+    first_of_part,
+    index_of,
+    part_of,
+)
+from holdfast.adapters.local.search.scoring import Scorer, columns_in, score_in
+from holdfast.domain.ids import CheckpointId
+from holdfast.domain.search_hits import Field
+from holdfast.domain.search_query import SearchQuery
+
+_LAST = (1 << 62) - 1
+_KEYS = {Place.KEPT: "row.id, NULL", Place.SAID: "NULL, row.position"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row that matches."""
+
+    sequence: int
+    session: int
+    at_ns: int
+    checkpoint_id: CheckpointId | None
+    position: int | None
+    score: float
+    fields: frozenset[Field]
+
+
+class Effort:
+    """What one search may cost. `back_to_ns` tells where it ended, None if it came to the end."""
+
+    def __init__(self, clock_ns: Callable[[], int], most_ns: int) -> None:
+        self._clock_ns = clock_ns
+        self._until_ns = clock_ns() + most_ns
+        self.back_to_ns: int | None = None
+
+    def is_spent(self) -> bool:
+        return self._clock_ns() >= self._until_ns
+
+    def stopped_at(self, at_ns: int) -> None:
+        known = self.back_to_ns
+        self.back_to_ns = at_ns if known is None else max(known, at_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, of whichever table."""
+
+    db: apsw.Connection
+    scorer: Scorer
+    effort: Effort
+    query: SearchQuery
+    rarities: Sequence[float]
+    most: int
+
+    def ask(
+        self, place: Place, expression: Expression, mark_weight: float = 0.0
+    ) -> list[Candidate]:
+        """The newest that match, newest first."""
+        after = -_LAST if self.query.after_ns is None else self.query.after_ns
+        before = _LAST if self.query.before_ns is None else self.query.before_ns
+        fields = COLUMNS_OF[place]
+        columns = [*fields, WHOLE, SCOPE]
+        # A name that stands whole may be one of a path; where a mark stands is nothing to tell.
+        told = {number: fields.get(column, Field.PATH) for number, column in enumerate(columns)}
+        del told[columns.index(SCOPE)]
+        weights = [WEIGHTS.get(column, mark_weight) for column in columns]
+        found: list[Candidate] = []
+        looked_from: int | None = None
+        first, last = _rows_between(self.db, place, after, before)
+        for part in parts(self.db, place, first, last):
+            if looked_from is not None and self.effort.is_spent():
+                self.effort.stopped_at(_moment_of(self.db, place, looked_from))
+                break
+            self.scorer.about(expression, weights, self.rarities)
+            wanted = (expression.text, first, last, after, before, self.most - len(found))
+            for sequence, session, at_ns, key, position, worth in rows(
+                self.db, _statement(place, part), *wanted
+            ):
+                where = frozenset(told[n] for n in columns_in(worth) if n in told)
+                found.append(
+                    Candidate(sequence, session, at_ns, key, position, score_in(worth), where)
+                )
+            if len(found) >= self.most:
+                break
+            looked_from = first_of_part(place, part)
+        return found
+
+
+def parts(db: apsw.Connection, place: Place, first: int = 0, last: int = _LAST) -> Iterator[int]:
+    """Those that have a row between these numbers, newest first."""
+    query = f"SELECT max(sequence) FROM {place.value} WHERE sequence BETWEEN ? AND ?"
+    while True:
+        [(newest,)] = rows(db, query, first, last)
+        if newest is None:
+            return
+        part = part_of(place, newest)
+        yield part
+        last = first_of_part(place, part) - 1
+
+
+def rows(db: apsw.Connection, statement: str, *values: Any) -> list[Any]:
+    return db.execute(statement, values).fetchall()
+
+
+def _statement(place: Place, part: int) -> str:
+    table = index_of(place, part)
+    return f"""
+SELECT row.sequence, row.session, row.at_ns, {_KEYS[place]}, worth({table})
+FROM {table} CROSS JOIN {place.value} row ON row.sequence = {table}.rowid
+WHERE {table} MATCH ? AND {table}.rowid BETWEEN ? AND ? AND row.at_ns >= ? AND row.at_ns < ?
+ORDER BY {table}.rowid DESC LIMIT ?
+"""
+
+
+def _rows_between(db: apsw.Connection, place: Place, after: int, before: int) -> tuple[int, int]:
+    """The numbers between which everything of that time lies."""
+    if (after, before) == (-_LAST, _LAST):
+        return 0, _LAST
+    query = "SELECT min(block), max(block) FROM eras WHERE place=? AND last_ns>=? AND first_ns<?"
+    [(first, last)] = rows(db, query, place.value, after, before)
+    if first is None:
+        return 1, 0
+    return first << BLOCK_BITS, ((last + 1) << BLOCK_BITS) - 1
+
+
+def _moment_of(db: apsw.Connection, place: Place, sequence: int) -> int:
+    """When the first row from this number on was made; there is one."""
+    query = f"SELECT at_ns FROM {place.value} WHERE sequence>=? ORDER BY sequence LIMIT 1"
+    [(at_ns,)] = rows(db, query, sequence)
+    return int(at_ns)

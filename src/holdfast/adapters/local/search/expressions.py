@@ -1,0 +1,190 @@
+"""A query as the full-text index understands it: every word quoted, filters as marks.
+
+Nothing that somebody typed is ever syntax: words are letters and digits, in quotes, and marks are
+made here. The phrases of an expression are counted in the order in which they stand in it; `terms`
+tells which of them belong to which term of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.adapters.local.search.schema import INDEXED_BEGINNING, SCOPE, WHOLE
+from holdfast.domain.checkpoints import RECORD_KINDS, Kind
+from holdfast.domain.search_query import SearchQuery, State, TagFilter, Term
+
+PLAIN = "fplain"
+"""The mark of checkpoints that are not records."""
+
+ASIDE = -1
+
+SPOKEN = "fspoken"
+"""The mark of every message."""
+
+STEM = "\ue001"
+"""What a stem begins with, so that no word is taken for one."""
+
+BOUNDARY = "\ue000"
+"""A word that nobody can ask for, between texts that no phrase should join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, `ASIDE` if it
+    is worth nothing but where it stands is told, None for a mark. `forms` are the phrases that
+    stand for another form of what was asked for."""
+
+    text: str
+    terms: tuple[int | None, ...]
+    forms: frozenset[int] = frozenset()
+
+
+def session_mark(number: int) -> str:
+    return f"s{number}"
+
+
+def kind_mark(kind: Kind) -> str:
+    return "k" + kind.value.replace("-", "")
+
+
+def tag_mark(tag: str) -> str:
+    """In hexadecimal, so that the beginning of a tag is the beginning of its mark."""
+    return "t" + tag.casefold().encode("utf-8", "surrogatepass").hex()
+
+
+def title_mark(word: str) -> str:
+    """Of a word in the name or a tag: found apart from the many texts that say it too."""
+    return "n" + word
+
+
+def stem_mark(stem: str) -> str:
+    return STEM + stem
+
+
+def state_mark(state: State) -> str:
+    return "f" + state.value
+
+
+def joined(texts: Iterable[Sequence[str]]) -> str:
+    """Texts, each given as its words, as one text for the index."""
+    return f" {BOUNDARY} ".join(" ".join(words) for words in texts)
+
+
+class ExpressionWriter:
+    """Puts an expression together, counting its phrases."""
+
+    def __init__(self) -> None:
+        self._clauses: list[str] = []
+        self._terms: list[int | None] = []
+        self._forms: set[int] = set()
+
+    def written(self) -> Expression:
+        return Expression(" AND ".join(self._clauses), tuple(self._terms), frozenset(self._forms))
+
+    def want(self, term: Term, number: int) -> None:
+        """Anywhere but among the marks."""
+        words = self._phrase(" ".join(term.words), number, prefix=term.prefix)
+        ways = [f"- {SCOPE} : {words}"]
+        if term.whole is not None:
+            ways.append(f"{WHOLE} : " + self._phrase(term.whole, number, prefix=term.prefix))
+        for form in _forms(term):
+            ways.append(f"- {SCOPE} : " + self._form(form, number))
+        self._clauses.append(f"({' OR '.join(ways)})")
+
+    def want_in_title(self, term: Term, number: int) -> None:
+        """Only in the name or a tag, by their marks."""
+        ways = [self._phrase(" ".join(map(title_mark, term.words)), number, prefix=term.prefix)]
+        if term.whole is not None:
+            ways.append(self._phrase(title_mark(term.whole), number, prefix=term.prefix))
+        ways += [self._form(title_mark(form), number) for form in _forms(term)]
+        self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
+
+    def among(self, column: str, terms: Sequence[Term]) -> None:
+        if terms:
+            ways = [self._phrase(" ".join(t.words), ASIDE, prefix=t.prefix) for t in terms]
+            self._clauses.append(f"{column} : ({' OR '.join(ways)})")
+
+    def marked(self, marks: Iterable[tuple[str, bool]]) -> None:
+        """One of these marks, each with whether it is only the beginning of one."""
+        ways = [self._phrase(mark, None, prefix=prefix) for mark, prefix in marks]
+        if ways:
+            self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
+
+    def _form(self, word: str, number: int) -> str:
+        self._forms.add(len(self._terms))
+        return self._phrase(word, number, prefix=False)
+
+    def _phrase(self, words: str, term: int | None, *, prefix: bool) -> str:
+        self._terms.append(term)
+        return f'"{words}"' + (" *" if prefix else "")
+
+
+def _forms(term: Term) -> Iterator[str]:
+    """The words of the index that stand for its other forms."""
+    if (stem := term.stem) is not None:
+        yield stem_mark(stem)
+        if stem != (term.whole or term.words[0]):
+            yield stem
+
+
+def about_checkpoints(
+    query: SearchQuery, sessions: Sequence[int] | None, *, titles: bool = False
+) -> Expression:
+    """For the index of checkpoints; `titles`: terms have to stand in the name or a tag."""
+    writer = ExpressionWriter()
+    for number, term in enumerate(query.terms):
+        if titles:
+            writer.want_in_title(term, number)
+        else:
+            writer.want(term, number)
+    writer.among("paths", query.paths)
+    writer.among("name", query.names)
+    writer.marked((kind_mark(kind), False) for kind in query.kinds)
+    writer.marked(_tag(tag) for tag in query.tags)
+    for state in query.states:
+        if state is not State.MESSAGE:
+            writer.marked([(state_mark(state), False)])
+    wants_records = State.RECORD in query.states or any(k in RECORD_KINDS for k in query.kinds)
+    if not wants_records:
+        # What nobody saved but a restore that it stood in the way of is in no other checkpoint.
+        unsaved = [(kind_mark(Kind.SAFETY), False)] if query.paths else []
+        writer.marked([(PLAIN, False), *unsaved, *_worth_finding(query)])
+    _within(writer, sessions)
+    return writer.written()
+
+
+def _worth_finding(query: SearchQuery) -> Iterator[tuple[str, bool]]:
+    """Records that somebody wrote about or approved: after a restore, HEAD is one, and what was
+    said of it is said of no other checkpoint."""
+    for state in (State.ANNOTATED, State.APPROVED):
+        if state in query.states or (query.terms and state is State.ANNOTATED):
+            yield state_mark(state), False
+
+
+def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expression:
+    writer = ExpressionWriter()
+    for number, term in enumerate(query.terms):
+        writer.want(term, number)
+    if not query.terms:
+        writer.marked([(SPOKEN, False)])
+    _within(writer, sessions)
+    return writer.written()
+
+
+def alone(word: str, *, prefix: bool, forms: bool = False) -> str:
+    """One word without anything else, to see how common it is. The beginning of one is as common as
+    what the index knows of it, so that this costs no more than a word does."""
+    writer = ExpressionWriter()
+    beginning = word[:INDEXED_BEGINNING] if prefix else word
+    writer.want(Term((beginning,), prefix=prefix, forms=forms), 0)
+    return writer.written().text
+
+
+def _within(writer: ExpressionWriter, sessions: Sequence[int] | None) -> None:
+    if sessions is not None:
+        writer.marked((session_mark(number), False) for number in sessions)
+
+
+def _tag(tag: TagFilter) -> tuple[str, bool]:
+    return tag_mark(tag.text), tag.prefix

@@ -1,0 +1,178 @@
+"""Settings files: the user's own, and a project's, of which only so much is taken as is safe.
+
+    a key that can only protect more          → taken
+    a key that can weaken protection          → taken once the user has said yes to this very file
+    a key about what is run, or what outside
+    the project is read or written            → never taken
+    a file or value that makes no sense       → not taken
+
+Guarantee: whatever a cloned project has in its file, saves go on. What is not taken is listed with
+its reason. A yes is for one path and one content: an edited file has to be trusted again.
+
+The user's own file is taken in whole. A line that is not TOML is left out, and belongs to the
+setting above it that has not ended, if there is one: `holdfast.domain.unreadable_settings`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.adapters.local.atomic_write import atomic_write
+from holdfast.adapters.local.layout import make_private_directory
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import InvalidSetting
+from holdfast.domain.settings import FROM_PROJECT, RETIRED, FromProject, check_setting
+from holdfast.ports.filesystem import Filesystem
+from holdfast.values.classes import dataclass, field
+
+_LARGEST_BYTES = 1 << 20
+_NOT_TRUSTED = "not trusted"
+_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
+_KEY = re.compile(rb"\s*([A-Za-z0-9_-]+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """What a project's file sets, and by key, or `""` for all of it, why something is not taken.
+    `waiting` are keys that a yes would bring into force."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    held_back: Mapping[str, str] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(key for key, why in self.held_back.items() if why == _NOT_TRUSTED)
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """What the user's own file sets, and by key, or by line, what cannot be read."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_user_settings(path: Path) -> UserSettings:
+    """`InvalidSetting` when the file cannot be read, or no line of it can be told from another."""
+    content = _read(path, 0)
+    if content is None:
+        return UserSettings()
+    try:
+        return UserSettings(_parse(path, content))
+    except InvalidSetting as error:
+        return _parse_without_broken_lines(path, content, error)
+
+
+def _parse_without_broken_lines(path: Path, content: bytes, error: InvalidSetting) -> UserSettings:
+    lines = content.splitlines()
+    broken: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            _leave_out(lines, number, "is not UTF-8", broken)
+    while True:
+        try:
+            return UserSettings(_parse(path, b"\n".join(lines)), broken)
+        except InvalidSetting as refused:
+            found = _LINE.search(refused.message)
+            if found is None or not lines[int(found[1]) - 1].strip():
+                raise error from None  # something that does not end: what belongs to it?
+            _leave_out(lines, int(found[1]), "is not valid TOML", broken)
+
+
+def _leave_out(lines: list[bytes], number: int, why: str, broken: dict[str, str]) -> None:
+    """It is of its own key, or of one above it whose value has not ended."""
+    above = lines[: number - 1]
+    try:
+        _parse(Path(), b"\n".join(above))
+        above = []
+    except InvalidSetting:
+        pass
+    keys = (_KEY.match(line) for line in (lines[number - 1], *reversed(above)))
+    key = next((found[1].decode() for found in keys if found is not None), f"line {number}")
+    broken.setdefault(key, f"line {number} {why}")
+    lines[number - 1] = b""
+
+
+def read_project_settings(path: Path, home: Path) -> ProjectSettings:
+    try:
+        content = _read(path, os.O_NOFOLLOW)
+        if content is None:
+            return ProjectSettings()
+        found = _parse(path, content)
+    except InvalidSetting as error:
+        return ProjectSettings(held_back={"": error.message})
+    trusted = os.path.exists(_note(home, path, content))
+    values: dict[str, Any] = {}
+    held_back: dict[str, str] = {}
+    for key, value in found.items():
+        if key in RETIRED:
+            continue
+        source = FROM_PROJECT.get(key)
+        try:
+            checked = check_setting(key, value)
+        except InvalidSetting as error:
+            held_back[key] = error.message
+            continue
+        if source is FromProject.NEVER:
+            held_back[key] = f"{key} is not taken from a project"
+        elif source is FromProject.TRUSTED and not trusted:
+            held_back[key] = _NOT_TRUSTED
+        else:
+            values[key] = checked
+    return ProjectSettings(values, held_back, tuple(key for key in found if key in RETIRED))
+
+
+def trust_project_settings(fs: Filesystem, path: Path, home: Path) -> ProjectSettings:
+    """Note the user's yes to the file as it is now; what it sets from here on."""
+    content = _read(path, os.O_NOFOLLOW)
+    if content is None:
+        raise InvalidSetting(f"there is no {path}", hint="nothing has to be trusted")
+    _parse(path, content)
+    note = _note(home, path, content)
+    make_private_directory(fs, note.parent)
+    atomic_write(fs, os.fsencode(note), os.fsencode(path) + b"\n")
+    return read_project_settings(path, home)
+
+
+def _note(home: Path, path: Path, content: bytes) -> Path:
+    digest = digest_of(os.fsencode(path) + b"\0" + content).hex()
+    return home / "trusted-settings" / digest
+
+
+def _read(path: Path, link_flags: int) -> bytes | None:
+    """A file of the workspace is not trusted to be one: it may be a pipe or a link."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | link_flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InvalidSetting(
+            f"{path} cannot be read: {error.strerror}",
+            hint="it has to be a file of its own that you may read, not a link",
+        ) from None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise InvalidSetting(f"{path} is not a file", hint="remove it")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(_LARGEST_BYTES)
+    finally:
+        os.close(fd)
+
+
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
+    import tomllib  # imported late: most workspaces have no settings file
+
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidSetting(
+            f"{path} is not valid TOML: {error}", hint="correct the file"
+        ) from None

@@ -1,0 +1,206 @@
+"""How every SQLite file of a store is opened.
+
+Write-ahead logging; automatic log checkpoints are off, so that the log is only ever folded back
+by whoever holds the store's lock (`fold_log`), and never while a connection is closed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import apsw
+
+from holdfast.adapters.local.atomic_write import FILE_MODE
+from holdfast.adapters.local.faults import READ_ONLY_HINT, is_read_only, store_trouble
+from holdfast.adapters.local.suspicion import Suspicion, is_sync_failure, suspect
+from holdfast.adapters.local.system import SystemClock
+from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreReadOnly
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
+
+DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
+"""What asking a database may end in: text of which a byte was damaged may be none any more."""
+
+_FOLD_AT_BYTES = 512 << 10
+"""A save writes some 30 pages of the index and 10 of the catalog, and folding takes as long as a
+small save: one in four does it. What logs take is part of the store's size, so not much more."""
+_BUSY_TIMEOUT_MS = 30_000
+_SCRUB_TIMEOUT_MS = 5_000
+_NEXT_TRY_S = 0.01
+
+
+def connect(
+    path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"], cipher: Cipher | None = None
+) -> apsw.Connection:
+    """Open, creating the file private to its owner before SQLite sees it; with a cipher, sealed."""
+    layer = None
+    with store_trouble(f"opening {path.name}"):
+        if cipher is not None:
+            from holdfast.adapters.local.encryption.sealed_database import (
+                SealedFiles,
+                create_sealed,
+            )
+
+            create_sealed(path, cipher)
+            layer = SealedFiles(cipher)
+        may_write = _may_write(path)
+    connection = apsw.Connection(
+        str(path),
+        flags=(apsw.SQLITE_OPEN_READWRITE if may_write else apsw.SQLITE_OPEN_READONLY)
+        | apsw.SQLITE_OPEN_NOMUTEX,
+        vfs=None if layer is None else layer.name,
+    )
+    try:
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        if may_write:
+            _log_ahead(connection)
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
+        connection.execute("PRAGMA cell_size_check=ON")
+        if layer is not None:
+            connection.execute("PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _may_write(path: Path) -> bool:
+    """Make the file if there is none. One that is there on a file system which takes no writes,
+    as after an error of the disk, can still be read with its log."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    except OSError as error:
+        if error.errno != errno.EROFS or not path.exists():
+            raise
+        return False
+    os.close(fd)
+    return True
+
+
+def _log_ahead(connection: apsw.Connection) -> None:
+    """Of several who open a new file at once, some are told without a wait that it is locked:
+    SQLite does not wait where two could be waiting for each other."""
+    pause = threading.Event()
+    give_up_ns = SystemClock.monotonic_ns() + _BUSY_TIMEOUT_MS * 1_000_000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
+            if SystemClock.monotonic_ns() >= give_up_ns:
+                raise
+            pause.wait(_NEXT_TRY_S)
+        else:
+            return
+
+
+def fold_log(
+    connection: apsw.Connection,
+    path: Path,
+    suspicion: Suspicion | None = None,
+    *,
+    at_bytes: int | None = None,
+) -> None:
+    """Move the log into the database when it has grown; only under the store's lock.
+
+    What was committed is durable in the log, so that trouble here is none of the caller's: the log
+    stays, and the next time tries again. Only a failed sync is noted.
+    """
+    try:
+        log_bytes = os.stat(f"{path}-wal").st_size
+    except FileNotFoundError:
+        return
+    if log_bytes < (_FOLD_AT_BYTES if at_bytes is None else at_bytes):
+        return
+    # A reader in another process may keep part of the log in use; it is not waited for.
+    connection.set_busy_timeout(0)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError, apsw.FullError):
+        return
+    except apsw.IOError as error:
+        if suspicion is not None:
+            suspicion.note_if_sync(error, path)
+    finally:
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+
+
+def scrub(connection: apsw.Connection, path: Path) -> None:
+    """Build the file anew from its rows and empty its log, so that neither holds anything that
+    was deleted; durable. Only under the store's lock.
+
+    Rows are copied in memory: a temporary file would hold them outside the store. `BusyError` when
+    another process reads: the log cannot be emptied then.
+    """
+    before = connection.execute("PRAGMA synchronous").fetchall()[0][0]
+    temporary = connection.execute("PRAGMA temp_store").fetchall()[0][0]
+    connection.set_busy_timeout(_SCRUB_TIMEOUT_MS)
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA secure_delete=ON").fetchall()
+        connection.execute("VACUUM")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.execute("PRAGMA secure_delete=OFF").fetchall()
+        connection.execute(f"PRAGMA temp_store={temporary}")
+        connection.execute(f"PRAGMA synchronous={before}")
+        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+
+
+def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
+    """SQLite's trouble in the words of the error family."""
+    if isinstance(error, UnicodeDecodeError):
+        return StoreDamaged(
+            f"a text of the {path.stem} is damaged: {error}", hint="run: holdfast repair"
+        )
+    if is_sync_failure(error):
+        return suspect({path.name})
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        return StoreDamaged(
+            f"the database {path.name} of the store is damaged: {error}",
+            hint="run: holdfast check",
+        )
+    if isinstance(error, apsw.FullError):
+        return NoSpace(f"no space left for the store's {path.name}", hint="free some disk space")
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return _busy(path)
+    if isinstance(error, apsw.ReadOnlyError) and is_read_only(path):
+        return StoreReadOnly(f"the store's {path.name} is read-only", hint=READ_ONLY_HINT)
+    if isinstance(error, apsw.CantOpenError) and is_read_only(path):
+        # Without the files of its log beside it, SQLite would have to make them first.
+        return StoreReadOnly(
+            f"the file system of the store is read-only, and the log of {path.name} is not there",
+            hint="mount it writable, or copy the store to another disk (cp -a) and set "
+            "HOLDFAST_HOME to the copy",
+        )
+    if isinstance(error, apsw.IOError):
+        return StoreDamaged(
+            f"reading or writing the store's {path.name} failed: {error}",
+            hint="check the disk, then run: holdfast check",
+        )
+    if isinstance(error, (apsw.ConstraintError, apsw.MisuseError, apsw.ThreadingViolationError)):
+        return error  # a mistake of ours, not of the disk
+    return StoreDamaged(
+        f"the database {path.name} of the store cannot be used: {error}", hint="run: holdfast check"
+    )
+
+
+def _busy(path: Path) -> Busy:
+    from holdfast.adapters.local.lock_holders import holder_of  # no save needs it
+
+    holder = holder_of(path)
+    if holder is None:
+        return Busy(f"the store's {path.name} is in use", hint="try again")
+    return Busy(
+        f"process {holder} keeps the store's {path.name} in use",
+        hint=f"wait for it, or end it if it hangs: kill {holder}",
+    )

@@ -1,0 +1,279 @@
+"""One writer at a time for a store, across threads and processes.
+
+The lock is an advisory lock on a file, so it ends with its process whatever happens. The file
+also tells who holds it, for the message that others get when waiting takes too long, and keeps
+short notes of the holder for those who come later.
+
+A holder that works is waited for until the time is up, one that was stopped, as by Ctrl-Z, for a
+moment only. Whoever must not be kept waiting, as the hook of an agent, gives up as soon on any
+holder that does nothing, for example on a disk that does not answer. So does a thread that waits
+behind another one of its process, which has more patience and waits for the same holder.
+
+On a file system that takes no writes, as its answer to opening the file says, whoever only looks
+shares the lock. It is a lock all the same: the file system may be writable for somebody else,
+through another mount of it or from another machine, and such a writer is kept out as anywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from holdfast.adapters.local.atomic_write import FILE_MODE
+from holdfast.adapters.local.faults import store_trouble, translate_os_error
+from holdfast.adapters.local.own_files import read_own_file
+from holdfast.domain.errors import Busy
+from holdfast.ports.clock import Clock
+
+_DOING = "being locked"
+_TO_WRITE = os.O_RDWR | os.O_CREAT
+_TO_LOOK = os.O_RDONLY | os.O_NONBLOCK
+_FIRST_WAIT_S = 0.001
+_LONGEST_WAIT_S = 0.05
+_DESCRIPTION_BYTES = 256
+_NO_PROGRESS = "holds the store and makes no progress"
+_PURPOSE_LENGTH = 40
+"""Of four bytes at most each, so that the description always fits."""
+
+
+_STOPPED_S = 2.0
+"""How long a stopped holder is waited for by those who have all the patience."""
+
+_patience_s: ContextVar[float | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def patient(seconds: float) -> Iterator[None]:
+    """In the block, a holder that has stood still for so long is not waited for any longer."""
+    token = _patience_s.set(seconds)
+    try:
+        yield
+    finally:
+        _patience_s.reset(token)
+
+
+class _Holder:
+    """Who holds a lock, watched by somebody who waits for it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._patience_s = _patience_s.get()
+        self._seen: object = None
+        self._since_ns = clock.monotonic_ns()
+
+    def stands_still(self, description: bytes) -> bool:
+        """Whether it has done nothing for longer than anybody has patience for."""
+        from holdfast.adapters.local.processes import is_stopped, progress_of  # late: hardly needed
+
+        number = _holder_in(description).get("pid")
+        now_ns, seen = self._clock.monotonic_ns(), None
+        if isinstance(number, int):
+            seen = (number, progress_of(number))
+        if seen != self._seen:
+            self._seen, self._since_ns = seen, now_ns
+        still_s = (now_ns - self._since_ns) / 1e9
+        if self._patience_s is not None and still_s >= self._patience_s:
+            return True
+        return still_s >= _STOPPED_S and isinstance(number, int) and is_stopped(number)
+
+    def worked(self) -> None:
+        self._since_ns = self._clock.monotonic_ns()
+
+
+class StoreLock:
+    """Re-entrant for the thread that holds it."""
+
+    def __init__(self, path: Path, clock: Clock, *, purpose: str) -> None:
+        self._path = path
+        self._clock = clock
+        self._purpose = purpose
+        self._thread_lock = threading.RLock()
+        self._pause = threading.Event()
+        self._depth = 0
+        self._fd = -1
+        self._is_shared = False
+        self._is_waiting = False
+        """Whether the thread that has the thread lock waits for another process."""
+
+    @contextmanager
+    def hold(self, timeout_s: float, *, looking: bool = False) -> Iterator[None]:
+        """`Busy`, naming the holder, when the store is not free within `timeout_s`; `StoreReadOnly`
+        where nothing can be written, unless the holder is just `looking`."""
+        deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
+        holder = _Holder(self._clock)
+        self._acquire_thread(deadline_ns, timeout_s, holder)
+        try:
+            if self._depth == 0:
+                self._acquire_file(deadline_ns, timeout_s, looking, holder)
+            elif self._is_shared and not looking:
+                raise translate_os_error(_read_only(self._path), _DOING)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._release_file()
+        finally:
+            self._thread_lock.release()
+
+    def let_others_in(self) -> None:
+        """Those who wait look again after `_LONGEST_WAIT_S` at the latest."""
+        self._pause.wait(2 * _LONGEST_WAIT_S)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the holder held it already when it last took it."""
+        return self._depth > 1
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is held by somebody who looks where nothing can be written."""
+        return self._is_shared
+
+    def note(self, place: int, data: bytes) -> None:
+        """Leave a note for later holders; only while held. On a full disk there is none."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._fd, data, _DESCRIPTION_BYTES + place)
+
+    def note_afresh(self, data: bytes) -> None:
+        """Replace everything that was noted; only while held."""
+        os.ftruncate(self._fd, _DESCRIPTION_BYTES)
+        os.pwrite(self._fd, data, _DESCRIPTION_BYTES)
+
+    def read_notes(self, size: int) -> bytes:
+        """What the last holders noted, held or not; empty when there is no such file."""
+        try:
+            return read_own_file(self._path)[_DESCRIPTION_BYTES : _DESCRIPTION_BYTES + size]
+        except OSError:
+            return b""
+
+    def takes_writes(self) -> bool:
+        """Whether it can be held by somebody who writes."""
+        try:
+            os.close(self._open(_TO_WRITE))
+        except OSError as error:
+            return error.errno != errno.EROFS
+        return True
+
+    def _open(self, flags: int) -> int:
+        return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+
+    def _open_to_lock(self, *, looking: bool) -> tuple[int, bool]:
+        """The file, and whether the lock on it is to be a shared one."""
+        try:
+            return self._open(_TO_WRITE), False
+        except OSError as error:
+            if error.errno != errno.EROFS or not looking:
+                raise
+            # Shared: an exclusive one cannot be had everywhere for a file that is only read.
+            with contextlib.suppress(FileNotFoundError):
+                return self._open(_TO_LOOK), True
+            raise
+
+    def _acquire_thread(self, deadline_ns: int, timeout_s: float, holder: _Holder) -> None:
+        wait_s = min(max(timeout_s, 0.001), _LONGEST_WAIT_S)
+        while not self._thread_lock.acquire(timeout=wait_s):
+            if self._clock.monotonic_ns() >= deadline_ns:
+                raise Busy(
+                    f"another thread of this process uses the store for longer than {timeout_s:g} s"
+                )
+            if not self._is_waiting:
+                holder.worked()
+                continue
+            description = self._read_description()
+            if holder.stands_still(description):
+                raise self._busy(description, _NO_PROGRESS)
+
+    def _acquire_file(
+        self, deadline_ns: int, timeout_s: float, looking: bool, holder: _Holder
+    ) -> None:
+        with store_trouble(_DOING):
+            fd, shared = self._open_to_lock(looking=looking)
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        wait_s = _FIRST_WAIT_S
+        try:
+            while True:
+                try:
+                    fcntl.flock(fd, how | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    self._is_waiting = True
+                    description = os.pread(fd, _DESCRIPTION_BYTES, 0)
+                    if self._clock.monotonic_ns() >= deadline_ns:
+                        what = f"has held the store for longer than {timeout_s:g} s"
+                        raise self._busy(description, what) from None
+                    if holder.stands_still(description):
+                        raise self._busy(description, _NO_PROGRESS) from None
+                    self._pause.wait(wait_s)
+                    wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+            if not shared and _is_ours_alone(fd):
+                with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
+                    os.pwrite(fd, self._description(), 0)
+        except BaseException:
+            os.close(fd)
+            raise
+        finally:
+            self._is_waiting = False
+        self._fd, self._is_shared = fd, shared
+
+    def _read_description(self) -> bytes:
+        try:
+            return read_own_file(self._path)[:_DESCRIPTION_BYTES]
+        except OSError:
+            return b""
+
+    def _release_file(self) -> None:
+        fd, self._fd, self._is_shared = self._fd, -1, False
+        # Unlocked by name, not only by closing: a process forked meanwhile has the file open too.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
+    def _description(self) -> bytes:
+        purpose = self._purpose[:_PURPOSE_LENGTH]
+        said = {"pid": os.getpid(), "purpose": purpose, "since_ns": self._clock.now_ns()}
+        text = json.dumps(said, ensure_ascii=False)
+        return text.encode("utf-8", "replace").ljust(_DESCRIPTION_BYTES)
+
+    def _busy(self, description: bytes, what: str) -> Busy:
+        from holdfast.adapters.local.processes import is_ours  # no save needs it
+
+        who = "another process"
+        hint = f"wait for it to finish, or see who it is: fuser {self._path}"
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            holder = _holder_in(description)
+            number = int(holder["pid"])
+            # On a full disk the one before may still stand there, and its number be another's.
+            if is_ours(number):
+                who = f"process {number} ({holder['purpose']})"
+                hint = f"wait for it, or end it if it hangs: kill {number}"
+        return Busy(f"{who} {what}", hint=hint)
+
+
+def _holder_in(description: bytes) -> dict[str, Any]:
+    """What the holder says about itself; nothing when that makes no sense."""
+    try:
+        told = json.loads(description)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _read_only(path: Path) -> OSError:
+    return OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
+
+
+def _is_ours_alone(fd: int) -> bool:
+    """Whether writing here changes nothing else: a second name may be that of any file."""
+    status = os.fstat(fd)
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1

@@ -1,0 +1,194 @@
+"""Making a damaged story one that can be used: sound rows go into a new file, the old is kept.
+
+    look:  check a copy → what can be proven of it
+    mend:  a whole new file beside the old one → the old one aside → the new one in its place
+
+A crash before the exchange leaves both, one in the middle of it leaves the new one waiting, which
+the next use of the story puts in place. Messages that are lost keep their places: others know them
+by number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from holdfast.adapters.local.acknowledged import SLOT_BYTES, NotedChanges, decode_changes
+from holdfast.adapters.local.atomic_write import FILE_MODE
+from holdfast.adapters.local.catalog.page_images import page_images
+from holdfast.adapters.local.setting_aside import set_aside, sync
+from holdfast.adapters.local.sqlite_connection import connect
+from holdfast.adapters.local.store_lock import StoreLock
+from holdfast.adapters.local.story.migrations import CHANGES, OF_THE_STORY, migrate_story
+from holdfast.adapters.local.story.queries import set_fact
+from holdfast.adapters.local.story.rows import INSERT, sealed
+from holdfast.adapters.local.story.salvage import Salvaged, salvage_from
+from holdfast.adapters.local.story.sqlite import SqliteStory
+from holdfast.adapters.local.story.story_file import StoryFile, rebuilt_beside
+from holdfast.domain.errors import HoldfastError, NewerStore
+from holdfast.domain.ids import SessionId
+from holdfast.domain.messages import Role
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
+    from holdfast.adapters.local.layout import StoreLayout
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.filesystem import Filesystem
+
+LOST = "[lost to damage of the store]"
+_LOCK_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFindings:
+    """What is wrong with a story, what is left of it, and how many messages are surely gone."""
+
+    problem: str
+    saved: Salvaged
+    lost_messages: int
+
+
+class StoryMender:
+    """One repair of one story; hold `exclusive` around everything."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        clock: Clock,
+        *,
+        cipher: Cipher | None = None,
+    ) -> None:
+        self._fs = fs
+        self._path = layout.story
+        self._directory = layout.directory
+        self._lock = StoreLock(layout.story_lock, clock, purpose="holdfast repair")
+        self._cipher = cipher
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        if not self._path.exists() and not self._is_lost():
+            yield  # not even a lock is made for a story that never was
+            return
+        with self._lock.hold(_LOCK_TIMEOUT_S):
+            yield
+
+    def examine(self, scratch: Path) -> StoryFindings | None:
+        """None for a story that is sound, or never was; the story itself is only read."""
+        if self._path.exists():
+            problem = self._problem(scratch)
+        else:
+            problem = "the file is missing" if self._is_lost() else None
+        if problem is None:
+            return None
+        saved = self._salvage()
+        return StoryFindings(problem, saved, sum(1 for _ in _lost_places(saved)))
+
+    def mend(self, found: StoryFindings, occasion: str) -> None:
+        new = rebuilt_beside(self._path)
+        for suffix in ("", "-wal", "-shm"):
+            new.with_name(new.name + suffix).unlink(missing_ok=True)
+        noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
+        changes = max(_changes(found.saved), noted.count if noted is not None else 0) + 1
+        _write(new, found.saved, changes, self._cipher)
+        sync(self._directory)
+        set_aside(self._directory, occasion, self._path)
+        new.rename(self._path)
+        sync(self._directory)
+        self._lock.note_afresh(NotedChanges(changes).encode())
+
+    def _is_lost(self) -> bool:
+        """Whether something was acknowledged of which there is no file any more."""
+        if self._path.exists() or rebuilt_beside(self._path).exists():
+            return False
+        noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
+        return noted is not None and noted.count > 0
+
+    def _problem(self, scratch: Path) -> str | None:
+        path = scratch / "story.db"
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                source = self._path.with_name(self._path.name + suffix)
+                shutil.copyfile(source, path.with_name(path.name + suffix))
+        file = StoryFile(
+            self._fs,
+            path,
+            self._lock,
+            lock_timeout_s=lambda: _LOCK_TIMEOUT_S,
+            cipher=None if self._cipher is None else self._own_cipher,
+        )
+        try:
+            with contextlib.closing(SqliteStory(file)) as story:
+                return next(iter(story.check()), None)
+        except NewerStore:
+            raise
+        except (HoldfastError, apsw.Error) as error:
+            return str(error)
+
+    def _own_cipher(self) -> Cipher:
+        assert self._cipher is not None
+        return self._cipher
+
+    def _salvage(self) -> Salvaged:
+        database, log = _read(self._path), _read(self._path.with_name("story.db-wal"))
+        if self._cipher is None:
+            return salvage_from(page_images(database, log))
+        from holdfast.adapters.local.encryption.sealed_pages import sealed_page_images
+
+        return salvage_from(sealed_page_images(database, log, self._cipher))
+
+
+def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> None:
+    """Whole, folded into one file and synced."""
+    db = connect(path, synchronous="FULL", cipher=cipher)
+    try:
+        migrate_story(db)
+        with db:
+            for table, rows in saved.items():
+                insert = INSERT[table].replace("INSERT", "INSERT OR IGNORE", 1)
+                for key in sorted(rows):
+                    if table != "facts" or rows[key][0] != OF_THE_STORY:
+                        db.execute(insert, rows[key])
+            for row in _lost_places(saved):
+                db.execute(INSERT["messages"].replace("INSERT", "INSERT OR IGNORE", 1), row)
+            set_fact(db, SessionId(OF_THE_STORY), CHANGES, str(changes))
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        db.close()
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    os.chmod(path, FILE_MODE)
+
+
+def _lost_places(saved: Salvaged) -> Iterator[tuple[Any, ...]]:
+    """Rows that stand for messages of which only the place is known."""
+    taken: dict[str, set[int]] = {}
+    for row in saved["messages"].values():
+        taken.setdefault(row[1], set()).add(row[2])
+    number = max(saved["messages"], default=0)
+    for session_id in sorted(taken):
+        for place in range(max(taken[session_id])):
+            if place not in taken[session_id]:
+                number += 1
+                values = (number, session_id, place, Role.SYSTEM.value, LOST, 0, "[]", None)
+                yield sealed("messages", values)
+
+
+def _changes(saved: Salvaged) -> int:
+    row = saved["facts"].get((OF_THE_STORY, CHANGES))
+    return int(row[2]) if row is not None and str(row[2]).isdecimal() else 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,160 @@
+"""Story rows to values and back; the one place that knows the column order.
+
+Each row ends with a checksum of its table and of its other columns, as the catalog's do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.adapters.local.catalog.rows import checksum_of, is_sealed
+from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.messages import Annotation, Message, Role
+from holdfast.domain.paths import from_text, to_text
+from holdfast.domain.rollbacks import Marks, Rollback, Stretch
+
+COLUMNS = {
+    "messages": (
+        "sequence, session_id, position, role, content, at_ns, tool_calls, source_key, checksum"
+    ),
+    "annotations": (
+        "sequence, session_id, checkpoint, number, revision, text, author, at_ns, checksum"
+    ),
+    "activities": (
+        "number, session_id, kind, reason, checkpoint, started_at_ns, owner, paths, message_index,"
+        " status, ended_at_ns, outcome, diff, checksum"
+    ),
+    "rollbacks": "sequence, session_id, operation, record, through, before, after, checksum",
+    "facts": "session_id, name, value, checksum",
+}
+"""Every table; all rows carry a checksum, which is the last column."""
+
+INSERT = {
+    table: f"INSERT INTO {table} ({columns}) VALUES ({','.join('?' * (columns.count(',') + 1))})"
+    for table, columns in COLUMNS.items()
+}
+
+# Conversations are long: what most messages have in common is not worked out for each.
+_ROLES = {role.value: role for role in Role}
+_NO_CALLS = json.dumps([])
+
+
+def sealed(table: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row to be written, of nothing but the types that it is read with: the checksum of a member
+    of an enumeration would never fit the text that comes back."""
+    plain = tuple(map(_plain, values))
+    return (*plain, checksum_of(table, plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) else value
+
+
+def require_sealed(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not is_sealed(table, row):
+        raise ValueError(f"a row of {table} ({row[0]!a}) does not match its checksum")
+    return row
+
+
+def calls_to_text(calls: Sequence[ToolCall]) -> str:
+    return json.dumps([call if isinstance(call, str) else dict(call) for call in calls])
+
+
+def message_from_row(row: tuple[Any, ...], rolled_back_by: int | None = None) -> Message:
+    _, session_id, position, role, content, at_ns, calls, source_key, _ = row
+    return Message(
+        SessionId(session_id),
+        position,
+        _ROLES[role],
+        content,
+        at_ns,
+        () if calls == _NO_CALLS else tuple(json.loads(calls)),
+        source_key,
+        rolled_back_by,
+    )
+
+
+def annotation_from_row(row: tuple[Any, ...]) -> Annotation:
+    sequence, session_id, checkpoint, number, revision, text, author, at_ns, _ = require_sealed(
+        "annotations", row
+    )
+    return Annotation(
+        sequence,
+        SessionId(session_id),
+        CheckpointId(checkpoint),
+        number,
+        revision,
+        text,
+        author,
+        at_ns,
+    )
+
+
+def activity_to_row(new: NewActivity) -> tuple[Any, ...]:
+    """Without its number, and as it begins."""
+    return (
+        new.session_id,
+        new.kind.value,
+        new.reason,
+        new.checkpoint,
+        new.started_at_ns,
+        new.owner,
+        json.dumps([to_text(path) for path in new.paths]),
+        new.message_index,
+        ActivityStatus.OPEN.value,
+        None,
+        None,
+        None,
+    )
+
+
+def activity_from_row(row: tuple[Any, ...]) -> Activity:
+    number, session_id, kind, reason, checkpoint, started_at_ns, owner, paths = require_sealed(
+        "activities", row
+    )[:8]
+    message_index, status, ended_at_ns, outcome, diff, _ = row[8:]
+    return Activity(
+        number,
+        SessionId(session_id),
+        ActivityKind(kind),
+        reason,
+        CheckpointId(checkpoint),
+        started_at_ns,
+        owner,
+        tuple(from_text(path) for path in json.loads(paths)),
+        message_index,
+        ActivityStatus(status),
+        ended_at_ns,
+        outcome,
+        diff is not None,
+    )
+
+
+def rollback_to_row(session_id: SessionId, rollback: Rollback) -> tuple[Any, ...]:
+    return (
+        session_id,
+        rollback.operation,
+        rollback.record,
+        rollback.through,
+        _marks_to_text(rollback.before),
+        _marks_to_text(rollback.after),
+    )
+
+
+def rollback_from_row(row: tuple[Any, ...]) -> Rollback:
+    _, _, operation, record, through, before, after, _ = require_sealed("rollbacks", row)
+    return Rollback(operation, record, through, _marks(before), _marks(after))
+
+
+def _marks_to_text(marks: Marks) -> str:
+    return json.dumps([[s.first, s.last, s.operation] for s in marks], separators=(",", ":"))
+
+
+def _marks(text: str) -> Marks:
+    return tuple(Stretch(*numbers) for numbers in json.loads(text))

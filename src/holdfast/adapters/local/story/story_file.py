@@ -1,0 +1,262 @@
+"""The file that a story lies in: opened when first needed, written under a lock of its own.
+
+    read:   no file → an empty story; another file than before (a repair) → opened anew
+    write:  lock → what was acknowledged is still there → one transaction, fsynced → noted
+
+Guarantees: what was written is durable; a log that lost commits is found out before anything is
+added to it; trouble here never touches the catalog. Not guaranteed: that a reader who began before
+a repair sees what the repair brought back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from holdfast.adapters.local.acknowledged import (
+    SLOT_BYTES,
+    NotedChanges,
+    changes_are_damaged,
+    decode_changes,
+)
+from holdfast.adapters.local.atomic_write import sync_directory
+from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.setting_aside import identity_of, set_aside
+from holdfast.adapters.local.sqlite_connection import (
+    DATABASE_TROUBLE,
+    connect,
+    fold_log,
+    scrub,
+    translate,
+)
+from holdfast.adapters.local.story.migrations import (
+    CHANGES,
+    OF_THE_STORY,
+    is_migrated,
+    migrate_story,
+)
+from holdfast.adapters.local.story.rows import COLUMNS, require_sealed, sealed
+from holdfast.adapters.local.suspicion import Suspicion, suspect
+from holdfast.domain.errors import StoreDamaged
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
+    from holdfast.adapters.local.store_lock import StoreLock
+    from holdfast.ports.filesystem import Filesystem
+
+_FACT = f"SELECT {COLUMNS['facts']} FROM facts WHERE session_id=? AND name=?"
+_UPDATE_FACT = "UPDATE facts SET value=?, checksum=? WHERE session_id=? AND name=?"
+
+
+class StoryFile:
+    """One per opened store; safe to use from several threads."""
+
+    def __init__(
+        self,
+        fs: Filesystem,
+        path: Path,
+        lock: StoreLock,
+        *,
+        lock_timeout_s: Callable[[], float],
+        cipher: Callable[[], Cipher] | None = None,
+    ) -> None:
+        self.path = path
+        self._fs = fs
+        self._lock = lock
+        self._lock_timeout_s = lock_timeout_s
+        self._cipher = cipher
+        self._suspicion = Suspicion(fs, path.with_name("story.suspect"))
+        self._guard = threading.RLock()
+        self._db: apsw.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._migrated = False
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection | None]:
+        """None when there is no story."""
+        if not self._is_ready():
+            with self._locked():  # never with the guard held: writers take them in this order
+                pass
+        with self._guard:
+            try:
+                yield self._current()
+            except DATABASE_TROUBLE as error:
+                raise translate(error, self.path) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Everything that is done with the connection becomes durable together, or is not there.
+
+        After a failed sync, taking the lock reads the file back first, or raises."""
+        with self._locked() as db:
+            self._require_acknowledged(db)
+            try:
+                with db:
+                    yield db
+                    changes = self._changes(db) + 1
+                    self._set_changes(db, changes)
+                self._lock.note(0, NotedChanges(changes).encode())
+                fold_log(db, self.path, self._suspicion)
+            except DATABASE_TROUBLE as error:
+                self._suspicion.note_if_sync(error, self.path)
+                raise translate(error, self.path) from error
+
+    def erase_traces(self) -> None:
+        if not self.path.exists():
+            return
+        with self._locked() as db:
+            with store_trouble("removing what a repair left"):
+                rebuilt_beside(self.path).unlink(missing_ok=True)
+            try:
+                scrub(db, self.path)
+            except DATABASE_TROUBLE as error:
+                raise translate(error, self.path) from error
+
+    def forgotten(self) -> str | None:
+        """What is no longer there although it was acknowledged, in words."""
+        notes = self._lock.read_notes(SLOT_BYTES + 1)  # first: the story is never behind a note
+        if changes_are_damaged(notes):
+            return "the note of what the story acknowledged last is damaged"
+        noted = decode_changes(notes)
+        if noted is None or noted.count == 0:
+            return None
+        with self.reading() as db:
+            if db is None:
+                return "the store has lost its story.db"
+            return None if self._changes(db) >= noted.count else _FORGOT
+
+    def size_bytes(self) -> int:
+        total = 0
+        for suffix in ("", "-wal"):
+            try:
+                total += self.path.with_name(self.path.name + suffix).stat().st_size
+            except FileNotFoundError:
+                continue
+        return total
+
+    def close(self) -> None:
+        with self._guard:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[apsw.Connection]:
+        with self._lock.hold(self._lock_timeout_s()):
+            if self._suspicion.is_noted():
+                self._read_back()
+            with self._guard:
+                yield self._opened()
+
+    def _current(self) -> apsw.Connection | None:
+        """The connection to the file that stands there now."""
+        present = identity_of(self.path)
+        if self._db is not None and present != self._identity:
+            self.close()
+        if self._db is None and present is not None:
+            self._connect()
+        return self._db
+
+    def _opened(self) -> apsw.Connection:
+        """The same, made if there is none, and ready for use; the lock is held."""
+        db = self._current()
+        if db is None:
+            with store_trouble("making its story"):
+                self._clear_the_way()
+            db = self._connect()
+            with store_trouble("making its story"):
+                sync_directory(self._fs, os.fsencode(self.path.parent))
+        try:
+            # Each time: a later version may have migrated it since it was opened.
+            if not is_migrated(db):
+                migrate_story(db)
+            self._migrated = True
+        except DATABASE_TROUBLE as error:
+            raise translate(error, self.path) from error
+        return db
+
+    def _clear_the_way(self) -> None:
+        """A log without its database belongs to nothing; one that was rebuilt takes the place."""
+        left = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")]
+        if any(path.exists() for path in left):
+            set_aside(self.path.parent, "story", self.path)
+        rebuilt = rebuilt_beside(self.path)
+        if rebuilt.exists():
+            rebuilt.rename(self.path)
+        else:
+            self._lock.note(0, NotedChanges(0).encode())
+
+    def _connect(self) -> apsw.Connection:
+        cipher = None if self._cipher is None else self._cipher()
+        try:
+            db = connect(self.path, synchronous="FULL", cipher=cipher)
+        except DATABASE_TROUBLE as error:
+            raise translate(error, self.path) from error
+        self._db = db
+        self._identity = identity_of(self.path)
+        self._migrated = False
+        return db
+
+    def _is_ready(self) -> bool:
+        """Whether there is nothing to read, or all of it can be."""
+        with self._guard:
+            db = self._current()
+            if db is None:
+                return not rebuilt_beside(self.path).exists()
+            if not self._migrated:
+                try:
+                    self._migrated = is_migrated(db)
+                except DATABASE_TROUBLE as error:
+                    raise translate(error, self.path) from error
+            return self._migrated
+
+    def _read_back(self) -> None:
+        from holdfast.adapters.local.reading_back import read_back_database  # hardly ever needed
+
+        self.close()
+        try:
+            if self.path.exists():
+                read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
+            self._suspicion.clear()
+        except OSError as error:
+            raise suspect({self.path.name}) from error
+
+    def _require_acknowledged(self, db: apsw.Connection) -> None:
+        notes = self._lock.read_notes(SLOT_BYTES + 1)
+        if len(notes) > SLOT_BYTES:
+            raise StoreDamaged(
+                "another file stands in the place of the story's lock", hint="run: holdfast repair"
+            )
+        noted = decode_changes(notes)
+        if noted is not None and self._changes(db) < noted.count:
+            raise StoreDamaged(_FORGOT, hint="run: holdfast repair")
+
+    def _changes(self, db: apsw.Connection) -> int:
+        try:
+            (row,) = db.execute(_FACT, (OF_THE_STORY, CHANGES)).fetchall()
+            return int(require_sealed("facts", row)[2])
+        except (ValueError, TypeError) as error:
+            raise StoreDamaged(
+                f"the story cannot be used: {error}", hint="run: holdfast repair"
+            ) from error
+        except DATABASE_TROUBLE as error:
+            raise translate(error, self.path) from error
+
+    @staticmethod
+    def _set_changes(db: apsw.Connection, changes: int) -> None:
+        values = sealed("facts", (OF_THE_STORY, CHANGES, str(changes)))
+        db.execute(_UPDATE_FACT, (*values[2:], *values[:2]))
+
+
+_FORGOT = "the story has lost its newest changes, which had been acknowledged"
+
+
+def rebuilt_beside(path: Path) -> Path:
+    """Where a repair leaves a whole story that waits to take the place of a damaged one."""
+    return path.with_name("story.rebuilt.db")

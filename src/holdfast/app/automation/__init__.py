@@ -1,0 +1,1 @@
+"""What happens without a person: agent events, triggers, watched workspaces, merges."""

@@ -1,0 +1,137 @@
+"""Putting together the components that take part in a workspace, and what else one save of many
+needs: part of the composition root.
+
+A sign is what the component itself would say, found out without loading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.components.installed import InstalledComponents
+from holdfast.domain.sessions import SessionStatus
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.engine.vault import Vault
+    from holdfast.ports.component import Component
+    from holdfast.ports.objects import ObjectWriter
+    from holdfast.ports.reading_aid import ReadingAid
+    from holdfast.ports.repository import WorkRepository
+
+
+BUILT_IN = frozenset(("git", "agents", "postgres", "worktrees", "external"))
+"""The components that Holdfast has itself; every other name is a plug-in."""
+
+
+def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
+    """The vault with components, with the way to the repository of its workspace, and with help
+    for its first save."""
+
+    def repository() -> WorkRepository:
+        from holdfast.components.git.work import GitWork
+
+        return GitWork(environment)
+
+    def find_aid(writer: ObjectWriter) -> ReadingAid | None:
+        from holdfast.adapters.local.objects.writer import LocalObjectWriter
+        from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
+
+        # Beside contents that are there already it would store them again.
+        if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
+            return None
+        by_tools = vault.settings.capture_named_ignored == "on"
+        named = store.named_paths() if by_tools else ()
+        own_data = store.path_inside_workspace()
+        job = reading_job(vault.settings, vault.workspace, own_data, named)
+        return ReadingProcess(writer, job)
+
+    components = components_of(vault, environment, store)
+    return replace(vault, components=components, open_repository=repository, find_aid=find_aid)
+
+
+def components_of(
+    vault: Vault, environment: Mapping[str, str], store: LocalStore
+) -> InstalledComponents:
+    """Nothing is imported before a component is asked for."""
+
+    settings = vault.settings
+    with_nested = settings.git_nested == "on"
+
+    def git() -> Component:
+        from holdfast.adapters.local.nested_repositories import StoredNestedRepositories
+        from holdfast.components.git.component import GitComponent
+
+        noted = StoredNestedRepositories(store)
+        return GitComponent(
+            environment, noted=noted, with_nested=with_nested, mirror=settings.mirror
+        )
+
+    def agents() -> Component:
+        from holdfast.adapters.local.agent_states import StoredAgentStates
+        from holdfast.components.agents.component import AgentsComponent
+
+        return AgentsComponent(
+            settings.agent_state,
+            environment,
+            StoredAgentStates(store),
+            workspace=vault.workspace,
+            stores=store.directory.parent.parent,
+            sessions=lambda: _active_sessions(vault),
+            of_agents=lambda: _active_sessions(vault, of_agents=True),
+        )
+
+    def postgres() -> Component:
+        from holdfast.components.postgres.component import PostgresComponent
+
+        return PostgresComponent(settings.postgres, environment)
+
+    def worktrees() -> Component:
+        from holdfast.components.worktrees.component import WorktreesComponent
+
+        return WorktreesComponent(environment, files=settings.worktree_files)
+
+    def external() -> Component:
+        from holdfast.adapters.local.external_paths import StoredExternalPaths
+        from holdfast.components.external.component import ExternalComponent
+
+        return ExternalComponent(StoredExternalPaths(store), stores=store.directory.parent.parent)
+
+    makers = {
+        "git": git,
+        "agents": agents,
+        "postgres": postgres,
+        "worktrees": worktrees,
+        "external": external,
+    }
+    signs = {
+        "git": lambda: with_nested,  # besides a repository that the workspace is in
+        "agents": lambda: bool(settings.agent_state) or store.has_agent_states(),
+        "worktrees": lambda: "git" not in settings.components,  # the sign of git is theirs too
+        "external": store.has_external_paths,
+        "postgres": lambda: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
+    }
+
+    def within_time(load: Callable[[], Component]) -> Component:
+        from holdfast.engine.components.guard import Refusal, guarded
+        from holdfast.ports.component import ComponentProblem
+
+        try:
+            return guarded(load, timeout_s=settings.component_timeout)
+        except Refusal as error:
+            raise ComponentProblem(str(error)) from None
+
+    return InstalledComponents(settings.components, makers, signs, within_time)
+
+
+def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
+    from holdfast.engine.session_overview import effective_status, listed_sessions
+
+    return [
+        session.id if session.agent is None else f"{session.id} ({session.agent})"
+        for session in listed_sessions(vault)  # without deleted ones
+        if (session.agent is not None or not of_agents)
+        and effective_status(vault, session) is SessionStatus.ACTIVE
+    ]

@@ -1,0 +1,122 @@
+"""Keys of encrypted stores: found, asked for, or made with a new store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.identity import WorkspaceIdentity
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.settings_files import (
+    read_user_settings,
+)
+from holdfast.bootstrap.locations import holdfast_home, user_settings_file
+from holdfast.domain.errors import (
+    InvalidSetting,
+    KeyNeeded,
+    Refused,
+)
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.adapters.local.encryption.unlocking import KeySources, Unlocked
+
+_ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one was encrypted."
+
+
+_NOT_ENCRYPTED = (
+    "The new store is not encrypted, although the marker says that its store was: no key was found."
+)
+
+
+def unlock_store(
+    layout: StoreLayout,
+    environment: Mapping[str, str],
+    *,
+    given: Secret | None = None,
+    ask: Callable[[], str | None] | None = None,
+) -> Unlocked:
+    """The keys of an encrypted store; never from the workspace, never from the store."""
+    from holdfast.adapters.local.encryption.unlocking import unlock
+
+    return unlock(layout, replace(_key_sources(environment), given=given, ask=ask))
+
+
+def _key_sources(environment: Mapping[str, str]) -> KeySources:
+    from holdfast.adapters.local.encryption.unlocking import KeySources
+
+    user_file = user_settings_file(environment)
+    user = read_user_settings(user_file)
+    if "key_file" in user.broken:
+        raise InvalidSetting(
+            f"{user_file}: {user.broken['key_file']}, where key_file is set",
+            hint="correct it: holdfast config edit --user",
+        )
+    own = user.values.get("key_file")
+    named = (environment.get("HOLDFAST_KEY_FILE"), own if isinstance(own, str) else None)
+    passphrase_file = environment.get("HOLDFAST_PASSPHRASE_FILE")
+    return KeySources(
+        key_files=tuple(Path(path).expanduser() for path in named if path),
+        passphrase_file=Path(passphrase_file).expanduser() if passphrase_file else None,
+    )
+
+
+def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str]) -> Secret:
+    """The key in a file, which is made if there is none; it may not lie in what it protects."""
+    from holdfast.adapters.local.encryption.secret_files import make_key_file, read_key_file
+
+    place = path.expanduser().absolute()
+    real = Path(os.path.realpath(place.parent)) / place.name
+    home = Path(os.path.realpath(holdfast_home(environment)))
+    for forbidden in (Path(os.path.realpath(workspace)), home):
+        if real.is_relative_to(forbidden):
+            raise Refused(
+                f"the key file {path} would lie in {forbidden}, together with what it protects",
+                hint="choose a place of which you keep a backup elsewhere",
+            )
+    if not os.path.lexists(place):
+        return make_key_file(place)
+    try:
+        return read_key_file(place)
+    except KeyNeeded as error:
+        hint = error.hint or "name a file that does not exist yet, and Holdfast makes a key there"
+        raise KeyNeeded(error.message, hint=hint) from None
+
+
+def chosen_secret(
+    identity: WorkspaceIdentity,
+    directory: Path,
+    environment: Mapping[str, str],
+    chosen: Callable[[Path], Secret] | None,
+) -> tuple[Callable[[Path], Secret] | None, tuple[str, ...]]:
+    """What encrypts a new store: what was chosen, or a key at hand where the lost store was
+    encrypted, and what to say. `KeyNeeded` without a key. Of a clone only its marker says that it
+    was: no reason to leave it unprotected."""
+    lost = identity.lost_encrypted(directory)
+    if chosen is not None or lost is None:
+        return chosen, ()
+    from holdfast.adapters.local.encryption.unlocking import first_secret
+
+    try:
+        secret, origin = first_secret(_key_sources(environment))
+    except KeyNeeded as error:
+        if not lost.was_here:
+            return None, (_NOT_ENCRYPTED,)
+        raise KeyNeeded(
+            f"the store of {directory} was encrypted and is missing ({lost.directory}), and there "
+            f"is no key for a new one: {error.message}",
+            hint="name a key file in HOLDFAST_KEY_FILE; or: holdfast init --new-store --encrypt; "
+            "without encryption: holdfast init --new-store --no-encrypt",
+        ) from None
+    return (lambda _: secret), (_ENCRYPTED_AGAIN.format(origin),)
+
+
+def require_encrypted(layout: StoreLayout, directory: Path) -> None:
+    if not layout.read_description()["encrypted"]:
+        raise Refused(
+            f"{directory} has a store that is not encrypted: {layout.directory}",
+            hint="encryption is chosen when a store is made; nothing was changed",
+        )

@@ -1,0 +1,248 @@
+"""Looking after a store that may not open: repairs, and a look at what is around it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.system import RandomIds, SystemClock
+from holdfast.app.open_workspace import SettingProblem
+from holdfast.bootstrap.keys import unlock_store
+from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.settings import gather_settings
+from holdfast.bootstrap.stores import nearest_workspace, store_of
+from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.errors import HoldfastError, NotFound
+from holdfast.domain.settings import Settings, make_settings
+from holdfast.domain.sizes import count_words
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass, replace
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.all_stores import StoreWithoutWorkspace
+    from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+    from holdfast.adapters.local.story.repairing import StoryFindings
+    from holdfast.adapters.local.surroundings import Symptom
+    from holdfast.domain.repair_plans import RepairPlan, StoryLosses
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOutcome:
+    """The plan, and whether it was carried out."""
+
+    plan: RepairPlan
+    done: bool
+
+
+def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
+    """Look at the store of a workspace, however damaged, and mend it if `act`.
+
+    `NotFound` when the directory has no store; an encrypted one needs its key.
+    """
+    from holdfast.adapters.local.mending import StoreMender
+    from holdfast.domain.repair_plans import Findings, plan_repair
+    from holdfast.engine.repair import find, mend
+
+    directory = workspace.expanduser().resolve()
+    layout = store_of(directory)
+    if layout is None:
+        nearest_workspace(directory)  # says so if there was a store, and it is out of reach
+        raise NotFound(f"{directory} has no store", hint="name the workspace: -C DIR")
+    fs, clock = LocalFilesystem(), SystemClock()
+    layout.require_own()
+    occasion = f"{datetime.fromtimestamp(clock.now_ns() / 1e9, tz=UTC):%Y%m%dT%H%M%SZ}"
+    keys = None
+    if layout.keys.exists() or layout.keys_copy.exists():
+        keys = unlock_store(layout, os.environ).keys
+    mender = StoreMender(fs, layout, directory, clock, keys=keys)
+    with mender.exclusive(), mender.examine() as bench:
+        losses = bench.catalog_losses
+        incomplete = losses is not None and losses.history_is_incomplete
+        vault = Vault(
+            directory,
+            fs,
+            bench.objects,
+            bench.catalog,
+            bench.stat_cache,
+            bench.place,
+            clock,
+            RandomIds(),
+            _settings_or_defaults(bench.catalog, directory),
+        )
+        content = find(vault, history_is_incomplete=incomplete)
+        plan = plan_repair(
+            Findings(
+                bench.unfinished,
+                bench.description_problem,
+                losses,
+                bench.index_problem,
+                content.packs,
+                len(content.lost),
+                len(content.healable),
+                content.damaged_states,
+                content.unnamed,
+                content.journal,
+                _story_losses(bench.story),
+            )
+        )
+        if not act or not plan.steps:
+            return RepairOutcome(plan, done=False)
+        mender.mend(bench, occasion)
+    with open_workspace(directory, create=False, force=True, recover=False) as opened:
+        vault = opened.engine.vault
+        with vault.access.exclusive():
+            mend(vault, occasion, history_is_incomplete=incomplete)
+    return RepairOutcome(plan, done=True)
+
+
+def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
+    from holdfast.domain.repair_plans import StoryLosses
+
+    return None if found is None else StoryLosses(found.problem, found.lost_messages)
+
+
+def examine_surroundings(directory: Path) -> list[Symptom]:
+    """Everything around the store of a directory that may be wrong, whatever state it is in."""
+    from holdfast.adapters.local.surroundings import BEFORE_OPENING, Gravity, Surroundings, examine
+    from holdfast.bootstrap.workspace_choice import project_top
+    from holdfast.engine.repair import journal_problem
+
+    home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
+    start = directory.expanduser().resolve()
+    known = (d for d in (start, *start.parents) if store_of(d) is not None)
+    workspace = next(known, None) or project_top(start) or start
+    around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
+    found = examine(around, BEFORE_OPENING)
+    problems: tuple[SettingProblem, ...] = ()
+    with suppress(HoldfastError):  # why nothing can be saved: told when it is opened
+        problems = gather_settings({}, workspace, os.environ).problems
+    try:
+        with open_workspace(workspace, create=False, force=True, recover=False) as opened:
+            vault = opened.engine.vault
+            around = replace(
+                around,
+                newest_checkpoint_ns=max(
+                    (c.created_at_ns for c in vault.catalog.roots()), default=None
+                ),
+                size_bytes=vault.access.size_bytes(),
+                budget_bytes=vault.settings.budget,
+                restore_trouble=journal_problem(vault),
+            )
+            problems = opened.setting_problems
+    except NotFound:
+        pass
+    except HoldfastError as error:
+        around = replace(around, opening_error=error)
+    opening, *others = examine(around)
+    gaps = protection_gaps(workspace, problems)
+    if all(one.subject != "leftovers" or one.gravity is Gravity.FINE for one in others):
+        gaps += _ignored_now(workspace)
+    return [opening, *found, *others, *_protection(gaps)]
+
+
+class Gap(NamedTuple):
+    """Something that makes protection less than a person may expect, and what to do."""
+
+    finding: str
+    cure: str
+
+
+def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem]) -> list[Gap]:
+    """Settings that cannot be used, those of the project that are not applied, and a workspace that
+    is less than all."""
+    from holdfast.bootstrap.locations import project_settings_file
+    from holdfast.bootstrap.settings import project_settings
+    from holdfast.bootstrap.stores import former_store
+    from holdfast.bootstrap.workspace_choice import repository_top
+
+    gaps = [Gap(problem.finding, problem.cure) for problem in setting_problems]
+    file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
+    if project.waiting:
+        keys = ", ".join(project.waiting)
+        finding = f"{file} sets {keys}, which can weaken protection; not applied"
+        gaps.append(Gap(finding, "if you agree with the file: holdfast config trust"))
+    for key, why in project.held_back.items():
+        if key not in project.waiting:
+            named = why if str(file) in why else f"{file}: {why}"
+            gaps.append(Gap(f"{named}; not applied", "holdfast config edit --project"))
+    former = former_store(workspace, os.environ)
+    if former is not None and former.exists():
+        finding = f"the store {former.directory} of {workspace} is back; another one is in use"
+        gaps.append(Gap(finding, "use it again: holdfast init --former-store"))
+    elif former is not None:
+        finding = f"earlier checkpoints are in the store {former.directory}, which is missing"
+        gaps.append(Gap(finding, "bring it back, or ignore this if it was never on this machine"))
+    top = repository_top(workspace)
+    if top is not None and top != workspace and store_of(workspace) is not None:
+        finding = (
+            f"{workspace} is a part of the repository {top}, and the rest is not saved with it"
+        )
+        gaps.append(Gap(finding, f"protect all of it: holdfast init -C {shlex.quote(str(top))}"))
+    return gaps
+
+
+def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
+    """A `.holdfastignore` that leaves out more than is saved."""
+    ours = sum(s.reason is SkipReason.IGNORED and ".holdfastignore:" in s.detail for s in skipped)
+    if ours <= files:
+        return None
+    left_out, saved = count_words(ours, "path"), count_words(files, "file")
+    finding = f".holdfastignore leaves out {left_out}, more than is saved ({saved})"
+    return Gap(finding, "see which: holdfast status --skipped")
+
+
+def _ignored_now(workspace: Path) -> list[Gap]:
+    """Asked last, and not while somebody works or interrupted work is left: the lock that a look
+    needs would put that right."""
+    with (
+        suppress(HoldfastError, OSError),
+        open_workspace(workspace, create=False, force=True, recover=False) as opened,
+        opened.engine.vault.access.exclusive(wait=False, looking=True),
+    ):
+        scan = opened.engine.look()
+        ignored = ignored_by_far(scan.skipped, scan.files)
+        return [] if ignored is None else [ignored]
+    return []
+
+
+def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
+    from holdfast.adapters.local.surroundings import Gravity, Symptom
+
+    found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
+    return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]
+
+
+def stores_of_lost_workspaces() -> list[StoreWithoutWorkspace]:
+    """Stores of the user whose workspace is not where it was last seen, the largest first."""
+    from holdfast.adapters.local.all_stores import stores_without_workspace
+
+    return stores_without_workspace(holdfast_home(os.environ))
+
+
+def recent_workspaces() -> list[tuple[Path, int]]:
+    """The user's workspaces with the time of their last activity, the latest first."""
+    from holdfast.adapters.local.all_stores import recent_workspaces
+
+    return recent_workspaces(holdfast_home(os.environ))
+
+
+def remove_store(store: StoreWithoutWorkspace) -> None:
+    """Delete a store with everything in it; refused when its workspace has come back."""
+    from holdfast.adapters.local.all_stores import remove
+
+    remove(LocalFilesystem(), store)
+
+
+def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:
+    """A repair does not stop at a setting that nobody can use."""
+    try:
+        return make_settings(gather_settings(catalog.settings(), workspace, os.environ).values)
+    except HoldfastError:
+        return Settings()

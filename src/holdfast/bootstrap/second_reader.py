@@ -1,0 +1,69 @@
+"""The program of the process that reads a new workspace from its end; see `reading_process`."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import threading
+
+from holdfast.adapters.local.atomic_write import write_all
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.objects.record_stream import RecordStream
+from holdfast.adapters.local.objects.records import Record
+from holdfast.adapters.local.reading_process import (
+    INPUT,
+    OUTPUT,
+    STOP,
+    directory_frame,
+    end_frame,
+    opened_job,
+    record_frame,
+)
+from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.file_capture import FileCapture
+from holdfast.engine.scan.kept_paths import KeptPaths
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.walker import DIRECTORY_FLAGS
+
+
+def serve() -> None:
+    """Do the job that comes on the input, and end with whoever gave it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for our starter, who ends us
+    with open(INPUT, "rb", buffering=0, closefd=False) as given:
+        job = json.loads(given.readline())
+    met = threading.Event()
+    threading.Thread(target=_listen, args=(met,), daemon=True).start()
+    gc.disable()  # nothing here goes round in circles, and all of it goes with the process
+    fs = LocalFilesystem()
+
+    def say(frame: bytes) -> None:
+        write_all(fs, OUTPUT, frame)
+
+    def hand_on(record: Record) -> None:
+        say(record_frame(record))
+
+    def tell(path: bytes, state: bytes) -> None:
+        say(directory_frame(path, state))
+
+    settings, workspace, own_data, named = opened_job(job)
+    kept = KeptPaths(fs, os.fsencode(workspace), named)
+    policy = CapturePolicy(settings, workspace, own_data=own_data).keeping(kept)
+    stream = RecordStream(hand_on)
+    started_ns = job["started_ns"]
+    capture = FileCapture(fs, stream, started_ns)
+    walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
+    with contextlib.suppress(Met):
+        # Opened anew: a handle that is handed on shares its position in the list of names.
+        walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
+    stream.commit()
+    say(end_frame())
+
+
+def _listen(met: threading.Event) -> None:
+    if os.read(INPUT, 1) == STOP:
+        met.set()
+        os.read(INPUT, 1)
+    os._exit(1)

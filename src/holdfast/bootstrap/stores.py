@@ -1,0 +1,157 @@
+"""Finding and creating the store of a workspace, and tying the two together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.faults import store_trouble, translate_os_error
+from holdfast.adapters.local.identity import MARKER_NAME, WorkspaceIdentity
+from holdfast.adapters.local.layout import StoreLayout, make_private_directory
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.own_files import require_own_place
+from holdfast.adapters.local.system import RandomIds
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.project_directory import refusal_reason
+from holdfast.domain.errors import (
+    NoSpace,
+    NotFound,
+    Refused,
+    StoreMissing,
+    WorkspaceRefused,
+)
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.key_slots import Secret
+
+_FROM_ELSEWHERE = (
+    "Holdfast made a new store for {}. Its marker .holdfast/workspace.json names a store that is "
+    "not on this machine; it may have come with a clone or a copy."
+)
+
+
+_LOST = (
+    "Holdfast made a new store for {}, because its store is not there any more. Earlier "
+    "checkpoints are out of reach."
+)
+
+
+def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> StoreLayout | None:
+    """The store that belongs to a directory, whatever state it is in."""
+    home = holdfast_home(os.environ if environment is None else environment)
+    return WorkspaceIdentity(LocalFilesystem(), home, RandomIds()).locate(workspace)
+
+
+def nearest_workspace(
+    start: Path, *, or_lost: bool = False, environment: Mapping[str, str] | None = None
+) -> Path | None:
+    """The nearest directory, from `start` upwards, that has a store, as git finds a repository; or,
+    with `or_lost`, whose marker names one that is not there, which is `StoreMissing` otherwise.
+
+    A directory above that is no project (someone once insisted on their home) is passed over.
+    """
+    home = holdfast_home(os.environ if environment is None else environment)
+    require_own_place(home)
+    identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
+    try:
+        directory = start.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError):
+        return None
+    if not directory.is_dir():
+        return None
+    store_home = Path(os.path.realpath(home))
+    with store_trouble("being looked for"):
+        for above in (directory, *directory.parents):
+            if above != directory and refusal_reason(above, store_home) is not None:
+                continue
+            try:
+                if identity.find(above) is not None:
+                    return above
+            except StoreMissing:
+                if not or_lost:
+                    raise
+                return above
+    return None
+
+
+def former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout | None:
+    """The store that was missing when the one of this workspace was made in its place."""
+    home = holdfast_home(environment)
+    identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
+    layout = identity.locate(workspace)
+    return None if layout is None else identity.former(layout)
+
+
+def tie_again(opened: OpenWorkspace) -> None:
+    """Write the marker again where it is gone: `git clean -fdx` takes it away."""
+    workspace, layout = opened.engine.vault.workspace, StoreLayout(opened.store.directory)
+    if os.path.lexists(workspace / ".holdfast" / MARKER_NAME):
+        return
+    with store_trouble("being tied to its workspace"):
+        WorkspaceIdentity(LocalFilesystem(), layout.home, RandomIds()).tie(workspace, layout)
+
+
+def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout:
+    """Let a workspace have the store again that was missing when another one was made for it."""
+    former = former_store(workspace, environment)
+    if former is None or not former.exists():
+        raise NotFound(
+            f"{workspace} has no other store"
+            if former is None
+            else f"{former.directory} is missing",
+            hint="see which store it has: holdfast status",
+        )
+    with store_trouble("being tied to its workspace"):
+        WorkspaceIdentity(LocalFilesystem(), former.home, RandomIds()).tie(workspace, former)
+    return former
+
+
+def find_store(
+    identity: WorkspaceIdentity, directory: Path, *, new_store: bool, create: bool, protect: bool
+) -> tuple[StoreLayout | None, tuple[str, ...]]:
+    """The store, and what to say if a new one has to be made in place of one that is missing."""
+    try:
+        return identity.find(directory, or_missing=new_store), ()
+    except StoreMissing as missing:
+        if not create or (missing.was_here and not protect):
+            raise
+        return None, ((_LOST if missing.was_here else _FROM_ELSEWHERE).format(directory),)
+
+
+def make_store(
+    identity: WorkspaceIdentity,
+    directory: Path,
+    new_secret: Callable[[Path], Secret] | None,
+    *,
+    or_missing: bool,
+) -> tuple[StoreLayout, Secret | None]:
+    if new_secret is None:
+        if identity.is_copy_of_encrypted(directory):
+            raise Refused(
+                f"{directory} is a copy of a workspace whose store is encrypted",
+                hint="make its store first: holdfast init --encrypt; "
+                "or remove .holdfast from the copy to have one that is not encrypted",
+            )
+        return identity.find_or_create(directory, or_missing=or_missing), None
+    from holdfast.adapters.local.encryption.cipher import StoreKeys
+    from holdfast.adapters.local.encryption.key_slots import encode_key_slots, first_slots
+
+    secret = new_secret(directory)
+    slots = encode_key_slots(first_slots(StoreKeys.new(), secret))
+    layout = identity.find_or_create(directory, key_slots=slots, or_missing=or_missing)
+    return layout, secret
+
+
+def make_home(fs: LocalFilesystem, home: Path) -> None:
+    try:
+        make_private_directory(fs, home)
+    except OSError as error:
+        if isinstance(full := translate_os_error(error, "being made"), NoSpace):
+            raise full from error
+        raise WorkspaceRefused(
+            f"the store's directory {home} cannot be made: {error.strerror}",
+            hint="set HOLDFAST_HOME to a directory that you can write to",
+        ) from None

@@ -1,0 +1,222 @@
+"""Opening a workspace: the composition root, the only place that names adapters."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.identity import WorkspaceIdentity
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.local_store import LocalStore
+from holdfast.adapters.local.own_files import require_own_place
+from holdfast.adapters.local.system import RandomIds, SystemClock
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.components import with_parts
+from holdfast.bootstrap.keys import chosen_secret, require_encrypted, unlock_store
+from holdfast.bootstrap.locations import holdfast_home
+from holdfast.bootstrap.project_directory import require_project
+from holdfast.bootstrap.settings import gather_settings
+from holdfast.bootstrap.stores import find_store, make_home, make_store
+from holdfast.domain.errors import (
+    HoldfastError,
+    NothingSaved,
+)
+from holdfast.domain.settings import (
+    Settings,
+    make_settings,
+)
+from holdfast.engine.engine import Engine
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.adapters.local.encryption.unlocking import Unlocked
+    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.ports.progress import Progress
+
+_PLAIN = (
+    "Holdfast protects {} from now on. It is not a project: it has no git repository and no file "
+    "such as package.json or pyproject.toml. Repositories below it are workspaces of their own and "
+    "are left out."
+)
+
+
+def open_workspace(
+    workspace: Path,
+    *,
+    create: bool,
+    force: bool = False,
+    file_filter: Callable[[Path], bool] | None = None,
+    environment: Mapping[str, str] | None = None,
+    purpose: str = "holdfast",
+    passive: bool = False,
+    recover: bool = True,
+    new_store: bool = False,
+    protect: bool = False,
+    spare_repositories: bool = False,
+    new_secret: Callable[[Path], Secret] | None = None,
+    unencrypted: bool = False,
+    ask_passphrase: Callable[[], str | None] | None = None,
+) -> OpenWorkspace:
+    """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
+    `StoreMissing` when there was one; `new_store` makes another in its place, and so does `create`
+    where the marker came from elsewhere, with a clone or a copy. With `protect` one is made in any
+    case: for hooks, which nobody is there to ask.
+
+    `passive` is for a mere look that must neither wait nor change anything: what an interrupted
+    operation left, and a tie between workspace and store that is out of date, stay as they are.
+    Without `recover` just a restore that was interrupted is left as it is.
+    With `spare_repositories` a store that is made for a directory that is no project leaves the
+    repositories below to themselves (CP-16).
+    With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
+    open it. A store in place of a lost one that was encrypted is encrypted too, with the key that
+    is at hand, unless `unencrypted` says otherwise. `ask_passphrase` is called when nothing else
+    opens a store that has a passphrase.
+    """
+    environment = os.environ if environment is None else environment
+    home = holdfast_home(environment)
+    directory = require_project(workspace, home, force=force, for_agent=protect)
+    require_own_place(home)
+    fs, clock, ids = LocalFilesystem(), SystemClock(), RandomIds()
+    identity = WorkspaceIdentity(fs, home, ids)
+    with store_trouble("being looked for"):
+        layout, news = find_store(
+            identity, directory, new_store=new_store, create=create, protect=protect
+        )
+        new_store = new_store or bool(news)
+    secret: Secret | None = None
+    made = layout is None
+    if layout is None:
+        if not create:
+            hint = 'make one: holdfast checkpoint "why"'
+            raise NothingSaved(f"{directory} has no checkpoints yet", hint=hint)
+        make_home(fs, home)
+        with store_trouble("being made"):
+            if not unencrypted:
+                new_secret, said = chosen_secret(identity, directory, environment, new_secret)
+                news += said
+            layout, secret = make_store(identity, directory, new_secret, or_missing=new_store)
+    elif new_secret is not None:
+        require_encrypted(layout, directory)
+
+    def unlock(layout: StoreLayout) -> Unlocked:
+        return unlock_store(layout, environment, given=secret, ask=ask_passphrase)
+
+    store = LocalStore(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
+    try:
+        if not passive:
+            with store_trouble("being tied to its workspace"):
+                identity.tie(directory, layout)  # only now: one of a later version stays untouched
+            store.make_ready()
+        if made and spare_repositories and _spare_repositories(store, directory) and protect:
+            news = (*news, _PLAIN.format(directory))
+        opened = _put_together(directory, fs, store, clock, environment, file_filter, news)
+        opened.recovered = recover and not passive and opened.engine.recover_if_free()
+        return opened
+    except BaseException:
+        store.close()
+        raise
+
+
+def _put_together(
+    directory: Path,
+    fs: LocalFilesystem,
+    store: LocalStore,
+    clock: SystemClock,
+    environment: Mapping[str, str],
+    file_filter: Callable[[Path], bool] | None,
+    news: tuple[str, ...],
+) -> OpenWorkspace:
+    gathered = gather_settings(store.catalog.settings(), directory, environment)
+    settings = make_settings(gathered.values)
+    store.lock_timeout_s = settings.lock_timeout
+    vault = _vault(directory, fs, store, clock, settings, environment)
+    engine = Engine(vault, file_filter=file_filter)
+    return OpenWorkspace(engine, store, gathered, environment, gather_settings, news=news)
+
+
+def _spare_repositories(store: LocalStore, directory: Path) -> bool:
+    """Whether the directory is no project, so that this matters."""
+    from holdfast.domain.project_signs import shows_project
+
+    if shows_project(os.listdir(os.fsencode(directory))):
+        return False
+    with store.exclusive(), store.catalog.transaction() as transaction:
+        transaction.set_setting("nested_repositories", json.dumps("auto"))
+    return True
+
+
+def _make_room_elsewhere(
+    own: StoreLayout, needed_bytes: int, environment: Mapping[str, str]
+) -> None:
+    """Let other stores of the user give back what they can spare, the one that was not used for
+    longest first, until so much is free in all. One that is in use, encrypted or without its
+    workspace is left alone."""
+    from holdfast.adapters.local.all_stores import forget_sizes, idle_stores
+
+    for layout in idle_stores(own):
+        with suppress(HoldfastError, OSError):
+            if layout.keys.exists() or _give_back(layout, needed_bytes, environment):
+                continue
+            break
+    forget_sizes(own.home)
+
+
+def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
+    """Whether that was not enough."""
+    from holdfast.adapters.local.all_stores import forget_sizes
+    from holdfast.engine.eviction import make_room
+    from holdfast.engine.space_limit import SpaceLimit
+
+    workspace = layout.read_description()["workspace"]
+    with open_workspace(
+        workspace, create=False, force=True, passive=True, environment=environment
+    ) as opened:
+        if opened.store.directory != layout.directory:
+            return True
+        vault = replace(opened.engine.vault, make_room_elsewhere=lambda _: None)
+        forget_sizes(layout.home)
+        with opened.store.exclusive(wait=False):
+            make_room(vault, needed_bytes)
+            return SpaceLimit(vault).budget_left < needed_bytes
+
+
+def _vault(
+    workspace: Path,
+    fs: LocalFilesystem,
+    store: LocalStore,
+    clock: SystemClock,
+    settings: Settings,
+    environment: Mapping[str, str],
+) -> Vault:
+    own = StoreLayout(store.directory)
+    vault = Vault(
+        workspace,
+        fs,
+        store.objects,
+        store.catalog,
+        store.stat_cache,
+        store,
+        clock,
+        RandomIds(),
+        settings,
+        make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
+    )
+    return with_parts(vault, environment, store)
+
+
+def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
+    """Look at a bundle before a store is made for it; nothing is written."""
+    from holdfast.engine.bundles.importing import verify_for_new_store
+
+    budget_bytes = make_settings({}).budget
+    return verify_for_new_store(
+        LocalFilesystem(), request, budget_bytes=budget_bytes, progress=progress
+    )

@@ -1,0 +1,198 @@
+"""Which directory is the workspace of a directory (CP-16).
+
+    the nearest one upwards that has a store  → unless the directory is in a linked worktree, or
+                                                in a repository that is left to itself
+    else the top of the git repository        → of the innermost one; a linked worktree is one
+    else the nearest sign of a project        → pyproject.toml, package.json …
+    else the directory itself
+
+A store that exists wins over the top of the repository: `holdfast init` in a subdirectory makes
+that a workspace of its own. A repository inside a project is a part of it, because the project
+saves its files; a directory that is no project leaves repositories below to themselves. The home
+directory and what is above it are never found on the way up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.bootstrap.project_directory import is_no_place_for_work
+from holdfast.bootstrap.settings import gather_settings
+from holdfast.bootstrap.stores import nearest_workspace, store_of
+from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceRefused
+from holdfast.domain.project_signs import shows_project
+from holdfast.domain.settings import make_settings
+from holdfast.engine.save import capture_policy
+from holdfast.engine.scan.left_out import leaves_out
+from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.repositories import RepositoryKind, repository_kind
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_MOST_LOOKED_AT = 2_000
+_DEEPEST = 3
+
+
+def workspace_for(directory: Path, *, opened_on: bool = False) -> Path:
+    """The workspace, whether or not it has a store yet. `opened_on`: somebody chose the directory
+    to work on; where the workspace around it leaves it out, it is one by itself."""
+    directory = _resolved(directory)
+    found = workspace_around(directory) or project_top(directory)
+    if found is None or found == directory:
+        return directory
+    return directory if opened_on and _saves_nothing_of(found, directory) else found
+
+
+def workspace_around(directory: Path) -> Path | None:
+    """The same where there is a store, here or above, or a marker of one; None where there is
+    none."""
+    found = nearest_workspace(directory, or_lost=True)
+    return None if found is None else own_project(found, directory) or found
+
+
+def own_project(workspace: Path, directory: Path) -> Path | None:
+    """The worktree, repository or workspace, on the way down from `workspace` to the directory,
+    that is saved by itself or not at all. `workspace` is without links in it."""
+    directory = _resolved(directory)
+    between = [above for above in (directory, *directory.parents) if workspace in above.parents]
+    for place in reversed(between):
+        kind = _kind_at(place)
+        # One that is broken counts too: it is somebody's project, and nobody else saves it.
+        ours = os.path.lexists(place / ".git") or store_of(place) is not None
+        if kind is RepositoryKind.LINKED_WORKTREE or (
+            ours and (_leaves_to_itself(workspace, kind) or is_left_out(workspace, place))
+        ):
+            return own_project(place, directory) or place
+    return None
+
+
+def _leaves_to_itself(workspace: Path, kind: RepositoryKind | None) -> bool:
+    return kind is not None and not is_project(workspace)
+
+
+def project_top(directory: Path) -> Path | None:
+    """The top of the repository or project that the directory is in; no store is asked for."""
+    return repository_top(directory) or _signed_project(directory)
+
+
+def repository_top(directory: Path) -> Path | None:
+    """Of the innermost repository. One above counts only if it belongs to whoever runs this, or to
+    the owner of the directory: anybody may put a `.git` where all can write."""
+    owners = {os.geteuid(), _owner(directory)}
+    for above in _upwards(directory):
+        if _kind_at(above) is None:
+            continue
+        if above == directory or os.geteuid() == 0 or _owner(above / ".git") in owners:
+            return above
+    return None
+
+
+def _signed_project(directory: Path) -> Path | None:
+    """A package.json far above that somebody forgot must not make all projects below it one."""
+    for above in _upwards(directory):
+        if is_project(above):
+            return above if above == directory or not holds_repositories(above) else None
+    return None
+
+
+def is_project(directory: Path) -> bool:
+    """Whether the directory itself shows signs of a project."""
+    try:
+        return shows_project(os.listdir(os.fsencode(directory)))
+    except OSError:
+        return False
+
+
+def holds_repositories(directory: Path) -> bool:
+    """Whether there is a repository a few levels below, as far as a quick look tells."""
+    level, looked_at = [directory], 0
+    for _ in range(_DEEPEST):
+        below: list[Path] = []
+        for place in level:
+            for child in _directories_in(place):
+                looked_at += 1
+                if looked_at > _MOST_LOOKED_AT:
+                    return False
+                if (child / ".git").exists() and _kind_at(child) is not None:
+                    return True
+                below.append(child)
+        level = below
+    return False
+
+
+def require_choosable(directory: Path) -> None:
+    """Refuse a directory that is no project, and holds some: whoever means it has to say so."""
+    if is_no_place_for_work(directory):
+        return  # refused by itself, with the reason
+    if not is_project(directory) and holds_repositories(directory):
+        raise WorkspaceRefused(
+            f"{directory} is no project, and holds repositories, each a workspace of its own",
+            hint="change to one of them; to protect what is beside them: holdfast init",
+        )
+
+
+def is_left_out(workspace: Path, directory: Path) -> bool:
+    """By the rules and settings of the workspace as they are now. What cannot be told is not left
+    out: whoever saves the workspace meets the same trouble, and reports it."""
+    inside = os.fsencode(directory.relative_to(workspace))
+    try:
+        try:
+            with open_workspace(workspace, create=False, passive=True) as opened:
+                policy = capture_policy(opened.engine.vault)
+        except NotFound:  # nothing was ever saved there
+            settings = make_settings(gather_settings({}, workspace).values)
+            policy = CapturePolicy(settings, workspace)
+        root_fd = os.open(workspace, _DIRECTORY)
+        try:
+            return leaves_out(LocalFilesystem(), policy, root_fd, inside)
+        finally:
+            os.close(root_fd)
+    except (HoldfastError, OSError):
+        return False
+
+
+def _saves_nothing_of(workspace: Path, directory: Path) -> bool:
+    """Nobody works inside a `.git`: whoever is there means the repository."""
+    inside = directory.relative_to(workspace)
+    return ".git" not in inside.parts and is_left_out(workspace, directory)
+
+
+def _upwards(directory: Path) -> Iterator[Path]:
+    for above in (directory, *directory.parents):
+        if is_no_place_for_work(above):
+            return
+        yield above
+
+
+def _kind_at(directory: Path) -> RepositoryKind | None:
+    try:
+        fd = os.open(directory, _DIRECTORY)
+    except OSError:
+        return None
+    try:
+        return repository_kind(LocalFilesystem(), fd)
+    finally:
+        os.close(fd)
+
+
+def _directories_in(directory: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(directory) as entries:
+            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    yield from (directory / name for name in names if name != ".git")
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.stat().st_uid
+    except OSError:
+        return None
+
+
+def _resolved(directory: Path) -> Path:
+    return directory.expanduser().resolve()

@@ -1,0 +1,1 @@
+"""Checkpoint tools for function-calling agents; the public name is `holdfast.tools`."""

@@ -1,0 +1,218 @@
+"""What a model passed, checked against a tool's parameters.
+
+Models send text where a number is meant, JSON in a text, names that do not exist. What has one
+meaning is taken; for everything else the answer names the argument, what it takes and an example,
+so that the next call is right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.domain.errors import UsageError
+from holdfast.interfaces.tools.specs import LONGEST_TEXT, MOST_ITEMS, Parameter, ToolSpec
+
+_LONGEST_JSON = 4_000_000
+_LONGEST_SHOWN = 60
+_KINDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "strings": "a list of texts",
+    "object": "an object",
+}
+_TRUTHS = {"true": True, "false": False}
+
+
+class BadArguments(UsageError):
+    """Arguments that a call cannot be made of; the hint shows one that works."""
+
+    code = "bad_arguments"
+
+
+def parse_arguments(spec: ToolSpec, arguments: object) -> dict[str, Any]:
+    """A value for every parameter, the defaults filled in; `BadArguments` names what is wrong."""
+    given = _object(spec, arguments)
+    unknown = [name for name in given if spec.parameter(str(name)) is None]
+    if unknown:
+        known = ", ".join(parameter.name for parameter in spec.parameters) or "no arguments"
+        raise BadArguments(
+            f"{spec.name} has no argument {_shown(unknown[0])}; it takes: {known}",
+            hint=_example(spec),
+        )
+    values: dict[str, Any] = {}
+    for parameter in spec.parameters:
+        value = given.get(parameter.name)
+        if _is_left_out(parameter, value):
+            if parameter.required:
+                raise BadArguments(
+                    f"{spec.name} needs {parameter.name}: {parameter.description}",
+                    hint=_example(spec),
+                )
+            values[parameter.name] = parameter.default
+            continue
+        try:
+            values[parameter.name] = _value(parameter, value)
+        except ValueError as error:
+            raise BadArguments(
+                f"{parameter.name} of {spec.name} {error}", hint=_example(spec, parameter)
+            ) from None
+    return values
+
+
+def _is_left_out(parameter: Parameter, value: object) -> bool:
+    """Models write null, or an empty text, for what they do not mean to give."""
+    blank = isinstance(value, str) and not value.strip()
+    return value is None or (blank and not parameter.required and parameter.type == "string")
+
+
+def _object(spec: ToolSpec, arguments: object) -> Mapping[str, Any]:
+    if arguments is None:
+        return {}
+    if isinstance(arguments, bytes):
+        arguments = arguments.decode("utf-8", "replace")
+    if isinstance(arguments, str):
+        if not arguments.strip():
+            return {}
+        if len(arguments) > _LONGEST_JSON:
+            raise BadArguments(
+                f"the arguments of {spec.name} are {len(arguments):,} characters long; at most "
+                f"{_LONGEST_JSON:,} are read",
+                hint=_example(spec),
+            )
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            raise BadArguments(
+                f"the arguments of {spec.name} are not valid JSON", hint=_example(spec)
+            ) from None
+    if not isinstance(arguments, Mapping):
+        raise BadArguments(
+            f"the arguments of {spec.name} are {_kind_of(arguments)}, not an object",
+            hint=_example(spec),
+        )
+    return arguments
+
+
+def _value(parameter: Parameter, value: Any) -> Any:
+    match parameter.type:
+        case "string":
+            return _text(parameter, value)
+        case "integer" | "number":
+            return _number(parameter, value)
+        case "boolean":
+            return _truth(value)
+        case "strings":
+            return _texts(value)
+        case "object":
+            return _mapping(value)
+
+
+def _text(parameter: Parameter, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"is {_kind_of(value)}, not a text")
+    if parameter.least is not None and not value.strip():
+        raise ValueError("is empty")
+    longest = int(parameter.most or LONGEST_TEXT)
+    if not parameter.in_bytes and len(value) > longest:
+        raise ValueError(f"has {len(value):,} characters; at most {longest:,} fit")
+    return value
+
+
+def _number(parameter: Parameter, value: Any) -> int | float:
+    whole = parameter.type == "integer"
+    wanted = _KINDS[parameter.type]
+    if isinstance(value, str) and len(value) <= _LONGEST_SHOWN:
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError(f"is {_shown(value)}, not {wanted}") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"is {_kind_of(value)}, not {wanted}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or (whole and number != int(number)):
+        raise ValueError(f"is not {wanted} that can be used")
+    if parameter.least is not None and number < parameter.least:
+        raise ValueError(f"is {number:g}; it is at least {parameter.least:g}")
+    if parameter.most is not None and number > parameter.most:
+        raise ValueError(f"is {number:g}; it is at most {parameter.most:g}")
+    return int(number) if whole else number
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, str) and value.lower() in _TRUTHS:
+        return _TRUTHS[value.lower()]
+    if not isinstance(value, bool):
+        raise ValueError(f"is {_kind_of(value)}, not true or false")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = _list_in_text(value)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"is {_kind_of(value)}, not a list of texts")
+    if len(value) > MOST_ITEMS:
+        raise ValueError(f"has {len(value):,} entries; at most {MOST_ITEMS:,} fit")
+    for item in value:
+        if not isinstance(item, str) or not item.strip():
+            raise ValueError(f"holds {_kind_of(item)}; every entry is a text that is not empty")
+        if len(item) > LONGEST_TEXT:
+            raise ValueError("holds an entry that is too long")
+    return tuple(value)
+
+
+def _list_in_text(value: str) -> Any:
+    """A list written as JSON, or the one entry that was meant."""
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return [value] if value.strip() else []
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError("is a text, not an object") from None
+    if not isinstance(value, Mapping):
+        raise ValueError(f"is {_kind_of(value)}, not an object")
+    if len(value) > MOST_ITEMS or not all(isinstance(key, str) for key in value):
+        raise ValueError("is not an object with a few named values")
+    return dict(value)
+
+
+def _kind_of(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text" if value.strip() else "an empty text"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _example(spec: ToolSpec, parameter: Parameter | None = None) -> str:
+    """A call that works, with the argument in question in it."""
+    wanted = [known for known in spec.parameters if known.required or known is parameter]
+    arguments = {known.name: known.example for known in wanted}
+    return f"for example: {spec.name} {json.dumps(arguments, ensure_ascii=False)}"

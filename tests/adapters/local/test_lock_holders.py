@@ -1,0 +1,55 @@
+"""The process that keeps a database locked is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from holdfast.adapters.local.lock_holders import holder_of
+from holdfast.adapters.local.sqlite_connection import connect, translate
+from holdfast.domain.errors import Busy
+
+pytestmark = pytest.mark.requirement("CP-8")
+
+HOLD = """
+import sys
+from pathlib import Path
+from holdfast.adapters.local.sqlite_connection import connect
+connection = connect(Path(sys.argv[1]), synchronous="FULL")
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_whoever_keeps_a_database_from_being_used_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "some.db"
+    connection = connect(path, synchronous="FULL")
+    connection.execute("CREATE TABLE sample (value)")
+    connection.set_busy_timeout(0)
+    assert holder_of(path) is None
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(apsw.BusyError) as refused:
+            connection.execute("BEGIN IMMEDIATE")
+        busy = translate(refused.value, path)
+        assert isinstance(busy, Busy)
+        assert f"process {holder.pid} keeps the store's some.db" in busy.message
+        assert f"kill {holder.pid}" in (busy.hint or "")
+        assert holder.stdin is not None
+        holder.stdin.close()
+    busy = translate(refused.value, path)
+    assert isinstance(busy, Busy)
+    assert busy.message == "the store's some.db is in use"
+    connection.close()
+
+
+def test_nobody_is_named_for_a_database_that_is_not_there(tmp_path: Path) -> None:
+    assert holder_of(tmp_path / "missing.db") is None

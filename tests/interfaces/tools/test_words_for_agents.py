@@ -1,0 +1,212 @@
+"""What reaches an agent through tools speaks of tools: every hint that there is, and every call."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionCheckpointer
+from holdfast.domain.errors import HoldfastError
+from holdfast.interfaces.tools.answers import as_data, told
+from holdfast.interfaces.tools.arguments import parse_arguments
+from holdfast.interfaces.tools.shell_words import NOTICE_PHRASES, PERSON, in_calls, notice_in_calls
+from holdfast.interfaces.tools.specs import SPECS
+from holdfast.tools import ToolHandlers
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.requirement("CP-10", "MC-1")
+
+SOURCE = ROOT / "src" / "holdfast"
+NOT_FOR_AGENTS = ("cli", "hooks", "agent_setup", "daemon")
+"""Interfaces of people, and of agents that have a shell."""
+NO_TOOL_DOES_IT = (
+    "engine/purge/",
+    "engine/bundles/",
+    "adapters/local/bundles/",
+    "components/git/accepting.py",
+    "interfaces/mcp/http.py",
+)
+"""Removing for good, moving between stores, commits of the user and starting a server."""
+
+_COMMAND = re.compile(r"(?<!\.)\bholdfast [a-z]+")
+_OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
+_LEFT = re.compile(
+    rf"{re.escape(PERSON)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {PERSON}|;|\)|$)"
+    r"|a person's holdfast restore REF --(?:git|refs) \w+"
+)
+_CALL = re.compile(r"\b(checkpoint_[a-z]+) (\{.*?\})(?=[\s.,;)]|$)")
+_OF_GIT = re.compile(r"\bgit( [a-z-]+)+( --[\w=-]+)+")
+_KEYS = f"{PERSON}holdfast key list"
+_PURPOSES = ("holdfast repair", "holdfast watcher", "holdfast daemon")
+"""What a process that holds the store is called."""
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    """Every text in the source that names a command or an option, with values in its places."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        place = file.relative_to(SOURCE)
+        if place.parts[0] == "testing" or (
+            place.parts[0] == "interfaces" and place.parts[1] in NOT_FOR_AGENTS
+        ):
+            continue
+        tree = ast.parse(file.read_text())
+        parts = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+            if part is not node
+        }
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if id(node) in parts or id(node) in docs:
+                continue
+            text = _text(node)
+            if text is not None and _says_a_command(place, text):
+                yield f"{place}:{getattr(node, 'lineno', 0)}", text
+
+
+def _text(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else _sample(ast.unparse(part))
+            for part in node.values
+        )
+    return None
+
+
+def _sample(expression: str) -> str:
+    if "path" in expression:
+        return "src/an odd, name.py"
+    return "7" if "pid" in expression or "holder" in expression else "3f2a9c81d4"
+
+
+def _says_a_command(place: Path, text: str) -> bool:
+    if text in _PURPOSES or str(place) == "interfaces/tools/shell_words.py":
+        return False
+    option = _OPTION.search(_OF_GIT.sub("", text)) and " " in text and not text.startswith("--")
+    if str(place).startswith(NO_TOOL_DOES_IT) or str(place).startswith("domain/risk"):
+        option = None
+    return bool(_COMMAND.search(text) or option)
+
+
+TEXTS = dict(_texts())
+
+
+def test_there_are_texts_to_look_at() -> None:
+    assert len(TEXTS) > 80
+    assert {"run: holdfast repair", "see what there is: holdfast log"} <= set(TEXTS.values())
+
+
+@pytest.mark.parametrize("place", TEXTS)
+def test_every_hint_is_told_in_calls_or_as_something_for_a_person(place: str) -> None:
+    told_so = in_calls(TEXTS[place])
+    rest = _OF_GIT.sub("", _LEFT.sub("", told_so))
+    assert not _COMMAND.search(rest), told_so
+    if not place.startswith(NO_TOOL_DOES_IT):
+        assert not _OPTION.search(rest), told_so
+    assert in_calls(told_so) == told_so
+    for name, arguments in _CALL.findall(told_so):
+        parse_arguments(SPECS[name], json.loads(arguments))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("see what there is: holdfast log", "see what there is: checkpoint_list {}"),
+        (
+            "restore it: holdfast restore 3f2a9c81d4 src/a b.py",
+            'restore it: checkpoint_restore {"ref": "3f2a9c81d4", "paths": ["src/a b.py"]}',
+        ),
+        (
+            "restore it: holdfast restore 3f2a9c81d4 'src/a b.py'",
+            'restore it: checkpoint_restore {"ref": "3f2a9c81d4", "paths": ["src/a b.py"]}',
+        ),
+        (
+            "they changed it: holdfast search 'path:\"a b.py\"'",
+            'they changed it: checkpoint_search {"query": "path:\\"a b.py\\""}',
+        ),
+        ("skip such paths: --best-effort", 'skip such paths: "best_effort": true'),
+        ("run: holdfast check --data", "ask the person to run: holdfast check --data"),
+        (
+            "more: holdfast key add, or drop: holdfast cleanup, holdfast key list",
+            f"more: {PERSON}holdfast key add, or drop: checkpoint_cleanup {{}}, {_KEYS}",
+        ),
+        (
+            "see those it has: holdfast show 3f2a",
+            'see those it has: checkpoint_show {"ref": "3f2a"}',
+        ),
+        ("process 7 (holdfast checkpoint) uses it", "process 7 (holdfast checkpoint) uses it"),
+        ("wait for it to finish", "wait for it to finish"),
+    ],
+)
+def test_commands_become_calls(text: str, said: str) -> None:
+    assert in_calls(text) == said
+
+
+def test_errors_are_told_in_calls_as_text_and_as_data() -> None:
+    error = HoldfastError("there is none", hint="see what there is: holdfast log")
+    assert told(error).endswith("What to do: see what there is: checkpoint_list {}")
+    assert as_data(error)["hint"] == "see what there is: checkpoint_list {}"
+    assert as_data(HoldfastError("there is none"))["hint"] is None
+
+
+def test_the_phrases_of_notices_are_those_that_the_engine_writes() -> None:
+    written = " ".join(_text(node) or "" for node in ast.walk(ast.parse(_notices())))
+    for phrase in NOTICE_PHRASES:
+        assert phrase in written
+    assert "more: see" not in notice_in_calls("nothing of ours")
+
+
+def _notices() -> str:
+    files = ("engine/notices.py", "engine/notice_words.py", "domain/git_drift.py")
+    return "\n".join((SOURCE / name).read_text() for name in files)
+
+
+@pytest.mark.requirement("RB-10")
+def test_a_restore_is_told_with_the_call_that_takes_it_back_and_with_peoples_own_words(
+    tools: ToolHandlers, session: SessionCheckpointer, workspace: Path
+) -> None:
+    session.checkpoint("as holdfast log showed", name="first")
+    (workspace / "notes.txt").write_text("changed")
+    session.restore("first")
+    output = tools.call("checkpoint_stats", {}).output
+    assert "To take this back: checkpoint_undo {}." in output
+    assert "as holdfast log showed" in output
+    assert "holdfast undo" not in output
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("checkpoint_show", {"ref": "nowhere"}),
+        ("checkpoint_restore", {"ref": "nowhere"}),
+        ("checkpoint_restore", {"ref": "HEAD", "paths": ["gone"]}),
+        ("checkpoint_undo", {}),
+        ("checkpoint_undo", {"redo": True}),
+        ("checkpoint_why", {"path": "gone.py"}),
+        ("checkpoint_why", {"path": "notes.txt", "ref": "HEAD", "line": 99}),
+        ("checkpoint_annotate", {"text": "x", "number": 9}),
+        ("checkpoint_approve", {}),
+        ("checkpoint_auto_configure", {"settings": {"retention": 4}}),
+        ("checkpoint_create", {"reasoning": "x", "name": "first"}),
+    ],
+)
+def test_what_goes_wrong_in_a_tool_names_no_command(
+    tools: ToolHandlers, session: SessionCheckpointer, name: str, arguments: dict[str, object]
+) -> None:
+    session.checkpoint("there is one", name="first")
+    session.approve("good")
+    result = tools.call(name, arguments)
+    assert not result.success
+    assert not _COMMAND.search(result.output)
+    assert not _OPTION.search(result.output)
+    for tool, shown in _CALL.findall(result.output):
+        parse_arguments(SPECS[tool], json.loads(shown))
