@@ -15,12 +15,12 @@ from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines
 from holdfast.interfaces.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.interfaces.cli.invocation import Invocation
 
 
 def choose(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+    invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]]:
     """The request for the hunks that were asked for, and these hunks."""
     vault = opened.engine.vault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.api.workspace import Workspace
 from holdfast.domain.component_states import SOME
 from holdfast.domain.errors import NeedsConfirmation
 from holdfast.domain.restore_plans import ComponentStep
@@ -20,7 +20,7 @@ _HINT = "look at it with --dry-run, and agree to all of them with --yes"
 
 
 def choose_external(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+    invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, bool]:
     """The request with those files that were agreed to, and whether some had to be left out: those
     that are refused, with --best-effort. Without it the restore is refused as a whole."""
@@ -43,7 +43,7 @@ def choose_external(
 
 def undo_or_redo(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     what: str | None = None,
     also: Mapping[str, Any] | None = None,

@@ -17,7 +17,8 @@ from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.key_slots import Secret
-    from holdfast.app.open_workspace import OpenWorkspace, SettingProblem
+    from holdfast.api.workspace import Workspace
+    from holdfast.app.open_workspace import SettingProblem
     from holdfast.domain.checkpoints import Checkpoint
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
@@ -108,13 +109,13 @@ class Invocation:
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
         unencrypted: bool = False,
-    ) -> OpenWorkspace:
+    ) -> Workspace:
         """The workspace that the directory belongs to; `exact`: that directory and no other.
         `passive`: neither wait nor change anything. Without `recover` an interrupted restore is
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
         `unencrypted`."""
-        from holdfast.bootstrap.workspace import open_workspace
+        from holdfast.api.workspace import open_workspace
 
         directory = self.directory
         workspace = directory if exact else self._workspace(directory, create=create)
@@ -185,7 +186,7 @@ class Invocation:
             hint=f"change to a project, or name one: holdfast -C DIR {self.verb}; {where}",
         )
 
-    def _tell_of_former_store(self, opened: OpenWorkspace) -> None:
+    def _tell_of_former_store(self, opened: Workspace) -> None:
         import os
 
         from holdfast.bootstrap.stores import former_store
@@ -208,7 +209,7 @@ class Invocation:
             self._passphrase = ask(self, "Passphrase of the store: ")
         return self._passphrase
 
-    def session(self, opened: OpenWorkspace, *, create: bool = False) -> SessionId:
+    def session(self, opened: Workspace, *, create: bool = False) -> SessionId:
         """The session that was asked for, or the workspace's current one. With `create` it begins
         with what the command saves; without, one that is not there is an error."""
         if create and self.options.session is None:
@@ -228,7 +229,7 @@ class Invocation:
         asked = self.options.session
         return "" if asked is None else f" --session {quote(visible(asked))}"
 
-    def scope(self, opened: OpenWorkspace) -> SessionId | None:
+    def scope(self, opened: Workspace) -> SessionId | None:
         """Where references are looked for: the session that was asked for, or, as None, every
         session of the workspace."""
         if self.options.session is None:
@@ -237,11 +238,11 @@ class Invocation:
             return None
         return self.session(opened)
 
-    def resolve(self, opened: OpenWorkspace, reference: str) -> Checkpoint:
+    def resolve(self, opened: Workspace, reference: str) -> Checkpoint:
         """The checkpoint that somebody named."""
         return opened.engine.resolve(self.scope(opened), reference)
 
-    def session_or_none(self, opened: OpenWorkspace) -> SessionId | None:
+    def session_or_none(self, opened: Workspace) -> SessionId | None:
         """The same, for commands that can do without."""
         catalog = opened.engine.vault.catalog
         if self.options.session is None:
@@ -253,7 +254,7 @@ class Invocation:
 
         return find_session(opened.engine.vault, wanted).id
 
-    def _session_of_head(self, opened: OpenWorkspace) -> SessionId | None:
+    def _session_of_head(self, opened: Workspace) -> SessionId | None:
         """Where only programs have worked, no session is the current one."""
         from holdfast.engine.workspace_head import standing_on
 
@@ -266,7 +267,7 @@ class Invocation:
         return workspace_paths(typed, self.directory, workspace)
 
     @contextmanager
-    def busy(self, title: str, opened: OpenWorkspace | None = None) -> Iterator[Progress]:
+    def busy(self, title: str, opened: Workspace | None = None) -> Iterator[Progress]:
         """Shows how far the work is, when it takes long and somebody is looking."""
         if not self.terminal.err_is_live or self.json:
             yield NoProgress()
@@ -296,7 +297,7 @@ class Invocation:
         with paged(self.terminal):
             yield
 
-    def fresh_id(self, opened: OpenWorkspace) -> SessionId:
+    def fresh_id(self, opened: Workspace) -> SessionId:
         """For a session that is about to be made."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
         taken = {session.id for session in opened.engine.vault.catalog.sessions()}
@@ -306,7 +307,7 @@ class Invocation:
             name = f"{base}-{number}"
         return session_id(name)
 
-    def _no_session(self, opened: OpenWorkspace, message: str) -> NotFound:
+    def _no_session(self, opened: Workspace, message: str) -> NotFound:
         from holdfast.engine.session_overview import listed_sessions
 
         known = [session.id for session in listed_sessions(opened.engine.vault)]

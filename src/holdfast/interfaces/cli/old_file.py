@@ -18,7 +18,7 @@ from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visib
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.vault import Vault
     from holdfast.interfaces.cli.invocation import Invocation
@@ -28,7 +28,7 @@ _LARGEST_SHOWN_BYTES = 64 << 20
 
 
 def named_file(
-    invocation: Invocation, opened: OpenWorkspace, word: str
+    invocation: Invocation, opened: Workspace, word: str
 ) -> tuple[Checkpoint, bytes] | None:
     """The checkpoint and the path of `REF:PATH`; None where the word is no such thing."""
     for at, character in enumerate(word):
@@ -42,7 +42,7 @@ def named_file(
     return None
 
 
-def _path(invocation: Invocation, opened: OpenWorkspace, found: Checkpoint, typed: str) -> bytes:
+def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: str) -> bytes:
     """Relative to the current directory, or, if that has no such path, to the workspace."""
     vault = opened.engine.vault
     [path] = invocation.paths([typed], vault.workspace) or [b""]
@@ -62,7 +62,7 @@ def _entry(vault: Vault, found: Checkpoint, path: bytes) -> Entry | None:
 
 
 def show_old_file(
-    invocation: Invocation, opened: OpenWorkspace, found: Checkpoint, path: bytes
+    invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
 ) -> None:
     from holdfast.domain.ids import short
     from holdfast.engine.withheld import IgnoredContent

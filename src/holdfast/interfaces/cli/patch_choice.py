@@ -30,7 +30,7 @@ from holdfast.interfaces.cli.typed_line import typed_line
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.engine.restore.records import RestoreRequest
     from holdfast.engine.scan.scanner import Scan
     from holdfast.interfaces.cli.invocation import Invocation
@@ -63,7 +63,7 @@ class _Chosen:
 
 
 def choose_patches(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest
+    invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]] | None:
     """The request for what was agreed to; None when that is nothing."""
     if invocation.json or not can_ask(invocation):
@@ -130,7 +130,7 @@ def _selected(change: Change, paths: Sequence[bytes]) -> bool:
 
 def _ask_about(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     scan: Scan,
     change: Change,

@@ -18,7 +18,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import GIT_DIRECTORY, MARKER_DIRECTORY
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.invocation import Invocation
 
@@ -69,7 +69,7 @@ def standing_in(base: Path, workspace: Path) -> bytes:
 
 @contextmanager
 def path_mistaken_for_checkpoint(
-    invocation: Invocation, opened: OpenWorkspace, typed: str | None, form: str
+    invocation: Invocation, opened: Workspace, typed: str | None, form: str
 ) -> Iterator[None]:
     """Where a checkpoint was expected and a path was given, say how that is written."""
     try:
@@ -86,7 +86,7 @@ def path_mistaken_for_checkpoint(
 
 
 def require_restorable(
-    invocation: Invocation, opened: OpenWorkspace, target: Checkpoint, typed: Sequence[str]
+    invocation: Invocation, opened: Workspace, target: Checkpoint, typed: Sequence[str]
 ) -> None:
     """Where neither the checkpoint nor the workspace has a path and an older checkpoint has it,
     say which."""
@@ -106,7 +106,7 @@ def require_restorable(
                 )
 
 
-def _where_saved(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Checkpoint | None:
+def _where_saved(invocation: Invocation, opened: Workspace, typed: str) -> Checkpoint | None:
     from holdfast.engine.path_history import newest_with
 
     vault = opened.engine.vault
@@ -119,7 +119,7 @@ def _where_saved(invocation: Invocation, opened: OpenWorkspace, typed: str) -> C
 
 def is_known_path(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     typed: str,
     checkpoints: Sequence[Checkpoint] = (),
 ) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git_drift import TO_RESTORE_GIT
 from holdfast.domain.hunk_choice import NumberedHunk
@@ -43,7 +43,7 @@ _HINT = "look at it with --dry-run, and go ahead with --yes"
 
 def restore_and_report(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     hunks: Sequence[NumberedHunk] = (),
     *,
@@ -92,9 +92,7 @@ def restore_and_report(
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
 
 
-def _rounds(
-    opened: OpenWorkspace, request: RestoreRequest, outcome: RestoreOutcome
-) -> dict[str, Any]:
+def _rounds(opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome) -> dict[str, Any]:
     """What a reset says besides; nothing for other restores."""
     if request.kind is not OperationKind.RESET:
         return {}
@@ -110,7 +108,7 @@ def _rounds(
 
 def _show(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     outcome: RestoreOutcome,
     shown: RestorePlan | None,
@@ -141,7 +139,7 @@ def _show(
     _tell(terminal, request, (w for w in outcome.warnings if w not in told), answering=False)
 
 
-def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
+def _abandoning(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
     """The round that a reset would abandon; None for other restores, and with nothing to reset."""
     if request.kind is not OperationKind.RESET:
         return None
@@ -153,7 +151,7 @@ def _abandoning(opened: OpenWorkspace, request: RestoreRequest, plan: RestorePla
 
 
 def _tell_of_head(
-    terminal: Terminal, opened: OpenWorkspace, request: RestoreRequest, outcome: RestoreOutcome
+    terminal: Terminal, opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome
 ) -> None:
     """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
     if not request.paths or not outcome.steps or request.kind is not OperationKind.RESTORE:
@@ -169,7 +167,7 @@ def _tell_of_head(
 
 def _tell_of_git(
     terminal: Terminal,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     outcome: RestoreOutcome | None = None,
 ) -> None:
@@ -204,7 +202,7 @@ def _typed_in_full(request: RestoreRequest, warning: str) -> str:
 
 
 def _saved_elsewhere(
-    opened: OpenWorkspace, missing: Sequence[Missing]
+    opened: Workspace, missing: Sequence[Missing]
 ) -> list[tuple[bytes, Checkpoint]]:
     """The newest checkpoint that has each of the first few missing paths."""
     noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
@@ -226,7 +224,7 @@ def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
 
 def _preview(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     request: RestoreRequest,
     hunks: Sequence[NumberedHunk],
     what: str | None,
@@ -262,7 +260,7 @@ def _preview(
 
 
 def _confirm(
-    invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest, what: str | None
+    invocation: Invocation, opened: Workspace, request: RestoreRequest, what: str | None
 ) -> RestorePlan | None:
     """The plan, if somebody was shown it and agreed. Nothing is asked when one file or none is
     affected and nothing else, or when the engine will refuse anyway. At a terminal, what an undo

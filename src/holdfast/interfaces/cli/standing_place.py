@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.interfaces.cli.terminal import Terminal
 
 
-def not_saved_here(terminal: Terminal, opened: OpenWorkspace) -> str | None:
+def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
     """What to warn of; mostly nothing, and nothing where it cannot be told."""
     inside = terminal.standing_in
     if not inside:

@@ -11,13 +11,13 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import typed
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.interfaces.cli.invocation import Invocation
 
 _MOST = 5
 
 
-def undo_commands_below(invocation: Invocation, opened: OpenWorkspace | None) -> list[str]:
+def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:
     """The commands that undo there, the latest change first. `opened` is the workspace here, None
     where there is none."""
     from holdfast.bootstrap.maintenance import recent_workspaces
@@ -38,7 +38,7 @@ def undo_commands_below(invocation: Invocation, opened: OpenWorkspace | None) ->
 
 
 def _has_something(invocation: Invocation, workspace: Path) -> bool:
-    from holdfast.bootstrap.workspace import open_workspace
+    from holdfast.api.workspace import open_workspace
 
     try:
         with open_workspace(

@@ -13,12 +13,12 @@ from holdfast.interfaces.cli.wording import ago, iso
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.engine.undo import UndoStep
     from holdfast.interfaces.cli.invocation import Invocation
 
 
-def undo_and_report(invocation: Invocation, opened: OpenWorkspace, step: UndoStep) -> int:
+def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -> int:
     from holdfast.interfaces.cli.restoring import restore_and_report
 
     words = undone_words(opened.engine.vault, step)

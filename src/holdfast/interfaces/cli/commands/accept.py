@@ -63,7 +63,7 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     with invocation.open() as opened:
         acceptance = prepare(
-            opened,
+            opened.opened,
             invocation.scope(opened),
             words[0] if words else None,
             message=options.message,
@@ -71,23 +71,23 @@ def run(invocation: Invocation) -> int:
         )
         if options.dry_run:
             with invocation.busy("looking", opened):
-                outcome = previewed(opened, acceptance)
+                outcome = previewed(opened.opened, acceptance)
             _report(invocation, acceptance.range, outcome)
             return 0
         wish = CommitWish(acceptance.message, edit=options.edit)
         shown = False
         if _asks(invocation):
-            outcome = previewed(opened, acceptance)
+            outcome = previewed(opened.opened, acceptance)
             outcome.plan.require_clear()
             _ask(invocation, acceptance.range, outcome)
             head = outcome.plan.head
             wish = CommitWish(wish.message, wish.edit, checked=True, expected_head=head)
             shown = True
         if options.edit:
-            outcome = carry_out(opened, acceptance, wish)
+            outcome = carry_out(opened.opened, acceptance, wish)
         else:
             with invocation.busy("committing", opened):
-                outcome = carry_out(opened, acceptance, wish)
+                outcome = carry_out(opened.opened, acceptance, wish)
     _report(invocation, acceptance.range, outcome, shown=shown)
     return 0
 

@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.activities import Activity
 
 _BY_SIGNAL = 128
@@ -158,7 +158,7 @@ def _keep(invocation: Invocation) -> int:
     return 0
 
 
-def _tell(invocation: Invocation, opened: OpenWorkspace, attempt: Activity, status: int) -> None:
+def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
     if invocation.json:
         invocation.emit(
             {

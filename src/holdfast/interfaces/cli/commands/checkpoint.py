@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
 
@@ -91,7 +91,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _seen_from_there(
-    invocation: Invocation, opened: OpenWorkspace, outcome: SaveOutcome
+    invocation: Invocation, opened: Workspace, outcome: SaveOutcome
 ) -> SaveOutcome:
     from holdfast.interfaces.cli.standing_place import not_saved_here
     from holdfast.values.classes import replace
@@ -127,7 +127,7 @@ def _share(text: str) -> float:
         ) from None
 
 
-def _git(opened: OpenWorkspace, outcome: SaveOutcome) -> dict[str, Any] | None:
+def _git(opened: Workspace, outcome: SaveOutcome) -> dict[str, Any] | None:
     from holdfast.domain.errors import StoreDamaged
     from holdfast.domain.git_place import git_place_as_data
     from holdfast.engine.components.manifests import state_of
@@ -139,7 +139,7 @@ def _git(opened: OpenWorkspace, outcome: SaveOutcome) -> dict[str, Any] | None:
         return None
 
 
-def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
+def _others(opened: Workspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
     """What was saved besides files, each in a line; what was not is told anyway."""
     vault, made = opened.engine.vault, outcome.checkpoint
     if made.components is None:
@@ -164,7 +164,7 @@ def _others(opened: OpenWorkspace, outcome: SaveOutcome) -> list[tuple[str, str]
     return list(lines.items())
 
 
-def _reference(opened: OpenWorkspace, made: Checkpoint) -> str:
+def _reference(opened: Workspace, made: Checkpoint) -> str:
     """What means this checkpoint and no other: its name, unless another session has it too."""
     from holdfast.domain.errors import HoldfastError
     from holdfast.domain.ids import short

@@ -13,7 +13,7 @@ from holdfast.interfaces.cli.terminal import DIM, visible
 from holdfast.interfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.ids import CheckpointId
     from holdfast.domain.retention import Decision
 
@@ -89,7 +89,7 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     )
 
 
-def _offer_more(invocation: Invocation, opened: OpenWorkspace) -> None:
+def _offer_more(invocation: Invocation, opened: Workspace) -> None:
     """A store that is over its budget even so: only a person at a terminal decides what goes."""
     from holdfast.interfaces.cli.checkpoint_view import identifier, title
     from holdfast.interfaces.cli.confirmation import agrees, can_ask

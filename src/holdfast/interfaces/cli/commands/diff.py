@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser, context_lines
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.interfaces.cli.diff_views.difference import Difference
@@ -84,7 +84,7 @@ _HOW_PATHS_ARE_GIVEN = (
 
 def _compare(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     ends: tuple[Checkpoint, Checkpoint | None],
     paths: list[bytes],
     context: int,
@@ -111,7 +111,7 @@ def _compare(
 
 
 def _sides(
-    invocation: Invocation, opened: OpenWorkspace
+    invocation: Invocation, opened: Workspace
 ) -> tuple[Checkpoint, Checkpoint | None, list[str]]:
     """What is compared, where None is the workspace, and the words behind it, which are paths.
     Behind `--` stand paths alone, and then every word before it is a checkpoint."""
@@ -142,7 +142,7 @@ def _sides(
 
 
 def _range(
-    invocation: Invocation, opened: OpenWorkspace, word: str
+    invocation: Invocation, opened: Workspace, word: str
 ) -> tuple[Checkpoint, Checkpoint | None] | None:
     """`A..B`, `A..` up to the workspace, `..B` from HEAD; None for anything else."""
     if ".." not in word or word.strip("./") == "":
@@ -161,7 +161,7 @@ def _range(
 
 
 def _checkpoint(
-    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
+    invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]
 ) -> Checkpoint | None:
     """The checkpoint that a word means; None when it is a path, and nothing but that."""
     try:
@@ -178,7 +178,7 @@ def _checkpoint(
 
 
 def _require_path(
-    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
+    invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]
 ) -> None:
     if _is_path(invocation, opened, word, found):
         return
@@ -187,9 +187,7 @@ def _require_path(
     raise NotFound(f"{word!r} is neither a checkpoint nor a path", hint=_HOW_PATHS_ARE_GIVEN)
 
 
-def _is_path(
-    invocation: Invocation, opened: OpenWorkspace, word: str, found: list[Checkpoint]
-) -> bool:
+def _is_path(invocation: Invocation, opened: Workspace, word: str, found: list[Checkpoint]) -> bool:
     """Whether the workspace, HEAD or what is compared has such a path."""
     from holdfast.interfaces.cli.path_arguments import is_known_path
 

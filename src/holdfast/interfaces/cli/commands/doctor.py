@@ -83,12 +83,12 @@ def _tried(one: Protection, workspace: Path) -> Protection:
 
 def _last_events(workspace: Path) -> dict[str, datetime]:
     """Where the store can be read; what is wrong with it is told elsewhere."""
-    from holdfast.bootstrap.workspace import open_workspace
+    from holdfast.api.workspace import open_workspace
     from holdfast.interfaces.agent_setup.protection import last_events
 
     try:
         with open_workspace(workspace, create=False, purpose="holdfast doctor") as opened:
-            return last_events(opened)
+            return last_events(opened.opened)
     except (HoldfastError, OSError):
         return {}
 

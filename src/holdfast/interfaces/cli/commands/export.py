@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.engine.bundles.exporting import ExportOutcome
     from holdfast.engine.bundles.selection import Selection
 
@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _unsealed(opened: OpenWorkspace) -> list[str]:
+def _unsealed(opened: Workspace) -> list[str]:
     """Who encrypts a store would not expect what comes out of it to lie there in the open."""
     if not opened.store.is_sealed():
         return []
@@ -134,7 +134,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     return _PARTIAL if outcome.warnings else 0
 
 
-def _selection(invocation: Invocation, opened: OpenWorkspace, references: list[str]) -> Selection:
+def _selection(invocation: Invocation, opened: Workspace, references: list[str]) -> Selection:
     from holdfast.engine.bundles.selection import (
         select_all,
         select_checkpoints,
@@ -157,7 +157,7 @@ def _target(invocation: Invocation, text: str) -> Path:
     return invocation.directory / Path(text).expanduser()
 
 
-def _require_outside(invocation: Invocation, opened: OpenWorkspace, path: Path) -> None:
+def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> None:
     """A file with the history in it would be part of every further checkpoint."""
     from shlex import quote
 

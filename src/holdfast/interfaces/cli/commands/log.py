@@ -13,7 +13,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
     from holdfast.domain.ids import SessionId
@@ -293,7 +293,7 @@ def _timeline(invocation: Invocation) -> int:
     return 0
 
 
-def _one_session(invocation: Invocation, opened: OpenWorkspace) -> SessionId | None:
+def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
     """The one that was asked for, or the only one there is; None for the whole workspace."""
     from holdfast.engine.session_overview import listed_sessions
 
@@ -314,7 +314,7 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
     return replace(page, events=kept, next=None)
 
 
-def _all_rounds(opened: OpenWorkspace, wanted: SessionId | None) -> list[dict[str, Any]]:
+def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[dict[str, Any]]:
     """Oldest first; in the whole workspace, each names its session."""
     from holdfast.domain.timeline_data import round_as_data
     from holdfast.engine.approval import rounds_in

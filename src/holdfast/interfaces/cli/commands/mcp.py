@@ -64,13 +64,16 @@ def run(invocation: Invocation) -> int:
 
     gc.disable()
     from holdfast.adapters.local.system import SystemClock
+    from holdfast.api.workspace import Workspace
     from holdfast.interfaces.mcp.admission import Admission
     from holdfast.interfaces.mcp.outlet import Outlet
     from holdfast.interfaces.mcp.server import make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
 
     clock = SystemClock()
-    sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
+    sessions = ServedSessions(
+        workspaces, _session(invocation), lambda opened: invocation.fresh_id(Workspace.of(opened))
+    )
     outlet = Outlet() if place is None else None
     server = make_server(sessions, Admission(clock), outlet)
     gc.freeze()  # what is there by now stays: no need to look through it again

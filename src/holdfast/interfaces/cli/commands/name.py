@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
 
 _SHORTEST_ID = 4
@@ -88,7 +88,7 @@ def _incomplete(invocation: Invocation, words: list[str]) -> UsageError:
 
 
 def _require_order(
-    invocation: Invocation, opened: OpenWorkspace, words: list[str], found: Checkpoint
+    invocation: Invocation, opened: Workspace, words: list[str], found: Checkpoint
 ) -> None:
     """A name in front of an id: both are checkpoints, and renaming the first is hardly meant."""
     if len(words[1]) < _SHORTEST_ID or found.name != words[0]:

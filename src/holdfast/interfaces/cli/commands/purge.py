@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.purge.planning import PurgeRequest
 
@@ -88,7 +88,7 @@ def run(invocation: Invocation) -> int:
             return show_outcome(invocation, engine.purge(request))
 
 
-def _purge_text(invocation: Invocation, opened: OpenWorkspace) -> int:
+def _purge_text(invocation: Invocation, opened: Workspace) -> int:
     from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import (
         describe_text_plan,
@@ -126,7 +126,7 @@ def _text(invocation: Invocation) -> str:
     return text
 
 
-def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
+def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
     from holdfast.engine.purge.planning import PurgeRequest, is_known_path
 
     vault = opened.engine.vault
@@ -167,7 +167,7 @@ def _request(invocation: Invocation, opened: OpenWorkspace) -> PurgeRequest:
     )
 
 
-def _checkpoint(invocation: Invocation, opened: OpenWorkspace, word: str) -> Checkpoint | None:
+def _checkpoint(invocation: Invocation, opened: Workspace, word: str) -> Checkpoint | None:
     scope = invocation.scope(opened)
     try:
         return opened.engine.resolve(scope, word)
@@ -175,7 +175,7 @@ def _checkpoint(invocation: Invocation, opened: OpenWorkspace, word: str) -> Che
         return None
 
 
-def _path(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | None:
+def _path(invocation: Invocation, opened: Workspace, word: str) -> bytes | None:
     try:
         found = invocation.paths([word], opened.engine.vault.workspace)
     except UsageError:
@@ -183,7 +183,7 @@ def _path(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | N
     return found[0] if found else None
 
 
-def _literal(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes:
+def _literal(invocation: Invocation, opened: Workspace, word: str) -> bytes:
     outside = _outside(invocation, opened, word)
     if outside is not None:
         return outside
@@ -195,7 +195,7 @@ def _literal(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes:
     return found[0]
 
 
-def _outside(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes | None:
+def _outside(invocation: Invocation, opened: Workspace, word: str) -> bytes | None:
     """A file outside of the workspace that checkpoints have: as it is named, or where links on the
     way lead to."""
     from holdfast.engine.purge.planning import is_known_path
@@ -207,7 +207,7 @@ def _outside(invocation: Invocation, opened: OpenWorkspace, word: str) -> bytes 
     return None
 
 
-def _confirm(invocation: Invocation, opened: OpenWorkspace, request: PurgeRequest) -> None:
+def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -> None:
     from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import describe_plan
 

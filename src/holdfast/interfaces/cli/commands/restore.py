@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.engine.restore.records import RestoreRequest
 
 EXTERNAL = "external"
@@ -192,7 +192,7 @@ def run(invocation: Invocation) -> int:
         return restore_and_report(invocation, opened, *choose(invocation, opened, request))
 
 
-def _names_checkpoint(invocation: Invocation, opened: OpenWorkspace, words: list[str]) -> bool:
+def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str]) -> bool:
     """Whether the first word is one; a path alone is one of HEAD."""
     from holdfast.interfaces.cli.path_arguments import is_known_path
 
@@ -205,7 +205,7 @@ def _names_checkpoint(invocation: Invocation, opened: OpenWorkspace, words: list
     return True
 
 
-def _pick(invocation: Invocation, opened: OpenWorkspace) -> str | None:
+def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     """The id of the moment that somebody chose; None when they left."""
     import sys
 
@@ -245,7 +245,7 @@ def _pick(invocation: Invocation, opened: OpenWorkspace) -> str | None:
     return chosen.id
 
 
-def _patch(invocation: Invocation, opened: OpenWorkspace, request: RestoreRequest) -> int:
+def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -> int:
     from holdfast.interfaces.cli.patch_choice import choose_patches
     from holdfast.interfaces.cli.restoring import restore_and_report
 

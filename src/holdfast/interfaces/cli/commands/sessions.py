@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.sessions import Session
-    from holdfast.engine.session_overview import SessionSummary
 
 _ACTIONS = {"rename": 2, "end": 1, "archive": 1, "delete": 1}
 _DONE = {"rename": "Renamed", "end": "Ended", "archive": "Archived", "delete": "Deleted"}
@@ -50,8 +48,6 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.references import find_session
-
     words = invocation.all_words
     if words and (words[0] not in _ACTIONS or len(words) != 1 + _ACTIONS[words[0]]):
         raise UsageError(
@@ -62,18 +58,18 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         if not words:
             return _list(invocation, opened)
-        session = find_session(opened.engine.vault, words[1])
+        session = opened.sessions.find(words[1])
         if words[0] == "delete":
             return _delete(invocation, opened, session)
         return _change(invocation, opened, session, words)
 
 
-def _list(invocation: Invocation, opened: OpenWorkspace) -> int:
-    from holdfast.engine.session_overview import sessions_overview
-
-    found = sessions_overview(opened.engine.vault)
+def _list(invocation: Invocation, opened: Workspace) -> int:
+    found = opened.sessions.overview()
     if invocation.json:
-        invocation.emit([_as_json(one) for one in found])
+        from holdfast.api.views import session_view
+
+        invocation.emit([session_view(one) for one in found])
     elif not found:
         invocation.terminal.note('no session yet; begin one: holdfast checkpoint "why"')
     else:
@@ -83,43 +79,19 @@ def _list(invocation: Invocation, opened: OpenWorkspace) -> int:
     return 0
 
 
-def _as_json(one: SessionSummary) -> dict[str, Any]:
-    from holdfast.interfaces.cli.wording import iso
-
-    def moment(at_ns: int) -> str:
-        return iso(datetime.fromtimestamp(at_ns / 1e9, tz=UTC))
-
-    return {
-        "id": one.session.id,
-        "title": one.session.title,
-        "agent": one.session.agent,
-        "status": one.status.value,
-        "checkpoints": one.checkpoints,
-        "unapproved": one.unapproved,
-        "created_at": moment(one.session.created_at_ns),
-        "last_activity": moment(one.last_activity_ns),
-        "is_current": one.is_current,
-        "has_head": one.has_head,
-    }
-
-
-def _change(
-    invocation: Invocation, opened: OpenWorkspace, session: Session, words: list[str]
-) -> int:
-    from holdfast.engine.session_overview import effective_status
-    from holdfast.engine.sessions import end, rename
+def _change(invocation: Invocation, opened: Workspace, session: Session, words: list[str]) -> int:
     from holdfast.interfaces.cli.terminal import GREEN
 
-    action, engine = words[0], opened.engine
+    action, sessions = words[0], opened.sessions
     if action == "rename":
-        rename(engine, session.id, words[2])
+        sessions.rename(session.id, words[2])
     elif action == "end":
-        end(engine, session.id)
+        sessions.end(session.id)
     else:
-        engine.archive(session.id)
-    now = engine.vault.catalog.session(session.id) or session
+        sessions.archive(session.id)
+    now = sessions.get(session.id) or session
     if invocation.json:
-        status = effective_status(engine.vault, now)
+        status = sessions.status(now)
         invocation.emit({"id": now.id, "title": now.title, "status": status.value})
         return 0
     terminal = invocation.terminal
@@ -127,15 +99,13 @@ def _change(
     return 0
 
 
-def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> int:
-    from holdfast.api.session_parts.agent_states import forget_agent_states
+def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
     from holdfast.interfaces.cli.checkpoint_view import show_saved_first
     from holdfast.interfaces.cli.confirmation import require_confirmation
     from holdfast.interfaces.cli.terminal import GREEN
     from holdfast.interfaces.cli.wording import count, size
 
-    engine = opened.engine
-    checkpoints = count(engine.vault.catalog.counts(session.id).checkpoints, "checkpoint")
+    checkpoints = count(opened.sessions.checkpoint_count(session.id), "checkpoint")
     require_confirmation(
         invocation,
         f"deleting {_name(session)} with {checkpoints} cannot be undone and needs confirmation",
@@ -143,8 +113,7 @@ def _delete(invocation: Invocation, opened: OpenWorkspace, session: Session) -> 
         hint="go ahead with --yes",
     )
     with invocation.busy("deleting", opened):
-        forget_agent_states(opened, session.id)
-        outcome = engine.delete_session(session.id)
+        outcome = opened.sessions.delete(session.id)
     if invocation.json:
         invocation.emit(
             {

@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.entries import Entry
 
@@ -70,14 +70,14 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _is_head(opened: OpenWorkspace, found: Checkpoint) -> bool:
+def _is_head(opened: Workspace, found: Checkpoint) -> bool:
     from holdfast.engine.workspace_head import standing_on
 
     head = standing_on(opened.engine.vault, None)
     return head is not None and head.id == found.id
 
 
-def _is_approved(opened: OpenWorkspace, found: Checkpoint) -> bool:
+def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
     """Whether some round was approved with it, not only the last."""
     from holdfast.engine.approval import rounds_in
 
@@ -86,7 +86,7 @@ def _is_approved(opened: OpenWorkspace, found: Checkpoint) -> bool:
 
 
 def _as_json(
-    opened: OpenWorkspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
+    opened: Workspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
 ) -> dict[str, Any]:
     from holdfast.domain.git_place import git_place_as_data
     from holdfast.domain.rounds import round_name
@@ -139,7 +139,7 @@ def _entry(path: bytes, entry: Entry) -> dict[str, Any]:
 
 def _show(
     invocation: Invocation,
-    opened: OpenWorkspace,
+    opened: Workspace,
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:

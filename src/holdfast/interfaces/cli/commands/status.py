@@ -14,7 +14,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.wording import iso
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.bootstrap.maintenance import Gap
     from holdfast.domain.changes import Change
     from holdfast.domain.checkpoints import Checkpoint
@@ -150,7 +150,7 @@ def _nothing_saved(invocation: Invocation) -> int:
     return 0
 
 
-def _git(opened: OpenWorkspace, scan: Scan) -> str | None:
+def _git(opened: Workspace, scan: Scan) -> str | None:
     from holdfast.engine.components.drift import present_git
 
     place = present_git(opened.engine.vault, scan=scan)
@@ -163,7 +163,7 @@ def _mark(session: Session | None) -> str:
     return session.title or f"{session.agent or ''} {session.id}".strip()
 
 
-def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
+def _last(opened: Workspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
     from holdfast.domain.checkpoints import SETUP_TAG
     from holdfast.engine.undo_words import loss_words, undone_words
@@ -194,7 +194,7 @@ def _last(opened: OpenWorkspace, scan: Scan) -> LastThing | None:
         return None
 
 
-def _removed_in_turn(opened: OpenWorkspace, scan: Scan) -> int:
+def _removed_in_turn(opened: Workspace, scan: Scan) -> int:
     """How many files the last turn deleted, if it deleted more than it made."""
     try:
         turn = opened.engine.last_step(scan, turn=True)
@@ -204,7 +204,7 @@ def _removed_in_turn(opened: OpenWorkspace, scan: Scan) -> int:
     return removed if removed > added else 0
 
 
-def _removed_and_added(opened: OpenWorkspace, scan: Scan, step: UndoStep) -> tuple[int, int]:
+def _removed_and_added(opened: Workspace, scan: Scan, step: UndoStep) -> tuple[int, int]:
     from holdfast.domain.changes import ChangeType
 
     changes = opened.engine.changes_in(scan, step.request.target)
@@ -212,7 +212,7 @@ def _removed_and_added(opened: OpenWorkspace, scan: Scan, step: UndoStep) -> tup
     return files.count(ChangeType.REMOVED), files.count(ChangeType.ADDED)
 
 
-def _redo(opened: OpenWorkspace, scan: Scan) -> str | None:
+def _redo(opened: Workspace, scan: Scan) -> str | None:
     """What `redo` would bring back, directly after an undo."""
     from holdfast.engine.undo_words import undone_words
 
@@ -238,11 +238,11 @@ def _is_there(scan: Scan, change: Change) -> bool:
     )
 
 
-def _agents(invocation: Invocation, opened: OpenWorkspace) -> Sequence[Protection]:
+def _agents(invocation: Invocation, opened: Workspace) -> Sequence[Protection]:
     from holdfast.interfaces.agent_setup.protection import last_events, protections
 
     workspace = opened.engine.vault.workspace
-    return _told(protections(workspace, last_events(opened), now=invocation.now))
+    return _told(protections(workspace, last_events(opened.opened), now=invocation.now))
 
 
 def _told(found: Sequence[Protection]) -> Sequence[Protection]:
@@ -251,7 +251,7 @@ def _told(found: Sequence[Protection]) -> Sequence[Protection]:
     return [*(one for one in found if one.protected), *unprotected(found)]
 
 
-def _gaps(opened: OpenWorkspace, scan: Scan) -> list[Gap]:
+def _gaps(opened: Workspace, scan: Scan) -> list[Gap]:
     """Where protection is less than a person may expect."""
     from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
 
@@ -282,7 +282,7 @@ def _tell_of_problems(invocation: Invocation) -> bool:
     return True
 
 
-def _degraded(opened: OpenWorkspace, head: Checkpoint | None) -> Sequence[Degraded]:
+def _degraded(opened: Workspace, head: Checkpoint | None) -> Sequence[Degraded]:
     """What the last checkpoint is without; one that cannot be read is for `check` to tell."""
     from holdfast.engine.components.breaker import degraded
 

@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
     from holdfast.engine.undo import UndoStep
 
 
@@ -67,7 +67,7 @@ def run(invocation: Invocation) -> int:
         return undo_and_report(invocation, opened, step)
 
 
-def _with_loss(opened: OpenWorkspace, error: NothingToUndo) -> NothingToUndo:
+def _with_loss(opened: Workspace, error: NothingToUndo) -> NothingToUndo:
     """The same error, with what no undo brings back."""
     from holdfast.engine.undo_words import loss_words
 
@@ -78,7 +78,7 @@ def _with_loss(opened: OpenWorkspace, error: NothingToUndo) -> NothingToUndo:
     return NothingToUndo(words, hint=error.hint)
 
 
-def _require_known_loss(invocation: Invocation, opened: OpenWorkspace, step: UndoStep) -> None:
+def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoStep) -> None:
     """The last call deleted only what no checkpoint has: what happened before it is undone only by
     somebody who knows that."""
     if step.loss is None:
@@ -102,7 +102,7 @@ def _require_known_loss(invocation: Invocation, opened: OpenWorkspace, step: Und
 
 
 def _with_projects_below(
-    invocation: Invocation, opened: OpenWorkspace | None, error: HoldfastError
+    invocation: Invocation, opened: Workspace | None, error: HoldfastError
 ) -> HoldfastError:
     """The same error, with the projects below in which there is something to undo."""
     from holdfast.interfaces.cli.undo_below import undo_commands_below

@@ -66,7 +66,7 @@ def _watch(invocation: Invocation, ending: Ending) -> int:
         rules = _asked(invocation, trigger_rules(vault.settings))
         session = invocation.session(opened, create=True)
         workspace = WatchedWorkspace(
-            vault.workspace, watcher, opened=opened, listener=happened.set, rules=rules
+            vault.workspace, watcher, opened=opened.opened, listener=happened.set, rules=rules
         )
     except BaseException:
         opened.close()

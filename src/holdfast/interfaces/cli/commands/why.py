@@ -10,7 +10,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.api.workspace import Workspace
 
 _LONGEST_NUMBER = 9
 
@@ -62,7 +62,7 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _place(invocation: Invocation, opened: OpenWorkspace, word: str) -> tuple[bytes, int | None]:
+def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes, int | None]:
     """The path and the line; a file whose name ends like a line number is meant before the line."""
     workspace = opened.engine.vault.workspace
     name, colon, number = word.rpartition(":")
@@ -78,7 +78,7 @@ def _place(invocation: Invocation, opened: OpenWorkspace, word: str) -> tuple[by
     return paths[0], line
 
 
-def _is_there(invocation: Invocation, opened: OpenWorkspace, word: str) -> bool:
+def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
     from holdfast.engine.listing import entry_at
 
     vault = opened.engine.vault

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import short
@@ -23,7 +23,7 @@ _MOST = 200
 _LONGEST = 60
 
 
-def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
+def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
     """Ways to write HEAD first, then names, then ids, each newest first."""
     scope = invocation.scope(opened)
     found = opened.engine.vault.catalog.history(scope, limit=_MOST, records=False)
@@ -37,7 +37,7 @@ def checkpoints(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple
     yield from ((short(one.id), _describe(invocation, one)) for one in found)
 
 
-def sessions(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[str, str]]:
+def sessions(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
     from holdfast.engine.session_overview import effective_status, listed_sessions
 
     vault = opened.engine.vault
@@ -45,7 +45,7 @@ def sessions(invocation: Invocation, opened: OpenWorkspace) -> Iterator[tuple[st
         yield str(session.id), visible(session.title or effective_status(vault, session).value)
 
 
-def paths(invocation: Invocation, opened: OpenWorkspace, typed: str) -> Iterator[tuple[str, str]]:
+def paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tuple[str, str]]:
     """What the checkpoint that the work stands on has there: also what is gone from the disk."""
     vault = opened.engine.vault
     head = standing_on(vault, invocation.scope(opened))

@@ -18,8 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.workspace import open_workspace
+from holdfast.api.workspace import Workspace, open_workspace
 from holdfast.domain.changes import Change
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.intent import make_intent
@@ -123,7 +122,7 @@ class Story:
         commands = (f"holdfast {command} --yes",)
         return Step(title, commands, ms, said, same and outcome.verified, facts=facts)
 
-    def _opened(self) -> OpenWorkspace:
+    def _opened(self) -> Workspace:
         """Its own store and settings: nothing of the user is read or written."""
         environment = {
             "HOLDFAST_HOME": str(self._place / "home"),

@@ -1,0 +1,80 @@
+"""The sessions of a workspace: listed, found, renamed, ended, archived and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.engine.session_overview import SessionSummary as SessionSummary
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.sessions import Session, SessionStatus
+    from holdfast.engine.session_deletion import DeletedSession
+
+
+class Sessions:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._opened = opened
+        self._engine, self._vault = opened.engine, opened.engine.vault
+
+    def overview(self) -> list[SessionSummary]:
+        """Sessions with checkpoints, by their last activity, newest first."""
+        from holdfast.engine.session_overview import sessions_overview
+
+        return sessions_overview(self._vault)
+
+    def listed(self) -> list[Session]:
+        """Sessions with checkpoints, oldest first."""
+        from holdfast.engine.session_overview import listed_sessions
+
+        return listed_sessions(self._vault)
+
+    def get(self, session_id: SessionId) -> Session | None:
+        return self._vault.catalog.session(session_id)
+
+    def find(self, reference: str) -> Session:
+        """By id, title or the beginning of an id; `NotFound` otherwise."""
+        from holdfast.engine.references import find_session
+
+        return find_session(self._vault, reference)
+
+    def status(self, session: Session) -> SessionStatus:
+        """`ended` also for a session whose agent is gone."""
+        from holdfast.engine.session_overview import effective_status
+
+        return effective_status(self._vault, session)
+
+    def current(self) -> SessionId | None:
+        """The session that the command line adds to."""
+        return self._vault.catalog.current_session()
+
+    def ensure_current(self, fresh_id: Callable[[], SessionId]) -> SessionId:
+        """The current session, or a new one that becomes current."""
+        return self._engine.ensure_current_session(fresh_id)
+
+    def checkpoint_count(self, session_id: SessionId) -> int:
+        return self._vault.catalog.counts(session_id).checkpoints
+
+    def rename(self, session_id: SessionId, title: str) -> None:
+        from holdfast.engine.sessions import rename
+
+        rename(self._engine, session_id, title)
+
+    def end(self, session_id: SessionId) -> None:
+        from holdfast.engine.sessions import end
+
+        end(self._engine, session_id)
+
+    def archive(self, session_id: SessionId) -> None:
+        self._engine.archive(session_id)
+
+    def delete(self, session_id: SessionId) -> DeletedSession:
+        """Remove the session with everything that only it has. It cannot be undone."""
+        from holdfast.api.session_parts.agent_states import forget_agent_states
+
+        forget_agent_states(self._opened, session_id)
+        return self._engine.delete_session(session_id)
