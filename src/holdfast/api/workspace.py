@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.engine.engine import Engine
 
     class OpenOptions(TypedDict, total=False):
-        """How a workspace is opened; `holdfast.bootstrap.workspace.open_workspace` explains each."""
+        """How to open a workspace; bootstrap's `open_workspace` explains each option."""
 
         force: bool
         file_filter: Callable[[Path], bool] | None
