@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.agent_setup.trusting import trust
 from tests.interfaces.cli.command_line import CommandLine
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.agent_setup.own_files import cline_script, is_untouched, sealed
+from holdfast.interfaces.agent_setup.shipped_files import cline_script, is_untouched, sealed
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.workspace_state import state_of
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.agent_setup import changes, installation
+from holdfast.interfaces.agent_setup import file_changes as changes
+from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.settings_file import read_settings
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded

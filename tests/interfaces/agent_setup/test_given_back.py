@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.hooks_edit import (
+    entries_of,
+    found_hooks,
+    with_hooks,
+    without_hooks,
+)
 from holdfast.interfaces.agent_setup.json_text import load
-from holdfast.interfaces.agent_setup.settings_edit import found_hooks, with_hooks, without_hooks
 from tests.interfaces.agent_setup.test_comments_stay import commented
 from tests.interfaces.cli.command_line import CommandLine
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from holdfast.interfaces.agent_setup import installation
-from holdfast.interfaces.agent_setup.hook_entries import PLUGIN_PROGRAM, entries_of
-from holdfast.interfaces.agent_setup.own_files import codex_policies, plugin_files, skills
+from holdfast.interfaces.agent_setup.hooks_edit import PLUGIN_PROGRAM, entries_of
+from holdfast.interfaces.agent_setup.shipped_files import codex_policies, plugin_files, skills
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.verbs import VERBS
-from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import recorded
 from tests.interfaces.hooks.workspace_state import state_of

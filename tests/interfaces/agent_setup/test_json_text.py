@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.interfaces.agent_setup.hook_entries import entries_of
+from holdfast.interfaces.agent_setup.hooks_edit import (
+    entries_of,
+    found_hooks,
+    with_hooks,
+    without_hooks,
+)
 from holdfast.interfaces.agent_setup.json_text import NotJson, append, load, remove, scan
-from holdfast.interfaces.agent_setup.settings_edit import found_hooks, with_hooks, without_hooks
 
 pytestmark = pytest.mark.requirement("HK-1")
 

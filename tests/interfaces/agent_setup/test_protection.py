@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.interfaces.agent_setup import installation
 from holdfast.interfaces.agent_setup.protection import Protection, protections, unprotected
-from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.agent_setup.trusting import trust, trust_codex_project
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
@@ -108,7 +108,9 @@ def test_the_bare_name_is_used_where_a_login_finds_it(
 def test_without_a_script_the_interpreter_is_named(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.interfaces.agent_setup.program._own_scripts", lambda: iter(()))
+    monkeypatch.setattr(
+        "holdfast.interfaces.agent_setup.holdfast_command._own_scripts", lambda: iter(())
+    )
     cli.json("install", "gemini")
     text = (project / ".gemini" / "settings.json").read_text()
     assert f"{sys.executable} -P -m holdfast hook gemini" in text

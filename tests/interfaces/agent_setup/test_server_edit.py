@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.interfaces.agent_setup.json_text import NotJson, load
-from holdfast.interfaces.agent_setup.server_edit import (
+from holdfast.interfaces.agent_setup.mcp_server_edit import (
     Theirs,
     found_server,
+    server_of,
     with_server,
     without_server,
 )
-from holdfast.interfaces.agent_setup.server_entries import server_of
 from tests.interfaces.agent_setup.test_comments_stay import commented, notes
 from tests.interfaces.agent_setup.test_json_text import SETTINGS
 

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.interfaces.agent_setup.server_edit import Theirs, with_server, without_server
-from holdfast.interfaces.agent_setup.server_entries import server_of
+from holdfast.interfaces.agent_setup.mcp_server_edit import (
+    Theirs,
+    server_of,
+    with_server,
+    without_server,
+)
 from holdfast.interfaces.agent_setup.toml_text import NotToml
 
 pytestmark = pytest.mark.requirement("HK-1")

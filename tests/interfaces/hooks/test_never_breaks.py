@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.hooks.agents import AGENTS, dialect_of
+from holdfast.interfaces.agents import AGENTS, dialect_of
 from holdfast.interfaces.hooks.events import EventKind
 from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, problems_of
 from tests.interfaces.cli.command_line import CommandLine

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import NoSpace
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.agents import AGENTS
 from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, log_files, note_missed, problems_of
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
 from tests.interfaces.hooks.workspace_state import state_of

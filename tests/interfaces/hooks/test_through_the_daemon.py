@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.bootstrap.settings import trust_settings
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from holdfast.interfaces.daemon.hook_client import ask_about
-from holdfast.interfaces.hooks.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.daemon_calls import after, send, told, tool_call
 from tests.interfaces.hooks.hook_process import call_hook, recorded

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.agents import AGENTS
 from holdfast.interfaces.hooks.protection_notices import NAME
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded

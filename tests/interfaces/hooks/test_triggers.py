@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.hooks.agents import dialect_of
+from holdfast.interfaces.agents import dialect_of
 from holdfast.interfaces.hooks.events import ToolKind
 from holdfast.interfaces.hooks.normaliser import normalise
 from holdfast.tools import ToolHandlers
@@ -288,7 +288,7 @@ def test_what_comes_after_a_command_is_not_taken_for_its_doing(
 ) -> None:
     """The answer to an event after a tool does not wait: when it is dealt with, the next tool may
     have begun."""
-    from holdfast.interfaces.hooks.agents import dialect_of
+    from holdfast.interfaces.agents import dialect_of
     from holdfast.interfaces.hooks.handling import handle
     from holdfast.interfaces.hooks.normaliser import normalise
 

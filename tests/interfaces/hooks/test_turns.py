@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook, recorded
 from tests.interfaces.hooks.workspace_state import state_of

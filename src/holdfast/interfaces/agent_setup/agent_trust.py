@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.agent_setup.hook_entries import is_ours
+from holdfast.interfaces.agent_setup.hooks_edit import is_ours
 from holdfast.interfaces.agent_setup.json_text import NotJson, load
 from holdfast.interfaces.agent_setup.placements import Locations
 from holdfast.interfaces.agent_setup.settings_file import read_settings

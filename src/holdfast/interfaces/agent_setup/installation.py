@@ -16,15 +16,22 @@ from pathlib import Path
 from holdfast.bootstrap.project_directory import why_no_project
 from holdfast.domain.errors import HoldfastError, Refused, UsageError, WorkspaceRefused
 from holdfast.interfaces.agent_setup.agent_trust import Withheld, withheld
-from holdfast.interfaces.agent_setup.carrying_out import carry_out
-from holdfast.interfaces.agent_setup.changes import (
+from holdfast.interfaces.agent_setup.file_changes import (
     FileChange,
+    carry_out,
     has_server,
     may_be_installed,
     plan_install,
     plan_uninstall,
     server_program,
 )
+from holdfast.interfaces.agent_setup.holdfast_command import (
+    NAME,
+    agents_environment,
+    not_found,
+    our_program,
+)
+from holdfast.interfaces.agent_setup.mcp_server_edit import by_hand, server_of
 from holdfast.interfaces.agent_setup.placements import (
     SCOPES,
     Locations,
@@ -33,15 +40,8 @@ from holdfast.interfaces.agent_setup.placements import (
     server_places,
     skill_places,
 )
-from holdfast.interfaces.agent_setup.program import (
-    NAME,
-    agents_environment,
-    not_found,
-    our_program,
-)
-from holdfast.interfaces.agent_setup.removed_hooks import forget_removed, note_removed
-from holdfast.interfaces.agent_setup.server_entries import by_hand, server_of
-from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.agent_setup.protection import forget_removed, note_removed
+from holdfast.interfaces.agents import AGENTS
 
 _TRY_SECONDS = 60
 _MOST_SAID = 300

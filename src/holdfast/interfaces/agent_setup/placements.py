@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.interfaces.agent_setup.own_files import (
+from holdfast.interfaces.agent_setup.mcp_server_edit import Server, server_of
+from holdfast.interfaces.agent_setup.shipped_files import (
     CLINE_EVENTS,
     cline_script,
     codex_policies,
@@ -16,7 +17,6 @@ from holdfast.interfaces.agent_setup.own_files import (
     opencode_plugin,
     skills,
 )
-from holdfast.interfaces.agent_setup.server_entries import Server, server_of
 from holdfast.values.classes import dataclass
 
 SCOPES = ("project", "user")

@@ -8,24 +8,59 @@ checkpoints of its sessions, so that no event has to write anything for it.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.bootstrap.locations import holdfast_home
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.agent_setup.agent_trust import withheld
-from holdfast.interfaces.agent_setup.changes import installed_program, is_installed, plan_install
+from holdfast.interfaces.agent_setup.file_changes import (
+    installed_program,
+    is_installed,
+    plan_install,
+)
+from holdfast.interfaces.agent_setup.holdfast_command import not_found
 from holdfast.interfaces.agent_setup.placements import SCOPES, Locations, Place, places_of
-from holdfast.interfaces.agent_setup.program import not_found
-from holdfast.interfaces.agent_setup.removed_hooks import was_removed
 from holdfast.interfaces.agent_setup.settings_file import read_settings
-from holdfast.interfaces.hooks.agents import AGENTS
+from holdfast.interfaces.agents import AGENTS
 from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
+
+_DIRECTORY = "removed-hooks"
+
+
+def note_removed(agent: str, scope: str, workspace: Path) -> None:
+    place = _place(agent, scope, workspace)
+    if not place.parent.parent.is_dir():
+        return  # nothing was ever saved, so nobody misses anything
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        place.touch(mode=0o600)
+
+
+def forget_removed(agent: str, workspace: Path) -> None:
+    """The agent has hooks again: from now on they are missed when they are gone."""
+    for scope in ("project", "user"):
+        with contextlib.suppress(OSError):
+            _place(agent, scope, workspace).unlink()
+
+
+def was_removed(agent: str, workspace: Path) -> bool:
+    return any(_place(agent, scope, workspace).exists() for scope in ("project", "user"))
+
+
+def _place(agent: str, scope: str, workspace: Path) -> Path:
+    whose = os.fsencode(workspace.resolve()) if scope == "project" else b""
+    digest = hashlib.sha256(b"\0".join((agent.encode(), scope.encode(), whose))).hexdigest()
+    return holdfast_home(os.environ) / _DIRECTORY / digest[:32]
+
 
 _GONE_FOR = timedelta(days=7)
 _PLUGINS = {

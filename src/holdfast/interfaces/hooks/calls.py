@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.interfaces.hooks.agents import AGENTS, dialect_of, sender
+from holdfast.interfaces.agents import AGENTS, dialect_of, sender
 from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.hooks.normaliser import Dialect, normalise
 

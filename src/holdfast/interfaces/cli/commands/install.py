@@ -211,7 +211,7 @@ def _show_remains(invocation: Invocation) -> None:
 
 
 def _plugin(invocation: Invocation, agent: str) -> int:
-    from holdfast.interfaces.agent_setup.plugin import write_plugin
+    from holdfast.interfaces.agent_setup.shipped_files import write_plugin
 
     if agent not in ("claude-code", "codex"):
         raise UsageError("plug-ins are for claude-code and codex")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings import HELP
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Kind, Option, Verb
-from holdfast.interfaces.hooks.agents import AGENTS
 
 _SCRIPT = r"""# holdfast: completion for fish. Made by: holdfast completion fish
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.settings import HELP
+from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.completion.case_tables import value_branches, word_branches
 from holdfast.interfaces.cli.completion.grammar import SHELLS, Verb
-from holdfast.interfaces.hooks.agents import AGENTS
 
 _SCRIPT = r"""#compdef holdfast
 # holdfast: completion for zsh. Made by: holdfast completion zsh

@@ -3,11 +3,51 @@ of them are still what was written. What somebody has edited is not only ours an
 
 from __future__ import annotations
 
+import errno
 import re
 from hashlib import sha256
 from pathlib import Path
 
-from holdfast.interfaces.agent_setup.server_entries import called_by
+from holdfast.domain.errors import Refused
+from holdfast.interfaces.agent_setup.mcp_server_edit import called_by
+
+_MANIFEST = ".claude-plugin/plugin.json"
+
+
+def write_plugin(target: Path, *, dry_run: bool) -> list[Path]:
+    """The paths that are written. A directory that holds something else is refused, and so is one
+    in which a file is not as this version writes it: somebody may have edited it."""
+    try:
+        return _written(target, dry_run=dry_run)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Refused(
+            f"the plug-in cannot be written to {target}: {error.strerror} ({error.filename})",
+            hint="name a new directory in one that you may write to",
+        ) from None
+
+
+def _written(target: Path, *, dry_run: bool) -> list[Path]:
+    manifest = target / _MANIFEST
+    if target.exists() and not target.is_dir():
+        raise Refused(f"{target} is not a directory", hint="name one that is new or empty")
+    if target.is_dir() and any(target.iterdir()) and not manifest.is_file():
+        raise Refused(f"{target} holds something else", hint="name one that is new or empty")
+    wanted = plugin_files()
+    for path, data in wanted.items():
+        if (target / path).exists() and (target / path).read_bytes() != data:
+            raise Refused(
+                f"{target / path} is not as this version writes it; nothing was changed",
+                hint="remove the directory if nobody has edited it, or name another one",
+            )
+    if not dry_run:
+        for path, data in wanted.items():
+            place = target / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+    return [target / path for path in wanted]
+
 
 CLINE_EVENTS = (
     "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse PreCompact "

@@ -17,7 +17,7 @@ def dialect_of(agent: str) -> Dialect:
 
     if agent not in AGENTS:
         raise KeyError(agent)
-    module = import_module(f"holdfast.interfaces.hooks.agents.{agent.replace('-', '_')}")
+    module = import_module(f"holdfast.interfaces.agents.{agent.replace('-', '_')}")
     found: Dialect = module.DIALECT
     return found
 
