@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer, Workspace
-from holdfast.adapters.local.store_bell import InotifyBell, LookingBell, open_bell
+from holdfast.adapters.local.change_listener import (
+    InotifyListener,
+    PollingListener,
+    open_change_listener,
+)
 from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NotFound, UsageError
@@ -227,7 +231,7 @@ def test_nothing_is_looked_at_while_nothing_happens(
 
     monkeypatch.setattr(taking_in, "_Batch", counted)
     with Workspace(session.workspace) as workspace:
-        assert isinstance(workspace._opened.store.open_bell(), InotifyBell)
+        assert isinstance(workspace._opened.store.open_change_listener(), InotifyListener)
         list(workspace.events(follow=True, timeout_s=0.01))
         settled = looks
         list(workspace.events(follow=True, timeout_s=0.5))
@@ -295,9 +299,9 @@ def test_a_place_where_nothing_was_saved_is_refused(tmp_path: Path) -> None:
         Workspace(tmp_path)
 
 
-@pytest.mark.parametrize("bell_of", [InotifyBell, LookingBell])
+@pytest.mark.parametrize("bell_of", [InotifyListener, PollingListener])
 def test_a_bell_rings_for_what_was_written_and_when_it_is_stopped(
-    session: SessionCheckpointer, bell_of: type[InotifyBell | LookingBell]
+    session: SessionCheckpointer, bell_of: type[InotifyListener | PollingListener]
 ) -> None:
     session.checkpoint("first")
     with open_workspace(session.workspace, create=False) as opened:
@@ -327,6 +331,6 @@ def test_without_inotify_the_bell_looks(
     )
     with (
         open_workspace(session.workspace, create=False) as opened,
-        closing(open_bell(opened.store._layout)) as bell,
+        closing(open_change_listener(opened.store._layout)) as bell,
     ):
-        assert isinstance(bell, LookingBell)
+        assert isinstance(bell, PollingListener)

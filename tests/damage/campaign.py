@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.story.repairing import LOST
+from holdfast.adapters.local.story.repair import LOST
 from holdfast.bootstrap.maintenance import repair_workspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError

@@ -17,20 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.adapters.local.acknowledged import (
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.commit_notes import (
     NOTES_BYTES,
     SLOT_BYTES,
     decode_changes,
     decode_operation,
 )
-from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.story.opening import open_story
+from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId

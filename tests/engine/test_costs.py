@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local import many_stats
+from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import NothingToUndo, RestoreFailed
 from holdfast.domain.ids import Digest

@@ -1,6 +1,6 @@
 """Following what happens in a workspace, whoever does it.
 
-    one thread a workspace: the store's bell rings → what is new gets its numbers → followers wake
+    one thread a workspace: the listener wakes → what is new gets its numbers → followers wake
     each follower          : reads on from its own number, as fast or as slowly as it likes
 
 Guarantees: everything in order, once, from any number on, also after a restart; what another
@@ -21,11 +21,11 @@ from holdfast.engine.events import events_after, take_in_events
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.ports.event_log import StoreBell
+    from holdfast.ports.event_log import ChangeListener
 
 _AT_ONCE = 500
 _LOOK_S = 5.0
-"""A bell that could not hear something must not make a follower wait for ever."""
+"""A listener that missed something must not make a follower wait for ever."""
 
 
 class EventFeed:
@@ -35,7 +35,7 @@ class EventFeed:
         self._opened = opened
         self._woken = threading.Condition()
         self._rounds = 0
-        self._bell: StoreBell | None = None
+        self._listener: ChangeListener | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
         self._trouble: HoldfastError | None = None
@@ -55,14 +55,14 @@ class EventFeed:
         with self._woken:
             self._closed = True
             self._woken.notify_all()
-        if self._bell is not None:
-            self._bell.stop()
+        if self._listener is not None:
+            self._listener.stop()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._bell is not None:
-            self._bell.close()
-            self._bell = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
     def _present(self, after: int) -> Iterator[Event]:
         take_in_events(self._opened.engine.vault)
@@ -96,13 +96,15 @@ class EventFeed:
                 raise UsageError("the workspace is closed", hint="open it again")
             if self._thread is not None:
                 return
-            self._bell = self._opened.store.open_bell()  # before the first look: nothing is missed
+            self._listener = (
+                self._opened.store.open_change_listener()
+            )  # before the first look: nothing is missed
             self._thread = threading.Thread(
-                target=self._run, args=(self._bell,), name="holdfast events", daemon=True
+                target=self._run, args=(self._listener,), name="holdfast events", daemon=True
             )
             self._thread.start()
 
-    def _run(self, bell: StoreBell) -> None:
+    def _run(self, listener: ChangeListener) -> None:
         try:
             while not self._closed:
                 if self._opened.store.was_replaced():
@@ -115,7 +117,7 @@ class EventFeed:
                 with self._woken:
                     self._rounds += 1
                     self._woken.notify_all()
-                bell.wait(_LOOK_S)
+                listener.wait(_LOOK_S)
         except HoldfastError as error:
             with self._woken:
                 self._trouble, self._closed = error, True

@@ -61,7 +61,7 @@ def components_of(
     with_nested = settings.git_nested == "on"
 
     def git() -> Component:
-        from holdfast.adapters.local.nested_repositories import StoredNestedRepositories
+        from holdfast.adapters.local.note_files import StoredNestedRepositories
         from holdfast.components.git.component import GitComponent
 
         noted = StoredNestedRepositories(store)
@@ -70,7 +70,7 @@ def components_of(
         )
 
     def agents() -> Component:
-        from holdfast.adapters.local.agent_states import StoredAgentStates
+        from holdfast.adapters.local.note_files import StoredAgentStates
         from holdfast.components.agents.component import AgentsComponent
 
         return AgentsComponent(
@@ -94,7 +94,7 @@ def components_of(
         return WorktreesComponent(environment, files=settings.worktree_files)
 
     def external() -> Component:
-        from holdfast.adapters.local.external_paths import StoredExternalPaths
+        from holdfast.adapters.local.note_files import StoredExternalPaths
         from holdfast.components.external.component import ExternalComponent
 
         return ExternalComponent(StoredExternalPaths(store), stores=store.directory.parent.parent)

@@ -22,7 +22,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.key_slots import Secret
-    from holdfast.adapters.local.encryption.unlocking import KeySources, Unlocked
+    from holdfast.adapters.local.encryption.unlock import KeySources, Unlocked
 
 _ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one was encrypted."
 
@@ -40,13 +40,13 @@ def unlock_store(
     ask: Callable[[], str | None] | None = None,
 ) -> Unlocked:
     """The keys of an encrypted store; never from the workspace, never from the store."""
-    from holdfast.adapters.local.encryption.unlocking import unlock
+    from holdfast.adapters.local.encryption.unlock import unlock
 
     return unlock(layout, replace(_key_sources(environment), given=given, ask=ask))
 
 
 def _key_sources(environment: Mapping[str, str]) -> KeySources:
-    from holdfast.adapters.local.encryption.unlocking import KeySources
+    from holdfast.adapters.local.encryption.unlock import KeySources
 
     user_file = user_settings_file(environment)
     user = read_user_settings(user_file)
@@ -98,7 +98,7 @@ def chosen_secret(
     lost = identity.lost_encrypted(directory)
     if chosen is not None or lost is None:
         return chosen, ()
-    from holdfast.adapters.local.encryption.unlocking import first_secret
+    from holdfast.adapters.local.encryption.unlock import first_secret
 
     try:
         secret, origin = first_secret(_key_sources(environment))

@@ -28,8 +28,8 @@ from holdfast.values.classes import dataclass, replace
 if TYPE_CHECKING:
     from holdfast.adapters.local.all_stores import StoreWithoutWorkspace
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-    from holdfast.adapters.local.story.repairing import StoryFindings
-    from holdfast.adapters.local.surroundings import Symptom
+    from holdfast.adapters.local.environment_checks import Symptom
+    from holdfast.adapters.local.story.repair import StoryFindings
     from holdfast.domain.repair_plans import RepairPlan, StoryLosses
 
 
@@ -46,7 +46,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
 
     `NotFound` when the directory has no store; an encrypted one needs its key.
     """
-    from holdfast.adapters.local.mending import StoreMender
+    from holdfast.adapters.local.store_repair import StoreRepairer
     from holdfast.domain.repair_plans import Findings, plan_repair
     from holdfast.engine.repair import find, mend
 
@@ -61,7 +61,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     keys = None
     if layout.keys.exists() or layout.keys_copy.exists():
         keys = unlock_store(layout, os.environ).keys
-    mender = StoreMender(fs, layout, directory, clock, keys=keys)
+    mender = StoreRepairer(fs, layout, directory, clock, keys=keys)
     with mender.exclusive(), mender.examine() as bench:
         losses = bench.catalog_losses
         incomplete = losses is not None and losses.history_is_incomplete
@@ -110,7 +110,12 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
     """Everything around the store of a directory that may be wrong, whatever state it is in."""
-    from holdfast.adapters.local.surroundings import BEFORE_OPENING, Gravity, Surroundings, examine
+    from holdfast.adapters.local.environment_checks import (
+        BEFORE_OPENING,
+        Gravity,
+        Surroundings,
+        examine,
+    )
     from holdfast.bootstrap.workspace_choice import project_top
     from holdfast.engine.repair import journal_problem
 
@@ -213,7 +218,7 @@ def _ignored_now(workspace: Path) -> list[Gap]:
 
 
 def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
-    from holdfast.adapters.local.surroundings import Gravity, Symptom
+    from holdfast.adapters.local.environment_checks import Gravity, Symptom
 
     found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
     return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]

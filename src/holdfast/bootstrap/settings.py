@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.own_files import require_own_place
+from holdfast.adapters.local.private_files import require_own_place
 from holdfast.adapters.local.settings_files import (
     ProjectSettings,
     read_project_settings,

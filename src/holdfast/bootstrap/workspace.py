@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.faults import store_trouble
 from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
-from holdfast.adapters.local.own_files import require_own_place
+from holdfast.adapters.local.private_files import require_own_place
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.components import with_parts
@@ -37,7 +37,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.key_slots import Secret
-    from holdfast.adapters.local.encryption.unlocking import Unlocked
+    from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
     from holdfast.ports.progress import Progress
 

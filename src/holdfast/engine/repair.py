@@ -17,7 +17,7 @@ import os
 from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
-from holdfast.adapters.local.places import mount_points_below
+from holdfast.adapters.local.filesystem_kind import mount_points_below
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.digests import digest_of

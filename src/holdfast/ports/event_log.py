@@ -60,12 +60,12 @@ class EventLog(Protocol):
     def close(self) -> None: ...
 
 
-class StoreBell(Protocol):
-    """Rings when another process, or another thread, has written to catalog or story."""
+class ChangeListener(Protocol):
+    """Wakes when another process, or another thread, has written to catalog or story."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it rang since the last time, at the latest after so long. It may ring for
-        nothing; it rings within a fifth of a second of what was written."""
+        """Whether something was written since the last call, at the latest after `timeout_s`. It
+        may wake for nothing; it wakes within a fifth of a second of a write."""
         ...
 
     def stop(self) -> None:

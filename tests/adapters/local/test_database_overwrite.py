@@ -27,7 +27,7 @@ from tests.support.dying_overwrite import job_for, write
 
 pytestmark = [pytest.mark.requirement("DB-1")]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STATES = ["delete", "wal", "with a log", "with a hot journal", "small pages", "grown", "empty"]
 
 _CRASH = """

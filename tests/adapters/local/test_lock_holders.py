@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.adapters.local.lock_holders import holder_of
+from holdfast.adapters.local.processes import holder_of
 from holdfast.adapters.local.sqlite_connection import connect, translate
 from holdfast.domain.errors import Busy
 

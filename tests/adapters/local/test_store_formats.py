@@ -32,7 +32,7 @@ from tests.interfaces.cli.command_line import run
 
 pytestmark = pytest.mark.requirement("ST-8")
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 STORE_ID = "0123456789abcdef0123"
 STORES = sorted(path.name for path in (FIXTURES / "stores").iterdir())
 

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.adapters.local.system import SystemClock
 from holdfast.adapters.local.watching.inotify import InotifyWatcher
-from holdfast.adapters.local.watching.unwatched import NoWatcher
+from holdfast.adapters.local.watching.no_watcher import NoWatcher
 from holdfast.adapters.local.watching.watchfiles_watch import (
     UNPROVEN,
     WatchfilesWatch,

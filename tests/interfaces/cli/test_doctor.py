@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
-from holdfast.adapters.local import surroundings
+from holdfast.adapters.local import environment_checks as surroundings
 from holdfast.adapters.local.system import SystemClock
 from holdfast.bootstrap.workspace import open_workspace
 from tests import privileges

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.unwatched import NoWatcher
+from holdfast.adapters.local.watching.no_watcher import NoWatcher
 from holdfast.adapters.local.watching.watchfiles_watch import WatchfilesWatcher
 from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher, trigger_rules
 from holdfast.domain.checkpoints import Kind

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from holdfast.adapters.local.atomic_write import sync_directory
-from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.filesystem_kind import may_be_unmounted
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.own_files import read_own_file
-from holdfast.adapters.local.places import may_be_unmounted
+from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError, Refused

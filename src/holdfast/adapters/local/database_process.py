@@ -19,7 +19,7 @@ import subprocess
 import threading
 from typing import IO, Any
 
-from holdfast.adapters.local.python_again import command_for
+from holdfast.adapters.local.processes import python_command
 from holdfast.domain.database_jobs import DatabaseJob, PerhapsWritten, Writing, Written
 from holdfast.domain.ids import Digest
 
@@ -39,7 +39,7 @@ _LONGEST_SILENCE = 60
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
     """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
     with subprocess.Popen(
-        command_for(_PROGRAM),
+        python_command(_PROGRAM),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

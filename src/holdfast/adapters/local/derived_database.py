@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import apsw
 
-from holdfast.adapters.local.derived_files import discard, unlink
-from holdfast.adapters.local.faults import store_trouble
-from holdfast.adapters.local.setting_aside import identity_of
+from holdfast.adapters.local.quarantine import discard_derived, identity_of, unlink_database
 from holdfast.adapters.local.sqlite_connection import connect, fold_log, translate
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.domain.errors import StoreDamaged
 
@@ -60,7 +59,7 @@ class DerivedDatabase:
         with self.exclusive(), self._lock:
             self.close()
             with store_trouble(f"beginning its {self.name} anew"):
-                unlink(self._path)
+                unlink_database(self._path)
 
     def erase(self) -> None:
         self.begin_anew()
@@ -129,4 +128,4 @@ class DerivedDatabase:
             self.close()
             if identity_of(self._path) == failed:
                 with store_trouble(f"making room for its {self.name}"):
-                    discard(self._path, self._path.stem, our_mark=self.our_mark)
+                    discard_derived(self._path, self._path.stem, our_mark=self.our_mark)

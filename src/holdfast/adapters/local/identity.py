@@ -21,7 +21,7 @@ from pathlib import Path
 
 from holdfast.adapters.local.atomic_write import atomic_write, atomic_write_in
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
-from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.digests import digest_of

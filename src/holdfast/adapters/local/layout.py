@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, atomic_write, sync_directory
-from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.private_files import read_own_file
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NewerStore, StoreDamaged, WorkspaceRefused
 from holdfast.ports.filesystem import Filesystem

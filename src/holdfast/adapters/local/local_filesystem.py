@@ -9,7 +9,7 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local import many_stats
+from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.linux_calls import (
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,

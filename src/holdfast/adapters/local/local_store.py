@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.acknowledged import (
+from holdfast.adapters.local.atomic_write import sync_directory
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.commit_notes import (
     NOTES_BYTES,
     SLOT_BYTES,
     NotedChanges,
@@ -19,16 +21,14 @@ from holdfast.adapters.local.acknowledged import (
     is_another_file,
     notes_are_damaged,
 )
-from holdfast.adapters.local.atomic_write import sync_directory
-from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-from holdfast.adapters.local.faults import store_trouble
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.adapters.local.setting_aside import identity_of
+from holdfast.adapters.local.quarantine import identity_of
 from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import (
     Busy,
     KeyNeeded,
@@ -44,8 +44,8 @@ from holdfast.ports.filesystem import Filesystem
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys
     from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots, Secret
-    from holdfast.adapters.local.encryption.unlocking import Unlocked
-    from holdfast.adapters.local.own_index import OwnIndex
+    from holdfast.adapters.local.encryption.unlock import Unlocked
+    from holdfast.adapters.local.objects.scratch_index import ScratchIndex
     from holdfast.ports.story import Story
 
 
@@ -75,21 +75,21 @@ class LocalStore(StorePlace):
             layout,
             workspace,
             StoreLock(layout.lock, clock, purpose=purpose),
-            Suspicion(fs, layout.suspect),
+            SyncFailures(fs, layout.suspect),
             keys.cipher("journal") if keys else None,
             open_story=lambda: self._opened_story(keys),
             cipher_for=None if keys is None else keys.cipher,
         )
         self._clock = clock
         self._ready = False
-        self._own_index: OwnIndex | None = None
+        self._scratch_index: ScratchIndex | None = None
         with contextlib.ExitStack() as opened, store_trouble("being opened"):
             self._require_catalog()
             self.catalog = SqliteCatalog(
-                layout.catalog, keys.cipher("catalog") if keys else None, self._suspicion
+                layout.catalog, keys.cipher("catalog") if keys else None, self._sync_failures
             )
             opened.callback(self.catalog.close)
-            self.objects = LocalObjectStore(fs, layout.objects, keys, self._suspicion)
+            self.objects = LocalObjectStore(fs, layout.objects, keys, self._sync_failures)
             opened.callback(self.objects.close)
             cache_cipher = keys.cipher("stat cache") if keys else None
             self.stat_cache = SqliteStatCache(layout.stat_cache, cache_cipher)
@@ -106,16 +106,16 @@ class LocalStore(StorePlace):
                 self._require_acknowledged()
                 yield  # nothing can be put right, and whoever looks need not care
                 return
-            if self._own_index is not None:
+            if self._scratch_index is not None:
                 raise Refused(
                     "the store was read-only when this process opened it",
                     hint="open it again: run the command, or restart the program",
                 )
-            if not self._lock.is_nested and self._suspicion.is_noted():
+            if not self._lock.is_nested and self._sync_failures.is_noted():
                 self._read_back()
             if not self._ready:
                 if self.unlocked is not None:
-                    from holdfast.adapters.local.encryption.unlocking import mend_key_slots
+                    from holdfast.adapters.local.encryption.unlock import mend_key_slots
 
                     mend_key_slots(self._fs, self._layout)
                 self._require_acknowledged()
@@ -125,12 +125,12 @@ class LocalStore(StorePlace):
             yield
 
     def _read_back(self) -> None:
-        from holdfast.adapters.local.reading_back import (
+        from holdfast.adapters.local.sync_readback import (
             read_back,  # imported late: hardly ever needed
         )
 
         keys = None if self.unlocked is None else self.unlocked.keys
-        read_back(self._fs, self._layout, self.objects, self._suspicion, keys)
+        read_back(self._fs, self._layout, self.objects, self._sync_failures, keys)
 
     def _require_same_files(self) -> None:
         """Another process may have exchanged what this one has open."""
@@ -166,14 +166,14 @@ class LocalStore(StorePlace):
                 return  # a store that takes nothing for now can still be read
 
     def _catch_up_elsewhere(self) -> None:
-        from holdfast.adapters.local.own_index import OwnIndex  # hardly ever needed
+        from holdfast.adapters.local.objects.scratch_index import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
             with self._lock.hold(self.lock_timeout_s, looking=True):
                 keys = None if self.unlocked is None else self.unlocked.keys
-                self._own_index = OwnIndex(self._fs, self._layout.objects, keys)
+                self._scratch_index = ScratchIndex(self._fs, self._layout.objects, keys)
             self.objects.close()
-            self.objects = self._own_index.objects
+            self.objects = self._scratch_index.objects
 
     def _sync_way_to_store(self) -> None:
         """Before the first row: who made these directories may have been killed before its sync."""
@@ -242,7 +242,7 @@ class LocalStore(StorePlace):
         self.stat_cache.forget_pages()
 
     def _opened_story(self, keys: StoreKeys | None) -> Story:
-        from holdfast.adapters.local.story.opening import (
+        from holdfast.adapters.local.story.sqlite import (
             open_story,  # a save without a story needs none
         )
 
@@ -254,7 +254,7 @@ class LocalStore(StorePlace):
     def opened_parts(self, path: Path) -> Iterator[bytes]:
         if self.unlocked is None:
             return iter(())
-        from holdfast.adapters.local.encryption.opened_files import (
+        from holdfast.adapters.local.encryption.decrypted_files import (
             opened_parts,  # only a purge needs it
         )
 
@@ -262,7 +262,7 @@ class LocalStore(StorePlace):
 
     def key_slots(self) -> tuple[KeySlot, ...]:
         """Of an encrypted store: every key that opens it."""
-        from holdfast.adapters.local.encryption.unlocking import read_key_slots
+        from holdfast.adapters.local.encryption.unlock import read_key_slots
 
         return read_key_slots(self._layout).slots
 
@@ -278,7 +278,7 @@ class LocalStore(StorePlace):
         self._change_slots(lambda slots, _: slots.without(slot_id))
 
     def _change_slots(self, change: Callable[[KeySlots, Unlocked], KeySlots]) -> None:
-        from holdfast.adapters.local.encryption.unlocking import read_key_slots, write_key_slots
+        from holdfast.adapters.local.encryption.unlock import read_key_slots, write_key_slots
 
         with self.exclusive():
             if self.unlocked is None:
@@ -293,8 +293,8 @@ class LocalStore(StorePlace):
         self.close_events()
         self.stat_cache.close()
         self.objects.close()
-        if self._own_index is not None:
-            self._own_index.close()
+        if self._scratch_index is not None:
+            self._scratch_index.close()
         self.catalog.close()
 
 

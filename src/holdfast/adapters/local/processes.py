@@ -1,8 +1,10 @@
-"""Telling whether a process that began something is still the one that lives under its number."""
+"""Processes of this machine: their identity, their state, the locks they hold, and new ones."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 from holdfast.values.tuples import NamedTuple
 
 _PROC = Path("/proc")
+_LOCKS = _PROC / "locks"
+_SQLITE_SUFFIXES = ("", "-shm", "-wal")
 _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())
 _HIGHEST = 64
 _WORKED_FIELD = 11
@@ -122,3 +126,39 @@ def _beginning(number: int) -> str:
         return f"{told[_STARTED_FIELD].decode()} {_boot()}"
     except (OSError, IndexError, ValueError):
         return "unknown"
+
+
+def python_command(program: str) -> list[str]:
+    """The command that runs a program in a new Python. Its first argument lists where modules are
+    found: where ours were, but never the current directory, which may be any workspace."""
+    places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
+    return [sys.executable, "-P", "-c", program, json.dumps(places)]
+
+
+def holder_of(database: Path) -> int | None:
+    """Another process that has a lock on an SQLite database or its log; None where that is unknown.
+
+    Read from the kernel's list of locks, never by opening the file: closing it again would drop
+    the locks that this process has on it.
+    """
+    inodes = set()
+    for suffix in _SQLITE_SUFFIXES:
+        try:
+            inodes.add(str(database.with_name(database.name + suffix).stat().st_ino))
+        except OSError:
+            continue
+    try:
+        lines = _LOCKS.read_text("ascii", "replace").splitlines()
+    except OSError:
+        return None
+    readers: list[int] = []
+    for line in lines:
+        # 1: POSIX  ADVISORY  WRITE 4711 fe:01:123456 128 128
+        fields = line.split()
+        if len(fields) < 8 or fields[1] != "POSIX" or not fields[4].isdecimal():
+            continue
+        if fields[5].rpartition(":")[2] in inodes and int(fields[4]) not in (0, os.getpid()):
+            if fields[3] == "WRITE":  # those who read are most likely waiting, too
+                return int(fields[4])
+            readers.append(int(fields[4]))
+    return readers[0] if readers else None

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.local.objects.compression import Codec
 from holdfast.adapters.local.objects.records import Record
-from holdfast.adapters.local.python_again import command_for
+from holdfast.adapters.local.processes import python_command
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings import Settings, make_settings
@@ -128,7 +128,7 @@ class ReadingProcess:
         # A program that is ending may start nothing any more: that is no OSError.
         with contextlib.suppress(OSError, RuntimeError):
             self._process = subprocess.Popen(
-                command_for(_PROGRAM),
+                python_command(_PROGRAM),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

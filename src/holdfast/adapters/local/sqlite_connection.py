@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import apsw
 
 from holdfast.adapters.local.atomic_write import FILE_MODE
-from holdfast.adapters.local.faults import READ_ONLY_HINT, is_read_only, store_trouble
-from holdfast.adapters.local.suspicion import Suspicion, is_sync_failure, suspect
+from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only, store_trouble
+from holdfast.adapters.local.sync_failures import SyncFailures, is_sync_failure, suspect
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreReadOnly
 
@@ -105,7 +105,7 @@ def _log_ahead(connection: apsw.Connection) -> None:
 def fold_log(
     connection: apsw.Connection,
     path: Path,
-    suspicion: Suspicion | None = None,
+    sync_failures: SyncFailures | None = None,
     *,
     at_bytes: int | None = None,
 ) -> None:
@@ -127,8 +127,8 @@ def fold_log(
     except (apsw.BusyError, apsw.LockedError, apsw.FullError):
         return
     except apsw.IOError as error:
-        if suspicion is not None:
-            suspicion.note_if_sync(error, path)
+        if sync_failures is not None:
+            sync_failures.note_if_sync(error, path)
     finally:
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
 
@@ -195,7 +195,7 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
 
 
 def _busy(path: Path) -> Busy:
-    from holdfast.adapters.local.lock_holders import holder_of  # no save needs it
+    from holdfast.adapters.local.processes import holder_of  # no save needs it
 
     holder = holder_of(path)
     if holder is None:

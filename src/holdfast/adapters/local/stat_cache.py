@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.adapters.local.derived_files import discard, unlink
-from holdfast.adapters.local.faults import store_trouble
+from holdfast.adapters.local.quarantine import discard_derived, unlink_database
 from holdfast.adapters.local.sqlite_connection import connect, fold_log, translate
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import StoreDamaged, StoreReadOnly
 
@@ -97,7 +97,7 @@ class SqliteStatCache:
     def _begin_anew(self) -> None:
         try:
             with store_trouble("making its stat cache anew"):
-                discard(self._path, "stat-cache", our_mark=_OUR_TABLE)
+                discard_derived(self._path, "stat-cache", our_mark=_OUR_TABLE)
             self._db = self._open()
         except StoreReadOnly:
             self._db = apsw.Connection(":memory:")
@@ -108,7 +108,7 @@ class SqliteStatCache:
     def erase(self) -> None:
         try:
             self._db.close()
-            unlink(self._path)
+            unlink_database(self._path)
             self._db = self._open()
         except apsw.Error as error:
             raise translate(error, self._path) from error

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.local.atomic_write import FILE_MODE
-from holdfast.adapters.local.faults import store_trouble, translate_os_error
-from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
 

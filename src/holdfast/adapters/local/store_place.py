@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
-from holdfast.adapters.local.faults import store_trouble
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.own_files import read_own_file
-from holdfast.adapters.local.setting_aside import make_place, set_aside
+from holdfast.adapters.local.private_files import read_own_file
+from holdfast.adapters.local.quarantine import quarantine, quarantine_directory
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, WorkspaceId
 from holdfast.domain.paths import from_text, to_text
@@ -27,7 +27,7 @@ from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
-    from holdfast.ports.event_log import EventLog, StoreBell
+    from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
@@ -41,7 +41,7 @@ class StorePlace:
         layout: StoreLayout,
         workspace: Path,
         lock: StoreLock,
-        suspicion: Suspicion,
+        sync_failures: SyncFailures,
         note_cipher: Cipher | None = None,
         *,
         open_story: Callable[[], Story],
@@ -51,7 +51,7 @@ class StorePlace:
         self._layout = layout
         self._workspace = workspace
         self._lock = lock
-        self._suspicion = suspicion
+        self._sync_failures = sync_failures
         self._note_cipher = note_cipher
         self._open_story = open_story
         self._story: Story | None = None
@@ -90,10 +90,10 @@ class StorePlace:
             self._events = open_event_log(self._layout, self._cipher("events"))
         return self._events
 
-    def open_bell(self) -> StoreBell:
-        from holdfast.adapters.local.store_bell import open_bell
+    def open_change_listener(self) -> ChangeListener:
+        from holdfast.adapters.local.change_listener import open_change_listener
 
-        return open_bell(self._layout)
+        return open_change_listener(self._layout)
 
     def close_events(self) -> None:
         if self._events is not None:
@@ -231,7 +231,7 @@ class StorePlace:
     def _write(self, path: Path, data: bytes) -> None:
         if self._note_cipher is not None:
             data = self._note_cipher.seal(data, path.name.encode())
-        with store_trouble(f"writing its {path.name}"), self._suspicion.syncing(path):
+        with store_trouble(f"writing its {path.name}"), self._sync_failures.syncing(path):
             atomic_write(self._fs, os.fsencode(path), data)
 
     def _remove(self, path: Path) -> None:
@@ -260,13 +260,13 @@ class StorePlace:
 
     def set_journal_aside(self, occasion: str) -> None:
         with store_trouble("setting the journal aside"):
-            set_aside(self._layout.directory, occasion, self._layout.journal)
+            quarantine(self._layout.directory, occasion, self._layout.journal)
 
     def is_sealed(self) -> bool:
         return self._note_cipher is not None
 
     def aside(self, occasion: str) -> Path:
-        return make_place(self._layout.directory, occasion)
+        return quarantine_directory(self._layout.directory, occasion)
 
     def fold_logs(self) -> None:
         """Whoever has no database open has none to fold."""

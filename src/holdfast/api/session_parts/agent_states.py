@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.agent_states import StoredAgentStates
+from holdfast.adapters.local.note_files import StoredAgentStates
 from holdfast.domain.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from datetime import datetime, time
 from pathlib import Path
 
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.local.watching.unwatched import NoWatch, NoWatcher
+from holdfast.adapters.local.watching.no_watcher import NoWatch, NoWatcher
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.components import with_parts
 from holdfast.bootstrap.stores import tie_again

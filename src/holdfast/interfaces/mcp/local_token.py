@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp.server.auth.provider import AccessToken
 
-from holdfast.adapters.local.own_files import read_own_file
+from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import Refused
 from holdfast.interfaces.mcp.scopes import SCOPES

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.catalog.memory import MemoryCatalog
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.ports.catalog import Catalog
 from holdfast.testing.catalog_contract import CatalogContract, DurableCatalogContract
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.catalog.rebuilding import rebuild
+from holdfast.adapters.local.catalog.rebuild import rebuild
 from holdfast.adapters.local.catalog.rows import SEALED_COLUMNS
 from holdfast.adapters.local.catalog.salvage import Salvaged, salvage
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog

@@ -20,7 +20,7 @@ from holdfast.adapters.local.encryption.secret_files import (
     read_passphrase_file,
     require_strong_enough,
 )
-from holdfast.adapters.local.encryption.unlocking import (
+from holdfast.adapters.local.encryption.unlock import (
     KeySources,
     mend_key_slots,
     read_key_slots,

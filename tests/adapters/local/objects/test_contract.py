@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.objects.memory import MemoryObjectStore
+from holdfast.adapters.memory.objects import MemoryObjectStore
 from holdfast.ports.objects import ObjectStore
 from holdfast.testing.object_store_contract import DurableObjectStoreContract, ObjectStoreContract
 from tests.adapters.local.objects.local_stores import open_objects

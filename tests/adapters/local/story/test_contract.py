@@ -9,9 +9,9 @@ import pytest
 from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.story.memory import MemoryStory
-from holdfast.adapters.local.story.opening import open_story
+from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.system import SystemClock
+from holdfast.adapters.memory.story import MemoryStory
 from holdfast.ports.story import Story
 from holdfast.testing.story_contract import DurableStoryContract, StoryContract
 

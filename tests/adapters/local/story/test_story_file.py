@@ -20,9 +20,8 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import STORY_MIGRATIONS
-from holdfast.adapters.local.story.opening import open_story
-from holdfast.adapters.local.story.repairing import LOST, StoryMender
-from holdfast.adapters.local.story.sqlite import SqliteStory
+from holdfast.adapters.local.story.repair import LOST, StoryRepairer
+from holdfast.adapters.local.story.sqlite import SqliteStory, open_story
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, NewerStore, StoreDamaged, StoreSuspect
 from holdfast.domain.ids import SessionId
@@ -80,7 +79,7 @@ def test_after_a_failed_sync_the_same_process_reads_it_back_and_goes_on(tmp_path
     with contextlib.closing(opened(tmp_path)) as story:
         say(story, "before")
         assert isinstance(story, SqliteStory)
-        story._file._suspicion.note(tmp_path / "story.db")
+        story._file._sync_failures.note(tmp_path / "story.db")
         say(story, "after")
         assert texts(story) == ["before", "after"]
         assert not (tmp_path / "story.suspect").exists()
@@ -209,7 +208,7 @@ def test_a_repair_keeps_every_row_that_can_be_proven_and_every_place(
     victim.write_bytes(data)
     (tmp_path / "story.db-shm").unlink(missing_ok=True)
     layout, scratch = StoreLayout(tmp_path), tmp_path / "scratch"
-    mender = StoryMender(LocalFilesystem(), layout, SystemClock())
+    mender = StoryRepairer(LocalFilesystem(), layout, SystemClock())
     with mender.exclusive():
         scratch.mkdir()
         found = mender.examine(scratch)
@@ -269,7 +268,7 @@ def test_a_repair_makes_a_story_that_is_gone_anew(tmp_path: Path, victims: str) 
         before = story.generation()
     for path in tmp_path.glob(victims):
         path.unlink()
-    mender = StoryMender(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
+    mender = StoryRepairer(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with mender.exclusive():
@@ -287,7 +286,7 @@ def test_a_repair_makes_a_story_that_is_gone_anew(tmp_path: Path, victims: str) 
 
 @pytest.mark.requirement("ST-4")
 def test_a_repair_makes_nothing_of_a_story_that_never_was(tmp_path: Path) -> None:
-    mender = StoryMender(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
+    mender = StoryRepairer(LocalFilesystem(), StoreLayout(tmp_path), SystemClock())
     with mender.exclusive():
         assert mender.examine(tmp_path) is None
     assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.adapters.local.atomic_write import FILE_MODE
-from holdfast.adapters.local.faults import FULL_ERRORS
+from holdfast.adapters.local.store_errors import FULL_ERRORS
 from holdfast.domain.errors import HoldfastError, NoSpace, Refused, UsageError
 from holdfast.ports.filesystem import Filesystem
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
-from holdfast.adapters.local.acknowledged import NotedChanges, NotedOperation
 from holdfast.adapters.local.catalog.migrations import (
     MIGRATIONS,
     applied_migrations,
     migrate,
     require_known,
 )
+from holdfast.adapters.local.catalog.row_checksums import unlogged_changes
 from holdfast.adapters.local.catalog.rows import (
     CHECKPOINT_COLUMNS,
     OPERATION_COLUMNS,
@@ -29,8 +29,8 @@ from holdfast.adapters.local.catalog.rows import (
     operation_from_row,
     session_from_row,
 )
-from holdfast.adapters.local.catalog.seals import unlogged_changes
 from holdfast.adapters.local.catalog.transaction import SqliteTransaction
+from holdfast.adapters.local.commit_notes import NotedChanges, NotedOperation
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
@@ -38,7 +38,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.checkpoints import RECORD_KINDS, Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
@@ -80,11 +80,11 @@ class SqliteCatalog:
     """See `holdfast.ports.catalog.Catalog` for the contract of each member."""
 
     def __init__(
-        self, path: Path, cipher: Cipher | None = None, suspicion: Suspicion | None = None
+        self, path: Path, cipher: Cipher | None = None, sync_failures: SyncFailures | None = None
     ) -> None:
         """Open without changing anything; `migrate` (under the lock) makes it ready for use."""
         self._path = path
-        self._suspicion = suspicion
+        self._sync_failures = sync_failures
         self._lock = threading.RLock()
         self.on_commit: Callable[[NotedOperation | NotedChanges], None] | None = None
         """Told what has just become durable."""
@@ -128,8 +128,8 @@ class SqliteCatalog:
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
-        if self._suspicion is not None:
-            self._suspicion.refuse()
+        if self._sync_failures is not None:
+            self._sync_failures.refuse()
         with self._lock:
             try:
                 with self._db:
@@ -137,7 +137,7 @@ class SqliteCatalog:
                     yield transaction
                     transaction.finish()
                 self._tell(transaction)
-                fold_log(self._db, self._path, self._suspicion)
+                fold_log(self._db, self._path, self._sync_failures)
             except DATABASE_TROUBLE as error:
                 raise self._translated(error) from error
 
@@ -337,7 +337,7 @@ class SqliteCatalog:
     def fold_log(self) -> None:
         """However short it is; with the store's lock held."""
         with self._lock:
-            fold_log(self._db, self._path, self._suspicion, at_bytes=1)
+            fold_log(self._db, self._path, self._sync_failures, at_bytes=1)
 
     def forget_pages(self) -> None:
         """Keep nothing in memory that is quickly read again."""
@@ -363,7 +363,7 @@ class SqliteCatalog:
         return found
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.catalog.checking import problems  # late: hardly anybody checks
+        from holdfast.adapters.local.catalog.verify import problems  # late: hardly anybody checks
 
         with self._lock:
             yield from problems(self._db)
@@ -373,8 +373,8 @@ class SqliteCatalog:
             self._db.close()
 
     def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        if self._suspicion is not None:
-            self._suspicion.note_if_sync(error, self._path)
+        if self._sync_failures is not None:
+            self._sync_failures.note_if_sync(error, self._path)
         return translate(error, self._path)
 
     def _rows(self, query: str, *values: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import apsw
 
+from holdfast.adapters.local.catalog.row_checksums import seal_rows, seal_settings
 from holdfast.adapters.local.catalog.rows import (
     CHECKPOINT_VALUES,
     SEALED_COLUMNS,
@@ -16,7 +17,6 @@ from holdfast.adapters.local.catalog.rows import (
     operation_to_row,
     session_to_row,
 )
-from holdfast.adapters.local.catalog.seals import seal_rows, seal_settings
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import InvalidIntent
 from holdfast.domain.ids import CheckpointId, SessionId

@@ -25,7 +25,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.values.classes import dataclass
@@ -80,12 +80,12 @@ class PackIndex:
         self,
         path: Path,
         cipher: Cipher | None = None,
-        suspicion: Suspicion | None = None,
+        sync_failures: SyncFailures | None = None,
         *,
         first_generation: int = 0,
     ) -> None:
         self._path = path
-        self._suspicion = suspicion
+        self._sync_failures = sync_failures
         try:
             self._db = connect(path, synchronous="NORMAL", cipher=cipher)
         except DATABASE_TROUBLE as error:
@@ -223,7 +223,7 @@ class PackIndex:
         try:
             self._db.executemany(_ADD_PACK, [_pack_row(*known) for known in lengths])
             self._db.execute("COMMIT")
-            fold_log(self._db, self._path, self._suspicion)
+            fold_log(self._db, self._path, self._sync_failures)
         except DATABASE_TROUBLE as error:
             self.forget_prepared()
             raise self._translated(error) from error
@@ -251,7 +251,7 @@ class PackIndex:
 
     def fold_log(self) -> None:
         """However short it is; with the store's lock held."""
-        fold_log(self._db, self._path, self._suspicion, at_bytes=1)
+        fold_log(self._db, self._path, self._sync_failures, at_bytes=1)
 
     def forget_pages(self) -> None:
         """Keep nothing in memory that is quickly read again."""
@@ -261,8 +261,8 @@ class PackIndex:
         self._db.close()
 
     def _translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        if self._suspicion is not None:
-            self._suspicion.note_if_sync(error, self._path)
+        if self._sync_failures is not None:
+            self._sync_failures.note_if_sync(error, self._path)
         return _translate(error, self._path)
 
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:

@@ -14,15 +14,15 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.faults import store_trouble, translate_os_error
 from holdfast.adapters.local.objects.blocks import objects_in, open_block
 from holdfast.adapters.local.objects.compression import Codec, decompress
 from holdfast.adapters.local.objects.index import GONE, Location, PackIndex, PackLength
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, PackDirectory
 from holdfast.adapters.local.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.adapters.local.objects.writer import LocalObjectWriter
-from holdfast.adapters.local.setting_aside import identity_of, set_aside
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.quarantine import identity_of, quarantine
+from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.local.system import RandomIds
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
@@ -45,15 +45,15 @@ class LocalObjectStore:
         fs: Filesystem,
         directory: Path,
         keys: StoreKeys | None = None,
-        suspicion: Suspicion | None = None,
+        sync_failures: SyncFailures | None = None,
         *,
         index: Path | None = None,
     ) -> None:
         """`index` puts the index elsewhere, for somebody who must not touch the store's own."""
         self.fs = fs
-        self._suspicion = suspicion
+        self._sync_failures = sync_failures
         records = None if keys is None else _sealed_records(keys)
-        self.packs = PackDirectory(fs, directory / "packs", records, suspicion)
+        self.packs = PackDirectory(fs, directory / "packs", records, sync_failures)
         self._index_path = index or directory / "index.db"
         self._index_cipher = keys.cipher("index") if keys else None
         self._index: PackIndex | None = None
@@ -67,7 +67,7 @@ class LocalObjectStore:
     @property
     def index(self) -> PackIndex:
         if self._index is None:
-            self._index = PackIndex(self._index_path, self._index_cipher, self._suspicion)
+            self._index = PackIndex(self._index_path, self._index_cipher, self._sync_failures)
             self._index_file = identity_of(self._index_path)
         return self._index
 
@@ -88,13 +88,13 @@ class LocalObjectStore:
         with self.lock, store_trouble("making the index again"):
             self._close_index()
             store = self._index_path.parent.parent
-            set_aside(store, "index", self._index_path)
+            quarantine(store, "index", self._index_path)
             # Never a number that was used before: whoever remembers digests has to ask again.
             generation = int(RandomIds.new_id()[:7], 16)
             self._index = PackIndex(
                 self._index_path,
                 self._index_cipher,
-                self._suspicion,
+                self._sync_failures,
                 first_generation=generation,
             )
             self._index_file = identity_of(self._index_path)
@@ -265,8 +265,8 @@ class LocalObjectStore:
             self.packs.close()
 
     def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
-        if self._suspicion is not None:
-            self._suspicion.refuse()
+        if self._sync_failures is not None:
+            self._sync_failures.refuse()
         return LocalObjectWriter(self, limit_bytes)
 
     def digests(self) -> Iterator[Digest]:
@@ -303,8 +303,8 @@ class LocalObjectStore:
     ) -> int:
         from holdfast.adapters.local.objects.collection import collect  # no save needs it
 
-        if self._suspicion is not None:
-            self._suspicion.refuse()
+        if self._sync_failures is not None:
+            self._sync_failures.refuse()
         with self.lock, store_trouble("giving space back"):
             try:
                 return collect(self, needed, limit_bytes, thorough=thorough)
@@ -315,7 +315,7 @@ class LocalObjectStore:
                 ) from None
 
     def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
-        from holdfast.adapters.local.objects.erasing import erase_all_but
+        from holdfast.adapters.local.objects.maintenance import erase_all_but
 
         with self.lock, store_trouble("erasing content"):
             try:
@@ -339,14 +339,14 @@ class LocalObjectStore:
             return str(self.index.generation())
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
-        from holdfast.adapters.local.objects.checking import check  # no save needs it
+        from holdfast.adapters.local.objects.verify import check  # no save needs it
 
         with self.lock:
             yield from check(self, data=data, progress=progress or NoProgress())
 
     def unreadable(self) -> dict[Digest, str]:
         """Every object that cannot be read any more, and why."""
-        from holdfast.adapters.local.objects.checking import unreadable
+        from holdfast.adapters.local.objects.verify import unreadable
 
         with self.lock:
             return unreadable(self)
@@ -361,7 +361,7 @@ class LocalObjectStore:
 
     def mend_packs(self, occasion: str) -> int:
         """Write packs with damaged stretches anew and set the old ones aside; how many."""
-        from holdfast.adapters.local.objects.mending import (
+        from holdfast.adapters.local.objects.maintenance import (
             mend_packs,  # late: hardly anybody repairs
         )
 
@@ -370,7 +370,7 @@ class LocalObjectStore:
 
     def damaged_packs(self) -> dict[int, str]:
         """Packs that are not whole up to where they are known to be, and why."""
-        from holdfast.adapters.local.objects.checking import damaged_packs
+        from holdfast.adapters.local.objects.verify import damaged_packs
 
         with self.lock, store_trouble("reading packs"):
             return damaged_packs(self)

@@ -24,7 +24,7 @@ from holdfast.adapters.local.objects.records import BadRecord, PlainRecords, Rec
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.suspicion import Suspicion
+    from holdfast.adapters.local.sync_failures import SyncFailures
 
 PACK_MAGIC = PlainRecords.pack_magic
 """Packs of another format of records begin otherwise, with as many bytes."""
@@ -47,13 +47,13 @@ class PackDirectory:
         fs: Filesystem,
         directory: Path,
         records: RecordFormat | None = None,
-        suspicion: Suspicion | None = None,
+        sync_failures: SyncFailures | None = None,
     ) -> None:
         self._fs = fs
         self.directory = directory
         self._where = os.fsencode(directory)
         self.records = records or PlainRecords()
-        self.suspicion = suspicion
+        self.sync_failures = sync_failures
         self._open: dict[int, int] = {}
 
     def path(self, number: int) -> bytes:
@@ -131,9 +131,9 @@ class PackDirectory:
             sync_directory(self._fs, os.fsencode(self.directory))
 
     def syncing(self, number: int) -> AbstractContextManager[None]:
-        if self.suspicion is None:
+        if self.sync_failures is None:
             return contextlib.nullcontext()
-        return self.suspicion.syncing(self.directory / pack_name(number))
+        return self.sync_failures.syncing(self.directory / pack_name(number))
 
     def begins_well(self, number: int) -> bool:
         return self.read(number, 0, len(PACK_MAGIC)) == self.records.pack_magic

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.faults import store_trouble, translate_os_error
 from holdfast.adapters.local.objects.blocks import (
     FULL_AT_BYTES,
     LARGEST_MEMBER_BYTES,
@@ -22,6 +21,7 @@ from holdfast.adapters.local.objects.compression import (
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
 from holdfast.adapters.local.objects.records import Record
+from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.ports.objects import WriteTotals

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import apsw
 
 from holdfast.adapters.local.derived_database import DerivedDatabase
-from holdfast.adapters.local.search.asking import Effort
-from holdfast.adapters.local.search.reading import find
+from holdfast.adapters.local.search.ingest import read_cursors, write_batch
+from holdfast.adapters.local.search.matches import find
+from holdfast.adapters.local.search.parts import Effort, near_words
 from holdfast.adapters.local.search.schema import FORMAT, OUR_MARK, SCHEMA
 from holdfast.adapters.local.search.scoring import Scorer
-from holdfast.adapters.local.search.vocabulary import near_words
-from holdfast.adapters.local.search.writing import read_cursors, write_batch
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.ids import SessionId
@@ -82,8 +81,8 @@ def open_search_index(layout: StoreLayout, cipher: Cipher | None) -> SqliteSearc
     lock = StoreLock(layout.search_lock, SystemClock(), purpose="search")
     if lock.takes_writes():
         return SqliteSearchIndex(layout.search, lock, cipher)
-    from holdfast.adapters.local.search.unwritable import (
-        UnwritableSearchIndex,  # hardly ever needed
+    from holdfast.adapters.local.search.read_only import (
+        ReadOnlySearchIndex,  # hardly ever needed
     )
 
-    return UnwritableSearchIndex(layout.search, lock, cipher)
+    return ReadOnlySearchIndex(layout.search, lock, cipher)

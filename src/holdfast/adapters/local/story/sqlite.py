@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import GENERATION, OF_THE_STORY
-from holdfast.adapters.local.story.queries import (
-    asked,
-    fact_of,
-    has_source,
-    message_count,
-    next_number,
-    set_fact,
-)
 from holdfast.adapters.local.story.rows import (
     COLUMNS,
     INSERT,
     activity_from_row,
     activity_to_row,
     annotation_from_row,
+    asked,
     calls_to_text,
+    fact_of,
+    has_source,
+    message_count,
     message_from_row,
+    next_number,
     require_sealed,
     rollback_from_row,
     rollback_to_row,
     sealed,
+    set_fact,
 )
 from holdfast.adapters.local.story.story_file import StoryFile
 from holdfast.adapters.local.system import RandomIds
@@ -36,7 +36,12 @@ from holdfast.domain.messages import Annotation, Message
 from holdfast.domain.paths import is_within
 from holdfast.domain.rollbacks import Marks, Rollback, rolled_back_by
 from holdfast.domain.text_replacement import TextReplacement
+from holdfast.ports.clock import Clock
+from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.story import NewMessage
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.encryption.cipher import Cipher
 
 _SELECT = {table: f"SELECT {columns} FROM {table} WHERE" for table, columns in COLUMNS.items()}
 _NEWEST = (
@@ -243,7 +248,7 @@ class SqliteStory:
         return self._proven(lambda: require_sealed("activities", rows[0])[12]) if rows else None
 
     def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
-        from holdfast.adapters.local.story.taking_in import take_in  # only imports need it
+        from holdfast.adapters.local.story.bulk_changes import take_in  # only imports need it
 
         with self._file.writing() as db:
             return take_in(db, messages, annotations)
@@ -275,7 +280,7 @@ class SqliteStory:
     def replace_text(
         self, replacement: TextReplacement, diff: Callable[[bytes], bytes]
     ) -> Mapping[str, int]:
-        from holdfast.adapters.local.story.text_replacing import (
+        from holdfast.adapters.local.story.bulk_changes import (
             replace_text,  # only a purge needs it
         )
 
@@ -295,7 +300,7 @@ class SqliteStory:
         return self._file.size_bytes()
 
     def check(self) -> Iterator[str]:
-        from holdfast.adapters.local.story.checking import problems  # late: hardly anybody checks
+        from holdfast.adapters.local.story.verify import problems  # late: hardly anybody checks
 
         yield from problems(self._file)
 
@@ -357,3 +362,17 @@ def no_annotation(checkpoint_id: CheckpointId, number: int) -> NotFound:
 
 def _message(row: tuple[Any, ...], marks: Marks) -> Message:
     return message_from_row(require_sealed("messages", row), rolled_back_by(marks, row[2]))
+
+
+def open_story(
+    fs: Filesystem,
+    layout: StoreLayout,
+    clock: Clock,
+    lock_timeout_s: Callable[[], float],
+    *,
+    cipher: Callable[[], Cipher] | None = None,
+) -> SqliteStory:
+    lock = StoreLock(layout.story_lock, clock, purpose="holdfast")
+    return SqliteStory(
+        StoryFile(fs, layout.story, lock, lock_timeout_s=lock_timeout_s, cipher=cipher)
+    )

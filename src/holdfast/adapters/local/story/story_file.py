@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from holdfast.adapters.local.acknowledged import (
+from holdfast.adapters.local.atomic_write import sync_directory
+from holdfast.adapters.local.commit_notes import (
     SLOT_BYTES,
     NotedChanges,
     changes_are_damaged,
     decode_changes,
 )
-from holdfast.adapters.local.atomic_write import sync_directory
-from holdfast.adapters.local.faults import store_trouble
-from holdfast.adapters.local.setting_aside import identity_of, set_aside
+from holdfast.adapters.local.quarantine import identity_of, quarantine
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
@@ -35,6 +34,7 @@ from holdfast.adapters.local.sqlite_connection import (
     scrub,
     translate,
 )
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.story.migrations import (
     CHANGES,
     OF_THE_STORY,
@@ -42,7 +42,7 @@ from holdfast.adapters.local.story.migrations import (
     migrate_story,
 )
 from holdfast.adapters.local.story.rows import COLUMNS, require_sealed, sealed
-from holdfast.adapters.local.suspicion import Suspicion, suspect
+from holdfast.adapters.local.sync_failures import SyncFailures, suspect
 from holdfast.domain.errors import StoreDamaged
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class StoryFile:
         self._lock = lock
         self._lock_timeout_s = lock_timeout_s
         self._cipher = cipher
-        self._suspicion = Suspicion(fs, path.with_name("story.suspect"))
+        self._sync_failures = SyncFailures(fs, path.with_name("story.suspect"))
         self._guard = threading.RLock()
         self._db: apsw.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -102,9 +102,9 @@ class StoryFile:
                     changes = self._changes(db) + 1
                     self._set_changes(db, changes)
                 self._lock.note(0, NotedChanges(changes).encode())
-                fold_log(db, self.path, self._suspicion)
+                fold_log(db, self.path, self._sync_failures)
             except DATABASE_TROUBLE as error:
-                self._suspicion.note_if_sync(error, self.path)
+                self._sync_failures.note_if_sync(error, self.path)
                 raise translate(error, self.path) from error
 
     def erase_traces(self) -> None:
@@ -149,7 +149,7 @@ class StoryFile:
     @contextmanager
     def _locked(self) -> Iterator[apsw.Connection]:
         with self._lock.hold(self._lock_timeout_s()):
-            if self._suspicion.is_noted():
+            if self._sync_failures.is_noted():
                 self._read_back()
             with self._guard:
                 yield self._opened()
@@ -185,7 +185,7 @@ class StoryFile:
         """A log without its database belongs to nothing; one that was rebuilt takes the place."""
         left = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")]
         if any(path.exists() for path in left):
-            set_aside(self.path.parent, "story", self.path)
+            quarantine(self.path.parent, "story", self.path)
         rebuilt = rebuilt_beside(self.path)
         if rebuilt.exists():
             rebuilt.rename(self.path)
@@ -217,13 +217,13 @@ class StoryFile:
             return self._migrated
 
     def _read_back(self) -> None:
-        from holdfast.adapters.local.reading_back import read_back_database  # hardly ever needed
+        from holdfast.adapters.local.sync_readback import read_back_database  # hardly ever needed
 
         self.close()
         try:
             if self.path.exists():
                 read_back_database(self._fs, self.path, self._cipher() if self._cipher else None)
-            self._suspicion.clear()
+            self._sync_failures.clear()
         except OSError as error:
             raise suspect({self.path.name}) from error
 

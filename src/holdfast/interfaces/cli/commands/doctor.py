@@ -14,7 +14,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, YELLOW, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.surroundings import Symptom
+    from holdfast.adapters.local.environment_checks import Symptom
     from holdfast.interfaces.agent_setup.protection import Protection
 
 _SOMETHING_FOUND = 3
@@ -36,7 +36,7 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent whose hooks are installed, and one for what they could not save."""
-    from holdfast.adapters.local.surroundings import Gravity, Symptom
+    from holdfast.adapters.local.environment_checks import Gravity, Symptom
     from holdfast.interfaces.agent_setup.installation import examine_servers
     from holdfast.interfaces.agent_setup.protection import protections
     from holdfast.interfaces.hooks.problems import log_files, problems_of
@@ -101,7 +101,7 @@ def _workspace(directory: Path) -> Path:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.adapters.local.surroundings import Gravity
+    from holdfast.adapters.local.environment_checks import Gravity
     from holdfast.bootstrap.maintenance import examine_surroundings
 
     invocation.at_most(0)

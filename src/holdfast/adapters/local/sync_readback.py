@@ -20,14 +20,14 @@ import apsw
 from holdfast.adapters.local.atomic_write import sync, sync_directory
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.sqlite_connection import connect, translate
-from holdfast.adapters.local.suspicion import suspect
+from holdfast.adapters.local.sync_failures import suspect
 from holdfast.domain.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
     from holdfast.adapters.local.layout import StoreLayout
     from holdfast.adapters.local.objects.local import LocalObjectStore
-    from holdfast.adapters.local.suspicion import Suspicion
+    from holdfast.adapters.local.sync_failures import SyncFailures
     from holdfast.domain.ids import Digest
     from holdfast.ports.filesystem import Filesystem
 
@@ -36,12 +36,12 @@ def read_back(
     fs: Filesystem,
     layout: StoreLayout,
     objects: LocalObjectStore,
-    suspicion: Suspicion,
+    sync_failures: SyncFailures,
     keys: StoreKeys | None = None,
 ) -> None:
     """Called with the store's lock held; returns when nothing is suspect any more, else raises."""
     databases = {"catalog": layout.catalog, "index": layout.objects / "index.db"}
-    subjects = suspicion.subjects()
+    subjects = sync_failures.subjects()
     everything = "." in subjects
     try:
         for path in (layout.directory, layout.objects, layout.objects / "packs"):
@@ -53,7 +53,7 @@ def read_back(
             path = Path(os.fsdecode(objects.packs.path(number)))
             if everything or path.relative_to(layout.directory).as_posix() in subjects:
                 _read_back_pack(fs, objects, number, path)
-        suspicion.clear()
+        sync_failures.clear()
     except OSError as error:
         raise suspect(subjects) from error
 

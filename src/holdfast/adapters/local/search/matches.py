@@ -14,8 +14,8 @@ from itertools import islice
 
 import apsw
 
-from holdfast.adapters.local.search.asking import Candidate, Effort, Question, parts, rows
 from holdfast.adapters.local.search.expressions import about_checkpoints, about_messages, alone
+from holdfast.adapters.local.search.parts import Candidate, Effort, Question, parts, rows
 from holdfast.adapters.local.search.schema import WEIGHTS, Place, first_of_part, index_of
 from holdfast.adapters.local.search.scoring import Scorer
 from holdfast.domain.ids import CheckpointId, SessionId

@@ -1,11 +1,12 @@
-"""Leaving nothing but what is needed: no waste, no base that only served others, no old copy.
+"""Pack surgery: damaged packs rewritten from their sound records, and exact erasure.
 
-    what is stored against something that goes is stored anew on its own, durable
-    → every pack that holds anything else is rewritten without it, durable → the old one unlinked
-    → the directory synced → the index built anew, its log emptied
+    mend:  sound records → new pack, durable → index points to it, durable → old pack renamed away
+    erase: needed records whose base goes are stored without one, durable → every pack that holds
+           anything else is rewritten without it, durable → the old one unlinked → the directory
+           synced → the index rebuilt, its log emptied
 
-Guarantees: at every instant each needed object is readable; a second run finishes what a first one
-began. When it returns, the packs consist of needed records and of nothing else, byte for byte.
+Guarantees: at every instant each object that is kept is readable; a second run finishes what a
+first one began. After an erasure the packs consist of needed records only, byte for byte.
 Not guaranteed: what the file system does with the blocks of a file that was unlinked.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.atomic_write import sync_directory
@@ -21,12 +23,55 @@ from holdfast.adapters.local.objects.blocks import objects_in
 from holdfast.adapters.local.objects.collection import Records, rewrite_pack
 from holdfast.adapters.local.objects.compression import compress
 from holdfast.adapters.local.objects.index import Location
-from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
-from holdfast.adapters.local.objects.records import Record
+from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
+from holdfast.adapters.local.objects.records import BadRecord, Record
+from holdfast.adapters.local.objects.verify import damaged_packs
+from holdfast.adapters.local.quarantine import quarantine
 from holdfast.domain.ids import Digest
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore
+
+
+def mend_packs(store: LocalObjectStore, directory: Path, occasion: str) -> int:
+    """Called with the store's lock held."""
+    damaged = damaged_packs(store)
+    for number in damaged:
+        kept: Records = {}
+        for digest, place in store.index.locations():
+            if place.pack == number:
+                kept.setdefault(place, []).append(digest)
+        moved, target = _copy(store, number, kept)
+        store.index.replace_pack(number, moved, target)
+        store.packs.close()
+        quarantine(directory, occasion, store.packs.directory / pack_name(number))
+    return len(damaged)
+
+
+def _copy(
+    store: LocalObjectStore, number: int, kept: Records
+) -> tuple[list[tuple[Digest, Location]], tuple[int, int] | None]:
+    if not kept:
+        return [], None
+    target = max((*store.packs.numbers(), *store.index.pack_lengths())) + 1
+    appender = PackAppender(store.fs, store.packs, target, create=True)
+    moved: list[tuple[Digest, Location]] = []
+    try:
+        for place, digests in kept.items():
+            record = store.packs.read(number, place.offset, place.length)
+            try:
+                held = set(objects_in(store.packs.records.decode(record)))
+            except BadRecord:
+                continue  # it stays in the pack that is set aside
+            if held.isdisjoint(digests):
+                continue
+            offset = appender.append(record)
+            new_place = Location(target, offset, place.length, place.depth)
+            moved += [(digest, new_place) for digest in digests if digest in held]
+        appender.sync()
+        return moved, (target, appender.end)
+    finally:
+        appender.close()
 
 
 def erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:

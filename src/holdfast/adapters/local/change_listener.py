@@ -1,4 +1,4 @@
-"""Waking whoever follows a store when catalog or story were written to.
+"""Waking the followers of a store when its catalog or story was written to.
 
 By inotify, where there is one to be had: nothing is looked at while nothing happens. Else the sizes
 and times of four files are looked at a few times a second.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.layout import StoreLayout
-    from holdfast.ports.event_log import StoreBell
+    from holdfast.ports.event_log import ChangeListener
 
 _LOOK_S = 0.15
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -34,8 +34,8 @@ class _Stop:
         os.close(self._write_fd)
 
 
-class InotifyBell:
-    """See `holdfast.ports.event_log.StoreBell`."""
+class InotifyListener:
+    """See `holdfast.ports.event_log.ChangeListener`."""
 
     def __init__(self, layout: StoreLayout) -> None:
         from holdfast.adapters.local.watching import inotify_calls as calls
@@ -55,10 +55,12 @@ class InotifyBell:
 
     def wait(self, timeout_s: float) -> bool:
         ready, _, _ = select.select([self._queue.fd, self._stop.read_fd], [], [], timeout_s)
-        rang = False
+        changed = False
         while events := self._queue.read():
-            rang = rang or any(event.name in self._names or not event.name for event in events)
-        return rang or self._stop.read_fd in ready
+            changed = changed or any(
+                event.name in self._names or not event.name for event in events
+            )
+        return changed or self._stop.read_fd in ready
 
     def stop(self) -> None:
         self._stop.stop()
@@ -68,8 +70,8 @@ class InotifyBell:
         self._queue.close()
 
 
-class LookingBell:
-    """See `holdfast.ports.event_log.StoreBell`."""
+class PollingListener:
+    """See `holdfast.ports.event_log.ChangeListener`."""
 
     def __init__(self, layout: StoreLayout) -> None:
         self._paths = [layout.directory / name for name in _names(layout)]
@@ -105,11 +107,11 @@ class LookingBell:
         return found
 
 
-def open_bell(layout: StoreLayout) -> StoreBell:
+def open_change_listener(layout: StoreLayout) -> ChangeListener:
     try:
-        return InotifyBell(layout)
+        return InotifyListener(layout)
     except (OSError, AttributeError):  # no inotify, or no further instance of it
-        return LookingBell(layout)
+        return PollingListener(layout)
 
 
 def _names(layout: StoreLayout) -> list[str]:

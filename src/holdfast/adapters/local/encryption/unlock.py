@@ -24,8 +24,8 @@ from holdfast.adapters.local.encryption.key_slots import (
     encode_key_slots,
 )
 from holdfast.adapters.local.encryption.secret_files import read_key_file, read_passphrase_file
-from holdfast.adapters.local.faults import store_trouble
 from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.domain.errors import HoldfastError, KeyNeeded, StoreDamaged, WrongKey
 from holdfast.ports.filesystem import Filesystem
 

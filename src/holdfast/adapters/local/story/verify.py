@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import apsw
 
-from holdfast.adapters.local.catalog.checking import (
+from holdfast.adapters.local.catalog.rows import is_sealed
+from holdfast.adapters.local.catalog.verify import (
     SCHEMA,
     file_is_whole,
     found_problems,
     schema_made_by,
 )
-from holdfast.adapters.local.catalog.rows import is_sealed
 from holdfast.adapters.local.story.migrations import migrate_story
 from holdfast.adapters.local.story.rows import COLUMNS
 from holdfast.adapters.local.story.story_file import StoryFile

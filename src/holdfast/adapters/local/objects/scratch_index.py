@@ -15,15 +15,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.faults import store_trouble
 from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.store_errors import store_trouble
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys
     from holdfast.ports.filesystem import Filesystem
 
 
-class OwnIndex:
+class ScratchIndex:
     """Hold the store's lock while it is made; close the objects before it is closed."""
 
     def __init__(self, fs: Filesystem, objects: Path, keys: StoreKeys | None) -> None:

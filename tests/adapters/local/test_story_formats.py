@@ -26,7 +26,7 @@ from tests.support.encrypted_stores import make_encrypted
 pytestmark = pytest.mark.requirement("ST-8")
 
 STORE_ID = "0123456789abcdef0123"
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "told_stores"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "told_stores"
 SCHEMAS = sorted(path.name for path in FIXTURES.iterdir())
 PRESENT = f"{MIGRATIONS[-1].name[:4]}-{STORY_MIGRATIONS[-1].name[:4]}"
 

@@ -19,7 +19,7 @@ from holdfast.adapters.local.search.sqlite import SqliteSearchIndex
 from holdfast.domain.errors import HoldfastError
 
 
-class UnwritableSearchIndex(SqliteSearchIndex):
+class ReadOnlySearchIndex(SqliteSearchIndex):
     """See `holdfast.ports.search.SearchIndex` for the contract of each member."""
 
     _memory: apsw.Connection | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local import many_stats
+from holdfast.adapters.local import batch_stat as many_stats
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.engine.scan.directory_state import numbers_of
 

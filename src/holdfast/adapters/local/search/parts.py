@@ -1,16 +1,18 @@
-"""Asking the parts of the index one after the other, the newest first, while there is effort left.
+"""Querying the parts of the index one after the other, newest first, while there is effort left.
 
     newest part → enough matches, or nothing older in that time: done
                 → effort spent: stop, and tell how far back it was looked
                 → else the part before it
 
-The newest part is always looked at, so that a small store is always looked at whole.
+The newest part is always searched, so that a small store is always searched whole. Words that are
+near a mistyped one come from the newest part too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -29,10 +31,17 @@ from holdfast.adapters.local.search.schema import (
 )
 from holdfast.adapters.local.search.scoring import Scorer, columns_in, score_in
 from holdfast.domain.ids import CheckpointId
+from holdfast.domain.near_words import beginnings, nearest
 from holdfast.domain.search_hits import Field
 from holdfast.domain.search_query import SearchQuery
 
 _LAST = (1 << 62) - 1
+_WORD_PARTS = 1
+"""Of each table, the newest: old words are proposed less often."""
+_WORDS_AT_ONCE = 200
+_WORDS = """
+SELECT term, doc FROM temp.vocabulary_of_{table} WHERE term >= ? AND term < ?
+"""
 _KEYS = {Place.KEPT: "row.id, NULL", Place.SAID: "NULL, row.position"}
 
 
@@ -152,3 +161,24 @@ def _moment_of(db: apsw.Connection, place: Place, sequence: int) -> int:
     query = f"SELECT at_ns FROM {place.value} WHERE sequence>=? ORDER BY sequence LIMIT 1"
     [(at_ns,)] = rows(db, query, sequence)
     return int(at_ns)
+
+
+def near_words(db: apsw.Connection, effort: Effort, word: str, limit: int) -> list[str]:
+    return nearest(word, _known(db, effort, word), limit)
+
+
+def _known(db: apsw.Connection, effort: Effort, word: str) -> Iterator[tuple[str, int]]:
+    """Words that begin like it, as many as the effort lasts for."""
+    for place in Place:
+        for part in islice(parts(db, place), _WORD_PARTS):
+            table = index_of(place, part)
+            db.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary_of_{table} "
+                f"USING fts5vocab('main', '{table}', 'row')"
+            )
+            for beginning in beginnings(word):
+                found = db.execute(_WORDS.format(table=table), (beginning, f"{beginning}\uffff"))
+                while more := list(islice(found, _WORDS_AT_ONCE)):
+                    yield from more
+                    if effort.is_spent():
+                        return

@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.adapters.local.acknowledged import SLOT_BYTES, NotedChanges, decode_changes
 from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.catalog.page_images import page_images
-from holdfast.adapters.local.setting_aside import set_aside, sync
+from holdfast.adapters.local.commit_notes import SLOT_BYTES, NotedChanges, decode_changes
+from holdfast.adapters.local.quarantine import quarantine, sync
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.story.migrations import CHANGES, OF_THE_STORY, migrate_story
-from holdfast.adapters.local.story.queries import set_fact
-from holdfast.adapters.local.story.rows import INSERT, sealed
+from holdfast.adapters.local.story.rows import INSERT, sealed, set_fact
 from holdfast.adapters.local.story.salvage import Salvaged, salvage_from
 from holdfast.adapters.local.story.sqlite import SqliteStory
 from holdfast.adapters.local.story.story_file import StoryFile, rebuilt_beside
@@ -56,7 +55,7 @@ class StoryFindings:
     lost_messages: int
 
 
-class StoryMender:
+class StoryRepairer:
     """One repair of one story; hold `exclusive` around everything."""
 
     def __init__(
@@ -100,7 +99,7 @@ class StoryMender:
         changes = max(_changes(found.saved), noted.count if noted is not None else 0) + 1
         _write(new, found.saved, changes, self._cipher)
         sync(self._directory)
-        set_aside(self._directory, occasion, self._path)
+        quarantine(self._directory, occasion, self._path)
         new.rename(self._path)
         sync(self._directory)
         self._lock.note_afresh(NotedChanges(changes).encode())
@@ -141,7 +140,7 @@ class StoryMender:
         database, log = _read(self._path), _read(self._path.with_name("story.db-wal"))
         if self._cipher is None:
             return salvage_from(page_images(database, log))
-        from holdfast.adapters.local.encryption.sealed_pages import sealed_page_images
+        from holdfast.adapters.local.encryption.decrypted_files import sealed_page_images
 
         return salvage_from(sealed_page_images(database, log, self._cipher))
 

@@ -21,11 +21,11 @@ from pathlib import Path
 import apsw
 
 from holdfast.adapters.local.all_stores import stores_without_workspace
-from holdfast.adapters.local.faults import READ_ONLY_HINT, is_read_only
+from holdfast.adapters.local.filesystem_kind import NETWORK, existing, file_system_of
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.places import NETWORK, existing, file_system_of
 from holdfast.adapters.local.processes import is_ours, is_stopped
-from holdfast.adapters.local.setting_aside import SET_ASIDE
+from holdfast.adapters.local.quarantine import SET_ASIDE
+from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.sizes import size_words

@@ -21,22 +21,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.acknowledged import (
+from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, FILE_MODE, atomic_write
+from holdfast.adapters.local.catalog.readable_copy import ReadableCatalog
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.commit_notes import (
     SLOT_BYTES,
 )
-from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, FILE_MODE, atomic_write
-from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-from holdfast.adapters.local.catalog_look import CatalogLook
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
-from holdfast.adapters.local.setting_aside import make_place, set_aside, sync
+from holdfast.adapters.local.quarantine import quarantine, quarantine_directory, sync
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
-from holdfast.adapters.local.story.opening import open_story
-from holdfast.adapters.local.story.repairing import StoryFindings, StoryMender
-from holdfast.adapters.local.suspicion import Suspicion
+from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
+from holdfast.adapters.local.story.sqlite import open_story
+from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plans import CatalogLosses
 from holdfast.ports.clock import Clock
@@ -69,7 +69,7 @@ class Bench:
     story: StoryFindings | None
 
 
-class StoreMender:
+class StoreRepairer:
     """One repair of one store; hold `exclusive` around everything."""
 
     def __init__(
@@ -88,7 +88,7 @@ class StoreMender:
         self._workspace = workspace
         self._clock = clock
         self._lock = StoreLock(layout.lock, clock, purpose="holdfast repair")
-        self._story = StoryMender(fs, layout, clock, cipher=self._cipher("story"))
+        self._story = StoryRepairer(fs, layout, clock, cipher=self._cipher("story"))
         self._scratch = layout.directory / _SCRATCH
         self._marker = layout.directory / _MARKER
 
@@ -109,7 +109,7 @@ class StoreMender:
         """Look at everything; the store itself is only read."""
         self._clear_scratch()
         self._scratch.mkdir(mode=DIRECTORY_MODE)
-        look = CatalogLook(self._layout, self._lock, self._clock, self._scratch, self._keys)
+        look = ReadableCatalog(self._layout, self._lock, self._clock, self._scratch, self._keys)
         catalog_path, losses, rows = look.readable()
         with contextlib.ExitStack() as opened:
             catalog = SqliteCatalog(catalog_path, self._cipher("catalog"))
@@ -132,7 +132,7 @@ class StoreMender:
                     self._layout,
                     self._workspace,
                     self._lock,
-                    Suspicion(self._fs, self._layout.suspect),
+                    SyncFailures(self._fs, self._layout.suspect),
                     self._cipher("journal"),
                     open_story=self._opened_story,
                 ),
@@ -194,7 +194,7 @@ class StoreMender:
         if bench.unfinished:
             self._finish()
         if bench.description_problem is not None:
-            set_aside(self._layout.directory, occasion, self._layout.description)
+            quarantine(self._layout.directory, occasion, self._layout.description)
             self._layout.describe(self._fs, self._workspace)
         if bench.catalog_losses is not None and not bench.unfinished:
             self._exchange_catalog(bench, occasion)
@@ -214,7 +214,7 @@ class StoreMender:
         numbers = [n for n in objects.packs.numbers() if objects.packs.size_of(n) > known.get(n, 0)]
         if not numbers:
             return
-        place = make_place(self._layout.directory, occasion)
+        place = quarantine_directory(self._layout.directory, occasion)
         for number in numbers:
             with (place / pack_name(number)).open("xb") as copy:
                 os.fchmod(copy.fileno(), FILE_MODE)
@@ -225,7 +225,7 @@ class StoreMender:
         sync(place)
 
     def _exchange_catalog(self, bench: Bench, occasion: str) -> None:
-        place = make_place(self._layout.directory, occasion)
+        place = quarantine_directory(self._layout.directory, occasion)
         report = json.dumps({"unreadable_rows": list(bench.unreadable_rows)}, indent=1).encode()
         cipher = self._cipher("journal")
         sealed = report if cipher is None else cipher.seal(report, _REPORT.encode())
@@ -244,10 +244,10 @@ class StoreMender:
             marker = json.loads(self._marker.read_bytes())
             new = self._layout.directory / str(marker["catalog"])
             if new.exists() and new.resolve().is_relative_to(self._layout.directory.resolve()):
-                set_aside(self._layout.directory, new.parent.name, self._layout.catalog)
+                quarantine(self._layout.directory, new.parent.name, self._layout.catalog)
                 new.rename(self._layout.catalog)
         except (ValueError, KeyError, TypeError):
-            set_aside(self._layout.directory, "repair", self._marker)
+            quarantine(self._layout.directory, "repair", self._marker)
         sync(self._layout.directory)
         self._marker.unlink(missing_ok=True)
         sync(self._layout.directory)

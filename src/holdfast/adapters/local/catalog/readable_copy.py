@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from holdfast.adapters.local.acknowledged import (
+from holdfast.adapters.local.catalog.page_images import PageImages, page_images
+from holdfast.adapters.local.catalog.rebuild import rebuild
+from holdfast.adapters.local.catalog.salvage import Salvaged, salvage_from
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.adapters.local.commit_notes import (
     NOTES_BYTES,
     SLOT_BYTES,
     decode_changes,
     decode_operation,
     notes_are_damaged,
 )
-from holdfast.adapters.local.catalog.page_images import PageImages, page_images
-from holdfast.adapters.local.catalog.rebuilding import rebuild
-from holdfast.adapters.local.catalog.salvage import Salvaged, salvage_from
-from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.domain.errors import HoldfastError, NewerStore
 from holdfast.domain.repair_plans import CatalogLosses
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _LOG_BEGINNING = b"\x37\x7f\x06"
 
 
-class CatalogLook:
+class ReadableCatalog:
     """One look, with the store's lock held."""
 
     def __init__(
@@ -127,7 +127,7 @@ class CatalogLook:
     def _pages(self, database: bytes, log: bytes) -> PageImages:
         if self._cipher is None:
             return page_images(database, log)
-        from holdfast.adapters.local.encryption.sealed_pages import sealed_page_images
+        from holdfast.adapters.local.encryption.decrypted_files import sealed_page_images
 
         return sealed_page_images(database, log, self._cipher)
 

@@ -37,7 +37,7 @@ def is_sync_failure(error: Exception) -> bool:
     return getattr(error, "extendedresult", None) in _SYNC_FAILURES
 
 
-class Suspicion:
+class SyncFailures:
     """Which files of a store a failed sync was about, as paths below its directory."""
 
     def __init__(self, fs: Filesystem, path: Path) -> None:

@@ -1,10 +1,12 @@
-"""What the files of an encrypted store say to whoever has its key, for those who look for traces.
+"""The files of an encrypted store decrypted: for a purge that looks for traces, and for a repair.
 
     a database → its pages, a log → its frames, also those that SQLite does not use any more;
     a pack in use → its records; any other file → the note that is sealed in it
 
-Guarantee: whatever can be opened is, also in copies that a repair has set aside under the same
-name. What is not authentic says nothing: with this key nobody can read anything in it.
+Guarantee: every part that the key opens is returned, also from copies that a repair has set aside
+under the same name. A part that is not authentic is left out: the key reads nothing in it. SQLite
+gives up at the first page that cannot be opened; here damage costs only the pages it hit.
+Not noticed: an older page put back in its place; rows are proven by their checksums anyway.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.encryption.cipher import Cipher, NotAuthentic, StoreKeys
+from holdfast.adapters.local.catalog.page_images import PageImages, page_images
+from holdfast.adapters.local.encryption.cipher import (
+    OVERHEAD_BYTES,
+    Cipher,
+    NotAuthentic,
+    StoreKeys,
+)
 from holdfast.adapters.local.encryption.sealed_database import (
     FRAME_BYTES,
     FRAME_LABEL,
@@ -88,3 +96,31 @@ def _opened(cipher: Cipher, sealed: bytes, context: bytes) -> Iterator[bytes]:
         yield cipher.open(sealed, context)
     except NotAuthentic:
         return
+
+
+_RESERVED = bytes(OVERHEAD_BYTES)
+
+
+def sealed_page_images(database: bytes, log: bytes, cipher: Cipher) -> PageImages:
+    """A page that is lost is one of zeros. A frame that is lost does not say which page it was for,
+    so that any page may have had a newer image: `newest_may_be_lost`."""
+    pages = b"".join(
+        _opened_page(cipher, database[start : start + PAGE_BYTES], PAGE_LABEL, number)
+        or bytes(PAGE_BYTES)
+        for number, start in enumerate(range(0, len(database), PAGE_BYTES))
+    )
+    frames = [
+        _opened_page(cipher, log[start : start + FRAME_BYTES], FRAME_LABEL, number)
+        for number, start in enumerate(range(LOG_HEADER_BYTES, len(log), FRAME_BYTES))
+    ]
+    whole = log[:LOG_HEADER_BYTES].ljust(LOG_HEADER_BYTES, b"\0") + b"".join(filter(None, frames))
+    found = page_images(pages, whole, usable_bytes=PAGE_BYTES - OVERHEAD_BYTES)
+    found.newest_may_be_lost = None in frames
+    return found
+
+
+def _opened_page(cipher: Cipher, unit: bytes, label: bytes, number: int) -> bytes | None:
+    try:
+        return cipher.open(unit, context_of(label, number)) + _RESERVED
+    except NotAuthentic:
+        return None

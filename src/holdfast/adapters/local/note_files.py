@@ -1,0 +1,107 @@
+"""Small JSON files of the store: agent states, names of external files, nested repositories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from holdfast.adapters.local.store_place import StorePlace
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.external_paths import MOST_NAMES
+from holdfast.domain.paths import from_text, is_within, to_text
+from holdfast.ports.agent_states import AgentStatesBySession
+
+
+class StoredAgentStates:
+    """See `holdfast.ports.agent_states.AgentStates`."""
+
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
+
+    def exist(self) -> bool:
+        return self._place.has_agent_states()
+
+    def load(self) -> AgentStatesBySession:
+        data = self._place.read_agent_states()
+        if data is None:
+            return {}
+        try:
+            states = json.loads(data)
+            for agents in states.values():
+                if not all(isinstance(state, dict) for state in agents.values()):
+                    raise ValueError("a state is no object")
+        except (ValueError, AttributeError, RecursionError):
+            raise StoreDamaged(
+                "what agents gave to the store is unusable",
+                hint="remove the file agent-states from the store, then let each agent give its "
+                "state again or restore a checkpoint",
+            ) from None
+        loaded: AgentStatesBySession = states
+        return loaded
+
+    def replace(self, states: AgentStatesBySession) -> None:
+        text = json.dumps(states, separators=(",", ":"), sort_keys=True)
+        self._place.write_agent_states(text.encode())
+
+
+class StoredExternalPaths:
+    """See `holdfast.ports.external_paths.ExternalPaths`."""
+
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
+
+    def exist(self) -> bool:
+        return self._place.has_external_paths()
+
+    def load(self) -> list[bytes]:
+        data = self._place.read_external_paths()
+        if data is None:
+            return []
+        try:
+            paths = [from_text(text) for text in json.loads(data)]
+            if not all(path.startswith(b"/") for path in paths):
+                raise ValueError("a path is not absolute")
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise StoreDamaged(
+                "the names of files outside the workspace are unusable",
+                hint="remove the file external-paths from the store; tools will name them again",
+            ) from None
+        return paths
+
+    def add(self, paths: Sequence[bytes]) -> None:
+        try:
+            known = self.load()
+        except StoreDamaged:
+            known = []
+        older = [path for path in known if path not in paths]
+        self._keep([*older, *dict.fromkeys(paths)], known)
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        known = self.load()
+        self._keep([n for n in known if not any(is_within(n, path) for path in paths)], known)
+
+    def _keep(self, names: list[bytes], known: list[bytes]) -> None:
+        if names != known:
+            data = json.dumps([to_text(path) for path in names[-MOST_NAMES:]])
+            self._place.write_external_paths(data.encode())
+
+
+class StoredNestedRepositories:
+    """See `holdfast.ports.nested_repositories.NestedRepositories`."""
+
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
+
+    def load(self) -> list[bytes]:
+        data = self._place.read_nested_repositories()
+        try:
+            return [] if data is None else [from_text(text) for text in json.loads(data)]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return []  # at worst a reference stays that keeps some commits alive
+
+    def add(self, git_directories: Sequence[bytes]) -> None:
+        known = self.load()
+        all_of_them = sorted({*known, *git_directories})
+        if all_of_them != known:
+            data = json.dumps([to_text(path) for path in all_of_them])
+            self._place.write_nested_repositories(data.encode())

@@ -1,0 +1,1 @@
+"""Adapters that keep everything in memory: the smallest things that keep the contracts."""
