@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-
-from holdfast.engine.session_overview import SessionSummary as SessionSummary
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session, SessionStatus
     from holdfast.engine.session_deletion import DeletedSession
+    from holdfast.engine.session_overview import SessionSummary as SessionSummary
 
 
 class Sessions:
@@ -32,6 +31,10 @@ class Sessions:
         from holdfast.engine.session_overview import listed_sessions
 
         return listed_sessions(self._vault)
+
+    def all(self) -> Sequence[Session]:
+        """Sessions without checkpoints too, oldest first."""
+        return self._vault.catalog.sessions()
 
     def get(self, session_id: SessionId) -> Session | None:
         return self._vault.catalog.session(session_id)

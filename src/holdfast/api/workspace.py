@@ -12,22 +12,32 @@ is a small object over the same open store. Its module is imported when the topi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.workspace import open_workspace as _open
+from holdfast.ports.progress import NoProgress as NoProgress
 
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
-    from holdfast.adapters.local.encryption.key_slots import Secret
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.api.bundles import Bundles
     from holdfast.api.events import EventFeed
+    from holdfast.api.keys import Keys, Secret
     from holdfast.api.sessions import Sessions
-    from holdfast.app.open_workspace import OpenWorkspace, SettingProblem
+    from holdfast.api.settings import WorkspaceSettings
+    from holdfast.api.upkeep import Upkeep
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.app.open_workspace import SettingProblem as SettingProblem
+    from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.events import Event
+    from holdfast.domain.ids import SessionId
     from holdfast.engine.engine import Engine
+    from holdfast.ports.progress import Progress as Progress
+    from holdfast.ports.progress import TransferProgress as TransferProgress
 
     class OpenOptions(TypedDict, total=False):
         """How to open a workspace; bootstrap's `open_workspace` explains each option."""
@@ -79,6 +89,21 @@ class Workspace:
         return self._opened.recovered
 
     @property
+    def is_encrypted(self) -> bool:
+        return self._opened.store.is_sealed()
+
+    @property
+    def has_unfinished_purge(self) -> bool:
+        return self._opened.store.read_purge_note() is not None
+
+    def former_store(self) -> tuple[Path, bool] | None:
+        """The store that was missing when the present one was made, and whether it is back."""
+        from holdfast.bootstrap.stores import former_store
+
+        found = former_store(self.path, self._opened.environment)
+        return None if found is None else (found.directory, found.exists())
+
+    @property
     def setting_problems(self) -> tuple[SettingProblem, ...]:
         """Settings that cannot be used."""
         return self._opened.setting_problems
@@ -88,6 +113,45 @@ class Workspace:
         from holdfast.api.sessions import Sessions
 
         return Sessions(self._opened)
+
+    @property
+    def settings(self) -> WorkspaceSettings:
+        from holdfast.api.settings import WorkspaceSettings
+
+        return WorkspaceSettings(self._opened)
+
+    @property
+    def keys(self) -> Keys:
+        from holdfast.api.keys import Keys
+
+        return Keys(self._opened.store)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        from holdfast.api.upkeep import Upkeep
+
+        return Upkeep(self._opened)
+
+    @property
+    def bundles(self) -> Bundles:
+        from holdfast.api.bundles import Bundles
+
+        return Bundles(self._opened)
+
+    def resolve(self, scope: SessionId | None, reference: str | None) -> Checkpoint:
+        """The checkpoint that a reference means, in one session or, for None, in all of them;
+        without a reference, the one before HEAD."""
+        return self._opened.engine.resolve(scope, reference)
+
+    def head(self, scope: SessionId | None = None) -> Checkpoint | None:
+        """The checkpoint that the workspace, or one session, is at."""
+        from holdfast.engine.workspace_head import standing_on
+
+        return standing_on(self._opened.engine.vault, scope)
+
+    def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
+        """Within the block, long work reports to this listener."""
+        return self._opened.engine.vault.progress.told_to(listener)
 
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
@@ -139,3 +203,28 @@ class Workspace:
 def open_workspace(path: Path, *, create: bool, **options: Unpack[OpenOptions]) -> Workspace:
     """Open the store of a workspace, creating one if `create`."""
     return Workspace.of(_open(path, create=create, **options))
+
+
+def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Path | None:
+    """The workspace that a directory belongs to, with a store or without. None in a directory that
+    is refused as a workspace, such as the home directory, unless `force` or `create`. With
+    `create`, `WorkspaceRefused` where it holds repositories and is no project."""
+    from holdfast.bootstrap.stores import nearest_workspace
+
+    known = nearest_workspace(directory, or_lost=create)
+    if known is not None and known == directory:
+        return known
+    # Late: most commands are called where the store is.
+    from holdfast.bootstrap.project_directory import is_no_place_for_work
+    from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
+
+    if known is not None:
+        return own_project(known, directory) or known
+    resolved = directory.expanduser().resolve()
+    top = project_top(resolved)
+    if top is None and not force:
+        if create:
+            require_choosable(directory)
+        elif is_no_place_for_work(resolved):
+            return None
+    return top or directory

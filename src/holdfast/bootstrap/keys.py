@@ -21,7 +21,7 @@ from holdfast.domain.errors import (
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.adapters.local.encryption.key_slots import Secret as Secret
     from holdfast.adapters.local.encryption.unlock import KeySources, Unlocked
 
 _ENCRYPTED_AGAIN = "The new store is encrypted with {}, because the missing one was encrypted."
@@ -84,6 +84,24 @@ def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str])
     except KeyNeeded as error:
         hint = error.hint or "name a file that does not exist yet, and Holdfast makes a key there"
         raise KeyNeeded(error.message, hint=hint) from None
+
+
+def passphrase_secret(text: str) -> Secret:
+    """A passphrase for a new key; `Refused` if it is too weak."""
+    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.adapters.local.encryption.secret_files import require_strong_enough
+
+    return require_strong_enough(Secret.passphrase(text))
+
+
+def passphrase_file_secret(path: Path) -> Secret:
+    """The same from the first line of a file."""
+    from holdfast.adapters.local.encryption.secret_files import (
+        read_passphrase_file,
+        require_strong_enough,
+    )
+
+    return require_strong_enough(read_passphrase_file(path))
 
 
 def chosen_secret(

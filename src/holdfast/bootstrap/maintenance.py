@@ -26,7 +26,6 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass, replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.all_stores import StoreWithoutWorkspace
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
     from holdfast.adapters.local.environment_checks import Symptom
     from holdfast.adapters.local.story.repair import StoryFindings
@@ -222,27 +221,6 @@ def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
 
     found = [Symptom("protection", Gravity.WARNING, *gap) for gap in gaps]
     return found or [Symptom("protection", Gravity.FINE, "no setting weakens it")]
-
-
-def stores_of_lost_workspaces() -> list[StoreWithoutWorkspace]:
-    """Stores of the user whose workspace is not where it was last seen, the largest first."""
-    from holdfast.adapters.local.all_stores import stores_without_workspace
-
-    return stores_without_workspace(holdfast_home(os.environ))
-
-
-def recent_workspaces() -> list[tuple[Path, int]]:
-    """The user's workspaces with the time of their last activity, the latest first."""
-    from holdfast.adapters.local.all_stores import recent_workspaces
-
-    return recent_workspaces(holdfast_home(os.environ))
-
-
-def remove_store(store: StoreWithoutWorkspace) -> None:
-    """Delete a store with everything in it; refused when its workspace has come back."""
-    from holdfast.adapters.local.all_stores import remove
-
-    remove(LocalFilesystem(), store)
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:

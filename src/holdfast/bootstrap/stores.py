@@ -1,4 +1,4 @@
-"""Finding and creating the store of a workspace, and tying the two together."""
+"""Stores: finding and creating that of a workspace, tying the two together, and all of a user's."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from holdfast.domain.errors import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.adapters.local.all_stores import StoreWithoutWorkspace
     from holdfast.adapters.local.encryption.key_slots import Secret
 
 _FROM_ELSEWHERE = (
@@ -155,3 +156,24 @@ def make_home(fs: LocalFilesystem, home: Path) -> None:
             f"the store's directory {home} cannot be made: {error.strerror}",
             hint="set HOLDFAST_HOME to a directory that you can write to",
         ) from None
+
+
+def lost_stores() -> list[StoreWithoutWorkspace]:
+    """Stores of the user whose workspace is not where it was last seen, the largest first."""
+    from holdfast.adapters.local.all_stores import stores_without_workspace
+
+    return stores_without_workspace(holdfast_home(os.environ))
+
+
+def recent_workspaces() -> list[tuple[Path, int]]:
+    """The user's workspaces with the time of their last activity, the latest first."""
+    from holdfast.adapters.local.all_stores import recent_workspaces
+
+    return recent_workspaces(holdfast_home(os.environ))
+
+
+def remove_store(store: StoreWithoutWorkspace) -> None:
+    """Delete a store with everything in it; refused when its workspace has come back."""
+    from holdfast.adapters.local.all_stores import remove
+
+    remove(LocalFilesystem(), store)

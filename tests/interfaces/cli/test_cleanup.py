@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bootstrap.maintenance import remove_store, stores_of_lost_workspaces
+from holdfast.api.stores import lost_stores, remove_store
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import Refused
@@ -201,7 +201,7 @@ def test_a_store_whose_workspace_came_back_is_not_deleted(cli: CommandLine) -> N
     cli.save()
     elsewhere = cli.workspace.with_name("unmounted")
     cli.workspace.rename(elsewhere)
-    (found,) = stores_of_lost_workspaces()
+    (found,) = lost_stores()
     elsewhere.rename(cli.workspace)
     with pytest.raises(Refused, match="is there again"):
         remove_store(found)

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing, WorkspaceRefused
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal, visible
-from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import Secret
-    from holdfast.api.workspace import Workspace
-    from holdfast.app.open_workspace import SettingProblem
+    from holdfast.api.keys import Secret
+    from holdfast.api.workspace import Progress, SettingProblem, Workspace
     from holdfast.domain.checkpoints import Checkpoint
 
 _RECOVERED = "note: a restore had been interrupted; it was put right first (holdfast log --records)"
@@ -115,15 +113,17 @@ class Invocation:
         left as it is. `new_store`: in place of one that is lost. A store that is made with a
         `new_secret` is encrypted, and so is one in place of a lost encrypted store unless
         `unencrypted`."""
-        from holdfast.api.workspace import open_workspace
+        from holdfast.api.workspace import find_workspace, open_workspace
 
-        directory = self.directory
-        workspace = directory if exact else self._workspace(directory, create=create)
+        directory, force = self.directory, self.options.force
+        workspace = directory if exact else find_workspace(directory, create=create, force=force)
+        if workspace is None:
+            raise self._no_workspace()
         opened = open_workspace(
             workspace,
             create=create,
             spare_repositories=True,
-            force=self.options.force,
+            force=force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
             recover=recover,
@@ -132,10 +132,10 @@ class Invocation:
             unencrypted=unencrypted,
             ask_passphrase=self._ask_passphrase,
         )
-        if directory.absolute() != opened.engine.vault.workspace:
+        if directory.absolute() != opened.path:
             from holdfast.interfaces.cli.path_arguments import standing_in
 
-            self.terminal.standing_in = standing_in(directory, opened.engine.vault.workspace)
+            self.terminal.standing_in = standing_in(directory, opened.path)
         if opened.recovered and not self.json:
             self.terminal.note(_RECOVERED)
         if self.verb != "status":  # which tells it by itself
@@ -145,35 +145,13 @@ class Invocation:
                 self.terminal.note(f"note: {text}")
             if self.verb in _GO_BACK:
                 self._tell_of_former_store(opened)
-        if not self.json and self.verb != "purge" and opened.store.read_purge_note() is not None:
+        if not self.json and self.verb != "purge" and opened.has_unfinished_purge:
             self.terminal.note(_UNPURGED)
         return opened
 
-    def _workspace(self, directory: Path, *, create: bool) -> Path:
-        from holdfast.bootstrap.stores import nearest_workspace
-
-        known = nearest_workspace(directory, or_lost=create)
-        if known is not None and known == directory:
-            return known
-        # Late: most commands are called where the store is.
-        from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
-
-        if known is not None:
-            return own_project(known, directory) or known
-        top = project_top(directory.expanduser().resolve())
-        if top is None and not create and not self.options.force:
-            self._require_place_for_work(directory.expanduser().resolve())
-        if top is None and create and not self.options.force:
-            require_choosable(directory)
-        return top or directory
-
-    def _require_place_for_work(self, directory: Path) -> None:
+    def _no_workspace(self) -> WorkspaceRefused:
         """Nothing was ever saved in such a directory: say where something was."""
-        from holdfast.bootstrap.project_directory import is_no_place_for_work
-
-        if not is_no_place_for_work(directory):
-            return
-        from holdfast.bootstrap.maintenance import recent_workspaces
+        from holdfast.api.stores import recent_workspaces
         from holdfast.interfaces.cli.wording import ago
 
         recent = [
@@ -181,22 +159,17 @@ class Invocation:
             for place, at_ns in recent_workspaces()[:_MOST_WORKSPACES]
         ]
         where = f"your workspaces: {', '.join(recent)}" if recent else "you have no workspace yet"
-        raise WorkspaceRefused(
-            f"there is no workspace in {directory}",
+        return WorkspaceRefused(
+            f"there is no workspace in {self.directory.expanduser().resolve()}",
             hint=f"change to a project, or name one: holdfast -C DIR {self.verb}; {where}",
         )
 
     def _tell_of_former_store(self, opened: Workspace) -> None:
-        import os
-
-        from holdfast.bootstrap.stores import former_store
-
-        former = former_store(opened.engine.vault.workspace, os.environ)
+        former = opened.former_store()
         if former is not None:
-            where = "is back: holdfast init --former-store" if former.exists() else "is missing"
-            self.terminal.note(
-                f"note: earlier checkpoints are in the store {former.directory}, which {where}"
-            )
+            place, is_back = former
+            where = "is back: holdfast init --former-store" if is_back else "is missing"
+            self.terminal.note(f"note: earlier checkpoints are in the store {place}, which {where}")
 
     def _ask_passphrase(self) -> str | None:
         """Of a person, once in a run; None where there is nobody."""
@@ -213,7 +186,7 @@ class Invocation:
         """The session that was asked for, or the workspace's current one. With `create` it begins
         with what the command saves; without, one that is not there is an error."""
         if create and self.options.session is None:
-            return opened.engine.ensure_current_session(lambda: self.fresh_id(opened))
+            return opened.sessions.ensure_current(lambda: self.fresh_id(opened))
         if create:
             return session_id(self.options.session)
         found = self.session_or_none(opened)
@@ -233,32 +206,26 @@ class Invocation:
         """Where references are looked for: the session that was asked for, or, as None, every
         session of the workspace."""
         if self.options.session is None:
-            if not opened.engine.vault.catalog.sessions():
+            if not opened.sessions.all():
                 raise self._no_session(opened, "")
             return None
         return self.session(opened)
 
     def resolve(self, opened: Workspace, reference: str) -> Checkpoint:
         """The checkpoint that somebody named."""
-        return opened.engine.resolve(self.scope(opened), reference)
+        return opened.resolve(self.scope(opened), reference)
 
     def session_or_none(self, opened: Workspace) -> SessionId | None:
         """The same, for commands that can do without."""
-        catalog = opened.engine.vault.catalog
+        sessions = opened.sessions
         if self.options.session is None:
-            return catalog.current_session() or self._session_of_head(opened)
+            return sessions.current() or self._session_of_head(opened)
         wanted = session_id(self.options.session)
-        if catalog.session(wanted) is not None:
-            return wanted
-        from holdfast.engine.references import find_session
-
-        return find_session(opened.engine.vault, wanted).id
+        return wanted if sessions.get(wanted) is not None else sessions.find(wanted).id
 
     def _session_of_head(self, opened: Workspace) -> SessionId | None:
         """Where only programs have worked, no session is the current one."""
-        from holdfast.engine.workspace_head import standing_on
-
-        head = standing_on(opened.engine.vault, None)
+        head = opened.head()
         return None if head is None else head.session_id
 
     def paths(self, typed: Sequence[str], workspace: Path) -> list[bytes]:
@@ -270,6 +237,8 @@ class Invocation:
     def busy(self, title: str, opened: Workspace | None = None) -> Iterator[Progress]:
         """Shows how far the work is, when it takes long and somebody is looking."""
         if not self.terminal.err_is_live or self.json:
+            from holdfast.api.workspace import NoProgress
+
             yield NoProgress()
             return
         from holdfast.interfaces.cli.progress_bar import shown
@@ -278,7 +247,7 @@ class Invocation:
             if opened is None:
                 yield bar
                 return
-            with opened.engine.vault.progress.told_to(bar):
+            with opened.report_progress(bar):
                 yield bar
 
     def emit(self, value: Any) -> None:
@@ -300,7 +269,7 @@ class Invocation:
     def fresh_id(self, opened: Workspace) -> SessionId:
         """For a session that is about to be made."""
         base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
-        taken = {session.id for session in opened.engine.vault.catalog.sessions()}
+        taken = {session.id for session in opened.sessions.all()}
         number, name = 1, base
         while name in taken:
             number += 1
@@ -308,11 +277,9 @@ class Invocation:
         return session_id(name)
 
     def _no_session(self, opened: Workspace, message: str) -> NotFound:
-        from holdfast.engine.session_overview import listed_sessions
-
-        known = [session.id for session in listed_sessions(opened.engine.vault)]
+        known = [session.id for session in opened.sessions.listed()]
         if known:
             return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
         if self.options.session is None:
-            message = f"{opened.engine.vault.workspace} has no checkpoints yet"
+            message = f"{opened.path} has no checkpoints yet"
         return NotFound(message, hint='make one: holdfast checkpoint "why"')

@@ -15,7 +15,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import Secret
+    from holdfast.api.keys import Secret
 
 
 def add_new_key_options(parser: Parser) -> None:
@@ -39,24 +39,19 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
         raise UsageError("a key is either a file or a passphrase, not both")
 
     def get(workspace: Path) -> Secret:
-        from holdfast.adapters.local.encryption.key_slots import Secret
-        from holdfast.adapters.local.encryption.secret_files import (
-            read_passphrase_file,
-            require_strong_enough,
-        )
-        from holdfast.bootstrap.keys import key_file_secret
+        from holdfast.api.keys import key_file_secret, passphrase_file_secret, passphrase_secret
 
         if options.key_file is not None:
             return key_file_secret(Path(options.key_file), workspace, os.environ)
         if options.passphrase_file is not None:
-            return require_strong_enough(read_passphrase_file(Path(options.passphrase_file)))
+            return passphrase_file_secret(Path(options.passphrase_file))
         if invocation.json or not can_ask(invocation):
             raise KeyNeeded(
                 "there is nobody to ask for a new passphrase",
                 hint="give --key-file PATH, or --passphrase-file PATH",
             )
         first = ask(invocation, "New passphrase: ")
-        secret = require_strong_enough(Secret.passphrase(first))
+        secret = passphrase_secret(first)
         if ask(invocation, "The same again: ") != first:
             raise Refused("the two passphrases differ: nothing was changed")
         return secret

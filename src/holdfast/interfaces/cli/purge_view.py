@@ -14,8 +14,8 @@ from holdfast.interfaces.cli.terminal import GREEN, RED, Terminal, visible, visi
 from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
 
 if TYPE_CHECKING:
+    from holdfast.api.upkeep import PurgePlan, TextPurgePlan
     from holdfast.domain.purges import Holder, PurgeOutcome, PurgeProof
-    from holdfast.engine.purge.planning import PurgePlan, TextPurgePlan
     from holdfast.interfaces.cli.invocation import Invocation
 
 PARTIAL = 3

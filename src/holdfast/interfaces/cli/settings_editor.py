@@ -29,13 +29,8 @@ _HEAD = """\
 
 def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[str]:
     """The keys that were changed. `toml` writes a value as it stands in a file."""
-    import json
-
     with invocation.open(create=True) as opened:
-        stored = {
-            key: json.loads(text) for key, text in opened.engine.vault.catalog.settings().items()
-        }
-        workspace = opened.engine.vault.workspace
+        stored, workspace = opened.settings.stored(), opened.path
     with TemporaryDirectory(prefix="holdfast-") as place:
         file = Path(place) / "config.toml"
         file.write_text(_page(workspace, stored, toml), "utf-8")
@@ -44,7 +39,7 @@ def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[
     if changed:
         with invocation.open() as opened:
             for key in changed:
-                opened.engine.set_setting(key, wanted.get(key))
+                opened.settings.set(key, wanted.get(key))
     return changed
 
 

@@ -20,7 +20,7 @@ _MOST = 5
 def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:
     """The commands that undo there, the latest change first. `opened` is the workspace here, None
     where there is none."""
-    from holdfast.bootstrap.maintenance import recent_workspaces
+    from holdfast.api.stores import recent_workspaces
 
     here = invocation.directory.expanduser().resolve()
     newest = None if opened is None else opened.engine.vault.catalog.newest_operation()

@@ -20,8 +20,8 @@ def tell_of_unprotected(verb: str, invocation: Invocation) -> None:
     if verb in _QUIET or not invocation.terminal.for_people or invocation.json:
         return
     with contextlib.suppress(Exception):
-        from holdfast.bootstrap.locations import holdfast_home
-        from holdfast.bootstrap.workspace_choice import workspace_around
+        from holdfast.api.stores import holdfast_home
+        from holdfast.api.workspaces import workspace_around
         from holdfast.interfaces.agent_setup.protection import protections, unprotected
 
         workspace = workspace_around(invocation.directory)

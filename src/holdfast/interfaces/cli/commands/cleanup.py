@@ -53,12 +53,12 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         if invocation.options.dry_run:
             with invocation.busy("looking"):
-                plan = opened.engine.plan_cleanup()
+                plan = opened.upkeep.plan_cleanup()
             return _answer(invocation, plan.decisions, unneeded_bytes=plan.unneeded_bytes)
         if not invocation.options.yes:
-            _confirm(invocation, opened.engine.retention_decisions())
+            _confirm(invocation, opened.upkeep.retention_decisions())
         with invocation.busy("cleaning up") as progress:
-            done = opened.engine.cleanup(progress)
+            done = opened.upkeep.cleanup(progress)
         if not invocation.options.yes and not invocation.json:
             _offer_more(invocation, opened)
     return _answer(
@@ -94,7 +94,7 @@ def _offer_more(invocation: Invocation, opened: Workspace) -> None:
     from holdfast.interfaces.cli.checkpoint_view import identifier, title
     from holdfast.interfaces.cli.confirmation import agrees, can_ask
 
-    going = opened.engine.over_budget() if can_ask(invocation) else ()
+    going = opened.upkeep.over_budget() if can_ask(invocation) else ()
     if not going:
         return
     terminal = invocation.terminal
@@ -103,16 +103,16 @@ def _offer_more(invocation: Invocation, opened: Workspace) -> None:
     gone = count(len(going), "checkpoint")
     question = f"The store is over its budget. Delete {gone} of ended sessions too?"
     if agrees(invocation, question, so_far="only expired checkpoints were deleted"):
-        deleted, freed = opened.engine.evict(going)
+        deleted, freed = opened.upkeep.evict(going)
         terminal.sentence(f"Deleted {count(deleted, 'checkpoint')}; {size(freed)} freed")
 
 
 def _clean_stores(invocation: Invocation) -> int:
-    from holdfast.bootstrap.maintenance import remove_store, stores_of_lost_workspaces
+    from holdfast.api.stores import lost_stores, remove_store
     from holdfast.interfaces.cli.confirmation import require_confirmation
 
     terminal = invocation.terminal
-    found = stores_of_lost_workspaces()
+    found = lost_stores()
     if not invocation.json:
         for one in found:
             unsure = " (its disk may not be mounted)" if one.may_be_unmounted else ""

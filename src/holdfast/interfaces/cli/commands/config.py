@@ -77,7 +77,9 @@ def run(invocation: Invocation) -> int:
         return _trust(invocation)
     warning = None
     if action in ("set", "unset"):
-        value = _value(words[0], words[1:]) if action == "set" else None
+        from holdfast.api.settings import typed_value
+
+        value = typed_value(words[0], words[1:]) if action == "set" else None
         warning = _change(invocation, words[0], value)
     return _print_one(invocation, words[0], warning)
 
@@ -93,14 +95,8 @@ def _require_words(action: str, words: list[str]) -> None:
     )
 
 
-def _value(key: str, words: list[str]) -> Any:
-    from holdfast.engine.setting_words import entry_of_words, value_of_words
-
-    return entry_of_words(words) if "." in key else value_of_words(key, words)
-
-
 def _edit(invocation: Invocation) -> int:
-    from holdfast.bootstrap.settings import trust_settings
+    from holdfast.api.settings import trust_settings
     from holdfast.interfaces.cli.settings_editor import edit_file, edit_store
 
     options = invocation.options
@@ -126,7 +122,7 @@ def _edit(invocation: Invocation) -> int:
 
 def _trust(invocation: Invocation) -> int:
     """Say yes to the project's file as it is now."""
-    from holdfast.bootstrap.settings import trust_settings
+    from holdfast.api.settings import trust_settings
 
     file = _files(invocation)[0][1]
     project = trust_settings(file.parent.parent, os.environ)
@@ -146,9 +142,9 @@ def _trust(invocation: Invocation) -> int:
 def _change(invocation: Invocation, key: str, value: Any) -> str | None:
     """Store the value; what is worth knowing about it."""
     with invocation.open(create=value is not None) as opened:
-        opened.engine.set_setting(key, value)
-        used_bytes = opened.store.size_bytes()
-        origin = opened.setting_origins.get(key, "")
+        opened.settings.set(key, value)
+        used_bytes = opened.upkeep.size_bytes()
+        origin = opened.settings.origins.get(key, "")
     if origin.startswith("HOLDFAST_"):
         return f"{origin} is set in the environment and wins over this value"
     if key != "budget" or value is None or used_bytes <= parse_size(value):
@@ -165,10 +161,9 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
     one, what cannot be used is told when it is opened."""
     from dataclasses import fields
 
-    from holdfast.bootstrap.locations import holdfast_home
-    from holdfast.bootstrap.project_directory import require_project
-    from holdfast.bootstrap.settings import gather_settings
-    from holdfast.bootstrap.workspace_choice import workspace_around
+    from holdfast.api.settings import gather_settings
+    from holdfast.api.stores import holdfast_home
+    from holdfast.api.workspaces import require_project, workspace_around
     from holdfast.domain.settings import make_settings
 
     if workspace_around(invocation.directory) is None:
@@ -179,7 +174,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
         invocation.warn_of_settings(found.problems)
     else:
         with invocation.open() as opened:
-            settings, origins = opened.engine.vault.settings, dict(opened.setting_origins)
+            settings, origins = opened.settings.effective, dict(opened.settings.origins)
     effective = {field.name: getattr(settings, field.name) for field in fields(settings)}
     retired = {key: origin for key, origin in origins.items() if key not in effective}
     return effective, {key: origins.get(key, "default") for key in effective} | retired
@@ -251,7 +246,7 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
 
 
 def _warn_of_held_back(invocation: Invocation) -> None:
-    from holdfast.bootstrap.settings import project_settings
+    from holdfast.api.settings import project_settings
 
     file = _files(invocation)[0][1]
     project = project_settings(file.parent.parent, os.environ)
@@ -273,8 +268,8 @@ def _print_files(invocation: Invocation) -> None:
 
 
 def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
-    from holdfast.bootstrap.locations import project_settings_file, user_settings_file
-    from holdfast.bootstrap.workspace_choice import workspace_for
+    from holdfast.api.settings import project_settings_file, user_settings_file
+    from holdfast.api.workspaces import workspace_for
 
     workspace = workspace_for(invocation.directory)
     return (

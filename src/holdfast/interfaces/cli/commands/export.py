@@ -11,9 +11,8 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.bundles import ExportOutcome, Selection
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.bundles.exporting import ExportOutcome
-    from holdfast.engine.bundles.selection import Selection
 
 _STANDARD_OUTPUT = "-"
 _PARTIAL = 3
@@ -66,15 +65,13 @@ def run(invocation: Invocation) -> int:
         warnings = _unsealed(opened)
         with invocation.busy("exporting") as progress:
             if words[0] == _STANDARD_OUTPUT:
-                from holdfast.engine.bundles.exporting import export_to
-
                 invocation.terminal.flush()
-                export_to(opened.engine.vault, selection, sys.stdout.fileno(), progress=progress)
+                opened.bundles.export_to(selection, sys.stdout.fileno(), progress=progress)
                 _warn(invocation, warnings)
                 return 0
             path = _target(invocation, words[0])
             _require_outside(invocation, opened, path)
-            outcome = opened.engine.export(
+            outcome = opened.bundles.export(
                 selection, path, replace=invocation.options.force, progress=progress
             )
     _report(invocation, path, outcome, warnings)
@@ -83,7 +80,7 @@ def run(invocation: Invocation) -> int:
 
 def _unsealed(opened: Workspace) -> list[str]:
     """Who encrypts a store would not expect what comes out of it to lie there in the open."""
-    if not opened.store.is_sealed():
+    if not opened.is_encrypted:
         return []
     return [
         "the store is encrypted, and this file is not: whoever has it can read everything in it"
@@ -96,7 +93,6 @@ def _warn(invocation: Invocation, warnings: list[str]) -> None:
 
 
 def _git_bundle(invocation: Invocation, words: list[str]) -> int:
-    from holdfast.engine.mirror import export_git_bundle
     from holdfast.interfaces.cli.terminal import GREEN, visible
     from holdfast.interfaces.cli.wording import count, duration, size
 
@@ -110,8 +106,8 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         sessions = None if invocation.options.all else [invocation.session(opened)]
         unsealed = _unsealed(opened)
         with invocation.busy("exporting", opened):
-            outcome = export_git_bundle(
-                opened.engine.vault, path, sessions=sessions, replace=invocation.options.force
+            outcome = opened.bundles.export_git(
+                path, sessions=sessions, replace=invocation.options.force
             )
     file_bytes = path.stat().st_size
     if invocation.json:
@@ -135,20 +131,14 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
 
 
 def _selection(invocation: Invocation, opened: Workspace, references: list[str]) -> Selection:
-    from holdfast.engine.bundles.selection import (
-        select_all,
-        select_checkpoints,
-        select_sessions,
-    )
-
-    vault = opened.engine.vault
     if invocation.options.all:
         if references:
             raise UsageError("--all takes no checkpoints", hint="leave one of the two out")
-        return select_all(vault)
+        return opened.bundles.select_all()
     if not references:
-        return select_sessions(vault, [invocation.session(opened)])
-    return select_checkpoints(vault, [invocation.resolve(opened, ref) for ref in references])
+        return opened.bundles.select_session(invocation.session(opened))
+    chosen = [invocation.resolve(opened, reference) for reference in references]
+    return opened.bundles.select_checkpoints(chosen)
 
 
 def _target(invocation: Invocation, text: str) -> Path:
@@ -161,8 +151,7 @@ def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> N
     """A file with the history in it would be part of every further checkpoint."""
     from shlex import quote
 
-    workspace = opened.engine.vault.workspace
-    if invocation.options.force or not path.resolve().is_relative_to(workspace.resolve()):
+    if invocation.options.force or not path.resolve().is_relative_to(opened.path.resolve()):
         return
     raise Refused(
         f"{path} is inside the workspace, so every further checkpoint would save the export too",

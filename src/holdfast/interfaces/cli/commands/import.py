@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.api.bundles import ImportOutcome, ImportRequest
 
 
 def configure(parser: Parser) -> None:
@@ -42,7 +42,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.bundles.importing import ImportRequest
+    from holdfast.api.bundles import ImportRequest
 
     words = invocation.at_most(1, "one file")
     if not words or not words[0] or "\0" in words[0]:
@@ -59,8 +59,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
-    from holdfast.bootstrap.workspace import verify_bundle
-    from holdfast.bootstrap.workspace_choice import workspace_around
+    from holdfast.api.bundles import verify_bundle
+    from holdfast.api.workspaces import workspace_around
 
     with invocation.busy("verifying") as progress:
         if workspace_around(invocation.directory) is None:
@@ -68,7 +68,7 @@ def _import(invocation: Invocation, request: ImportRequest) -> ImportOutcome:
             if request.dry_run:
                 return outcome
         with invocation.open(create=True) as opened:
-            return opened.engine.import_bundle(request, progress=progress)
+            return opened.bundles.import_file(request, progress=progress)
 
 
 def _report(invocation: Invocation, outcome: ImportOutcome) -> None:

@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
     if invocation.options.encrypt and invocation.options.no_encrypt:
         raise UsageError("--encrypt and --no-encrypt exclude each other", hint="choose one")
     if invocation.options.former_store:
-        from holdfast.bootstrap.stores import use_former_store
+        from holdfast.api.stores import use_former_store
 
         use_former_store(invocation.directory.expanduser().resolve(), os.environ)
     secret = new_secret(invocation) if invocation.options.encrypt else None
@@ -88,9 +88,8 @@ def run(invocation: Invocation) -> int:
         new_secret=secret,
         unencrypted=invocation.options.no_encrypt,
     ) as opened:
-        workspace = opened.engine.vault.workspace
-        store = opened.store.directory
-        encrypted = opened.store.unlocked is not None
+        workspace, store = opened.path, opened.store_directory
+        encrypted = opened.is_encrypted
     created = known != workspace
     if invocation.json:
         said = {"workspace": str(workspace), "store": str(store), "created": created}
@@ -115,7 +114,7 @@ def run(invocation: Invocation) -> int:
 
 def _known(invocation: Invocation) -> Path | None:
     """The workspace there is already; one whose store is lost, here or above, is none."""
-    from holdfast.bootstrap.stores import nearest_workspace
+    from holdfast.api.workspaces import nearest_workspace
     from holdfast.domain.errors import StoreMissing
 
     try:
@@ -126,7 +125,7 @@ def _known(invocation: Invocation) -> Path | None:
 
 def _surroundings(workspace: Path) -> Iterator[str]:
     """What a new workspace does not cover, in case somebody expects it to."""
-    from holdfast.bootstrap.workspace_choice import holds_repositories, is_project, repository_top
+    from holdfast.api.workspaces import holds_repositories, is_project, repository_top
 
     top = repository_top(workspace)
     if top is not None and top != workspace:

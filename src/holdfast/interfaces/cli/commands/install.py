@@ -99,13 +99,12 @@ def saved_around(
 
 def _store(workspace: Path) -> Path | None:
     """None also where it is in trouble, of which other commands tell."""
-    from holdfast.bootstrap.stores import store_of
+    from holdfast.api.stores import store_directory
 
     try:
-        found = store_of(workspace)
+        return store_directory(workspace)
     except HoldfastError:
         return None
-    return None if found is None else found.directory
 
 
 def _saved(invocation: Invocation, reason: str) -> str | None:
@@ -131,7 +130,7 @@ def chosen_scope(invocation: Invocation) -> str:
 
 def workspace_of(invocation: Invocation) -> Path:
     """The workspace that the directory belongs to, or the directory itself."""
-    from holdfast.bootstrap.workspace_choice import workspace_for
+    from holdfast.api.workspaces import workspace_for
 
     return workspace_for(invocation.directory)
 

@@ -50,18 +50,18 @@ def run(invocation: Invocation) -> int:
     if action in ("list", "remove") and wants_new_key(invocation):
         raise UsageError(f"key {action} takes no new key", hint="see: holdfast key --help")
     with invocation.open() as opened:
-        store, workspace = opened.store, opened.engine.vault.workspace
-        if store.unlocked is None:
+        keys, used = opened.keys, opened.keys.used
+        if used is None:
             raise Refused(
-                f"the store of {workspace} is not encrypted: it has no keys",
+                f"the store of {opened.path} is not encrypted: it has no keys",
                 hint="encryption is chosen when a store is made: holdfast init --encrypt",
             )
         if action in ("add", "change"):
-            secret = new_secret(invocation)(workspace)
-            (store.add_key if action == "add" else store.change_key)(secret)
+            secret = new_secret(invocation)(opened.path)
+            (keys.add if action == "add" else keys.change)(secret)
         elif action == "remove":
-            store.remove_key(words[0])
-        slots, used = store.key_slots(), store.unlocked.slot_id
+            keys.remove(words[0])
+        slots = keys.all()
     listed = [{"id": slot.id, "kind": slot.kind, "used": slot.id == used} for slot in slots]
     if invocation.json:
         invocation.emit({"keys": listed})

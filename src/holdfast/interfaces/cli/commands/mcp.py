@@ -84,7 +84,7 @@ def run(invocation: Invocation) -> int:
 
             serve_stdio(server, outlet)
         elif place is not None:
-            from holdfast.bootstrap.locations import holdfast_home
+            from holdfast.api.stores import holdfast_home
             from holdfast.interfaces.mcp.http import serve_http
 
             def ready(address: str, token_file: Path | None) -> None:
@@ -116,9 +116,8 @@ def _place(invocation: Invocation) -> HttpPlace | None:
 
 def _workspaces(invocation: Invocation) -> list[Path]:
     """Those that were named, else the one that the environment names, else the directory's."""
-    from holdfast.bootstrap.locations import holdfast_home
-    from holdfast.bootstrap.project_directory import require_project
-    from holdfast.bootstrap.workspace_choice import workspace_for
+    from holdfast.api.stores import holdfast_home
+    from holdfast.api.workspaces import require_project, workspace_for
 
     named = [invocation.directory / word for word in invocation.all_words]
     if not named and invocation.options.directory is None:

@@ -10,9 +10,9 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.upkeep import PurgeRequest
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.engine.purge.planning import PurgeRequest
 
 
 def configure(parser: Parser) -> None:
@@ -69,9 +69,8 @@ def run(invocation: Invocation) -> int:
 
     options = invocation.options
     with invocation.open() as opened:
-        engine = opened.engine
         with invocation.busy("removing"):
-            finished = None if options.dry_run else engine.finish_purge()
+            finished = None if options.dry_run else opened.upkeep.finish_purge()
         if options.text is not None:
             return _purge_text(invocation, opened)
         try:
@@ -82,10 +81,10 @@ def run(invocation: Invocation) -> int:
                 raise
             return show_outcome(invocation, finished)
         if options.dry_run:
-            return show_plan(invocation, engine.plan_purge(request))
+            return show_plan(invocation, opened.upkeep.plan_purge(request))
         _confirm(invocation, opened, request)
         with invocation.busy("removing"):
-            return show_outcome(invocation, engine.purge(request))
+            return show_outcome(invocation, opened.upkeep.purge(request))
 
 
 def _purge_text(invocation: Invocation, opened: Workspace) -> int:
@@ -98,12 +97,12 @@ def _purge_text(invocation: Invocation, opened: Workspace) -> int:
 
     text = _text(invocation)
     if invocation.options.dry_run:
-        return show_text_plan(invocation, opened.engine.plan_text_purge(text))
+        return show_text_plan(invocation, opened.upkeep.plan_text_purge(text))
     if not invocation.options.yes and not invocation.json and can_ask(invocation):
-        describe_text_plan(invocation.terminal.aside(), opened.engine.plan_text_purge(text))
+        describe_text_plan(invocation.terminal.aside(), opened.upkeep.plan_text_purge(text))
     _require_yes(invocation)
     with invocation.busy("removing"):
-        return show_text_outcome(invocation, opened.engine.purge_text(text))
+        return show_text_outcome(invocation, opened.upkeep.purge_text(text))
 
 
 def _text(invocation: Invocation) -> str:
@@ -127,15 +126,12 @@ def _text(invocation: Invocation) -> str:
 
 
 def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
-    from holdfast.engine.purge.planning import PurgeRequest, is_known_path
-
-    vault = opened.engine.vault
     paths = [_literal(invocation, opened, word) for word in invocation.literal]
     checkpoints: list[Checkpoint] = []
     for word in invocation.words:
         found = _checkpoint(invocation, opened, word)
         path = _path(invocation, opened, word)
-        named = path is not None and is_known_path(vault, path)
+        named = path is not None and opened.upkeep.is_saved_path(path)
         if found is not None and named:
             raise UsageError(
                 f"{word!r} is a checkpoint and a path",
@@ -158,9 +154,9 @@ def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
         raise UsageError(
             "name paths or checkpoints, and not both at once", hint="purge one after the other"
         )
-    return PurgeRequest(
-        tuple(paths),
-        tuple(checkpoints),
+    return opened.upkeep.purge_request(
+        paths,
+        checkpoints,
         everywhere=invocation.options.everywhere,
         keep_shared=invocation.options.keep_shared,
         force=invocation.options.force,
@@ -170,14 +166,14 @@ def _request(invocation: Invocation, opened: Workspace) -> PurgeRequest:
 def _checkpoint(invocation: Invocation, opened: Workspace, word: str) -> Checkpoint | None:
     scope = invocation.scope(opened)
     try:
-        return opened.engine.resolve(scope, word)
+        return opened.resolve(scope, word)
     except NotFound:
         return None
 
 
 def _path(invocation: Invocation, opened: Workspace, word: str) -> bytes | None:
     try:
-        found = invocation.paths([word], opened.engine.vault.workspace)
+        found = invocation.paths([word], opened.path)
     except UsageError:
         return _outside(invocation, opened, word)
     return found[0] if found else None
@@ -187,7 +183,7 @@ def _literal(invocation: Invocation, opened: Workspace, word: str) -> bytes:
     outside = _outside(invocation, opened, word)
     if outside is not None:
         return outside
-    found = invocation.paths([word], opened.engine.vault.workspace)
+    found = invocation.paths([word], opened.path)
     if not found:
         raise UsageError(
             "the whole workspace cannot be purged", hint="name the paths that have to go"
@@ -198,11 +194,9 @@ def _literal(invocation: Invocation, opened: Workspace, word: str) -> bytes:
 def _outside(invocation: Invocation, opened: Workspace, word: str) -> bytes | None:
     """A file outside of the workspace that checkpoints have: as it is named, or where links on the
     way lead to."""
-    from holdfast.engine.purge.planning import is_known_path
-
     named = os.path.abspath(os.path.join(os.fsencode(invocation.directory), os.fsencode(word)))
     for path in dict.fromkeys((named, os.path.realpath(named))):
-        if is_known_path(opened.engine.vault, path):
+        if opened.upkeep.is_saved_path(path):
             return path
     return None
 
@@ -211,7 +205,7 @@ def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -
     from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.purge_view import describe_plan
 
-    plan = opened.engine.plan_purge(request)
+    plan = opened.upkeep.plan_purge(request)
     plan.require_allowed()
     if not invocation.options.yes and not invocation.json and can_ask(invocation):
         describe_plan(invocation.terminal.aside(), plan)

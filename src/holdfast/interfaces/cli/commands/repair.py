@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.interfaces.cli.arguments import Parser
@@ -11,7 +10,7 @@ from holdfast.interfaces.cli.terminal import BOLD, GREEN, RED, visible
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap.maintenance import RepairOutcome
+    from holdfast.api.upkeep import RepairOutcome
 
 _IN_PART = 3
 _NEEDS_YES = 5
@@ -34,11 +33,13 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.bootstrap.maintenance import repair_workspace
+    from holdfast.api.stores import workspace_with_store
+    from holdfast.api.upkeep import repair_workspace
 
     invocation.at_most(0)
     with invocation.busy("repairing"):
-        outcome = repair_workspace(_workspace(invocation.directory), act=invocation.options.yes)
+        workspace = workspace_with_store(invocation.directory) or invocation.directory
+        outcome = repair_workspace(workspace, act=invocation.options.yes)
     status = _status(outcome)
     if invocation.json:
         steps = [
@@ -75,14 +76,3 @@ def _show(invocation: Invocation, outcome: RepairOutcome) -> None:
         terminal.line(f"{terminal.paint('✓', GREEN)} Repaired: {steps}")
     else:
         terminal.line(f"{steps}; nothing was changed. Carry them out: holdfast repair --yes")
-
-
-def _workspace(start: Path) -> Path:
-    """The nearest directory that has a store, readable or not."""
-    from holdfast.bootstrap.stores import store_of
-
-    directory = start.expanduser().resolve()
-    for candidate in (directory, *directory.parents):
-        if store_of(candidate) is not None:
-            return candidate
-    return directory

@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
 def _idle_s(text: str | None) -> float:
     if text is not None:
         return _number("--idle", text) * 60
-    from holdfast.bootstrap.settings import gather_settings
+    from holdfast.api.settings import gather_settings
     from holdfast.domain.settings import make_settings
 
     # There is one daemon, whatever the workspace: only the user's own file counts.

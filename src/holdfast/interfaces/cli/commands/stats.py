@@ -20,7 +20,7 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.bootstrap.maintenance import stores_of_lost_workspaces
+    from holdfast.api.stores import lost_stores
     from holdfast.engine.session_overview import listed_sessions
 
     with invocation.open() as opened:
@@ -29,7 +29,7 @@ def run(invocation: Invocation) -> int:
         used_bytes = opened.store.size_bytes()
         budget_bytes = opened.engine.vault.settings.budget
         sessions = len(listed_sessions(opened.engine.vault))
-    lost = stores_of_lost_workspaces()
+    lost = lost_stores()
     lost_bytes = sum(one.size_bytes for one in lost)
     if invocation.json:
         invocation.emit(

@@ -1,0 +1,60 @@
+"""Settings of a workspace: effective values, their origins, and changing them.
+
+The environment wins over the store, the store over the project's file, and that over the user's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.bootstrap.locations import project_settings_file, user_settings_file
+from holdfast.bootstrap.settings import gather_settings, project_settings, trust_settings
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.settings import Settings
+
+__all__ = [
+    "WorkspaceSettings",
+    "gather_settings",
+    "project_settings",
+    "project_settings_file",
+    "trust_settings",
+    "typed_value",
+    "user_settings_file",
+]
+
+
+def typed_value(key: str, words: Sequence[str]) -> Any:
+    """A value as people type it: TOML, or plain words. A dot in the key leads to one entry of a
+    table, which is checked with the table."""
+    from holdfast.engine.setting_words import entry_of_words, value_of_words
+
+    return entry_of_words(words) if "." in key else value_of_words(key, words)
+
+
+class WorkspaceSettings:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._opened = opened
+
+    @property
+    def effective(self) -> Settings:
+        return self._opened.engine.vault.settings
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """Where each value that is not the default comes from."""
+        return self._opened.setting_origins
+
+    def stored(self) -> dict[str, Any]:
+        """The values in the store, as they are written in settings."""
+        stored = self._opened.engine.vault.catalog.settings()
+        return {key: json.loads(text) for key, text in stored.items()}
+
+    def set(self, key: str, value: Any) -> None:
+        """Store a value; None removes it."""
+        self._opened.engine.set_setting(key, value)

@@ -1,0 +1,102 @@
+"""Upkeep of a store: expired checkpoints, purges, its size, and the repair of a damaged one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.bootstrap.maintenance import RepairOutcome as RepairOutcome
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.purges import PurgeOutcome
+    from holdfast.domain.retention import Decision
+    from holdfast.engine.prune import CleanupOutcome, CleanupPlan
+    from holdfast.engine.purge.planning import PurgePlan as PurgePlan
+    from holdfast.engine.purge.planning import PurgeRequest as PurgeRequest
+    from holdfast.engine.purge.planning import TextPurgePlan as TextPurgePlan
+    from holdfast.ports.progress import Progress
+
+
+def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
+    """Examine the store of a workspace, however damaged, and repair it if `act`. `NotFound` when
+    the directory has no store; an encrypted one needs its key."""
+    from holdfast.bootstrap.maintenance import repair_workspace
+
+    return repair_workspace(workspace, act=act)
+
+
+class Upkeep:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._engine, self._store = opened.engine, opened.store
+
+    def size_bytes(self) -> int:
+        """What the store takes on disk."""
+        return self._store.size_bytes()
+
+    def statistics(self, session_id: SessionId) -> dict[str, int]:
+        """How much a session holds, and how much the store does."""
+        return self._engine.statistics(session_id)
+
+    def plan_cleanup(self) -> CleanupPlan:
+        """What `cleanup` would do now."""
+        return self._engine.plan_cleanup()
+
+    def retention_decisions(self) -> Sequence[Decision]:
+        """What the retention rules say about each checkpoint."""
+        return self._engine.retention_decisions()
+
+    def cleanup(self, progress: Progress) -> CleanupOutcome:
+        """Delete expired checkpoints and free their space."""
+        return self._engine.cleanup(progress)
+
+    def over_budget(self) -> Sequence[Checkpoint]:
+        """What would have to go for the store to fit into its budget."""
+        return self._engine.over_budget()
+
+    def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
+        """Delete what a person agreed to: how many, and the bytes that freed."""
+        return self._engine.evict(checkpoints)
+
+    def is_saved_path(self, path: bytes) -> bool:
+        """Whether any checkpoint has something at this path, inside or outside the workspace."""
+        from holdfast.engine.purge.planning import is_known_path
+
+        return is_known_path(self._engine.vault, path)
+
+    def purge_request(
+        self,
+        paths: Sequence[bytes],
+        checkpoints: Sequence[Checkpoint],
+        *,
+        everywhere: bool = False,
+        keep_shared: bool = False,
+        force: bool = False,
+    ) -> PurgeRequest:
+        """Paths in every checkpoint, or whole checkpoints. `everywhere` also removes the same
+        content from other paths, `keep_shared` keeps it there; `force` ignores protection."""
+        from holdfast.engine.purge.planning import PurgeRequest
+
+        return PurgeRequest(tuple(paths), tuple(checkpoints), everywhere, keep_shared, force)
+
+    def plan_purge(self, request: PurgeRequest) -> PurgePlan:
+        return self._engine.plan_purge(request)
+
+    def purge(self, request: PurgeRequest) -> PurgeOutcome:
+        """Remove content for good, and search the store for traces of it."""
+        return self._engine.purge(request)
+
+    def plan_text_purge(self, text: str) -> TextPurgePlan:
+        return self._engine.plan_text_purge(text)
+
+    def purge_text(self, text: str) -> PurgeOutcome:
+        """Replace a text in everything that was said, and search the store for traces of it."""
+        return self._engine.purge_text(text)
+
+    def finish_purge(self) -> PurgeOutcome | None:
+        """Finish an interrupted purge, if there is one."""
+        return self._engine.finish_purge()

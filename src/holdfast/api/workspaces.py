@@ -1,0 +1,21 @@
+"""Which directory is the workspace of a directory, asked before one is open (CP-16)."""
+
+from holdfast.bootstrap.project_directory import require_project
+from holdfast.bootstrap.stores import nearest_workspace
+from holdfast.bootstrap.workspace_choice import (
+    holds_repositories,
+    is_project,
+    repository_top,
+    workspace_around,
+    workspace_for,
+)
+
+__all__ = [
+    "holds_repositories",
+    "is_project",
+    "nearest_workspace",
+    "repository_top",
+    "require_project",
+    "workspace_around",
+    "workspace_for",
+]
