@@ -18,7 +18,7 @@ from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.processes import agent_above, own_line
 from holdfast.adapters.local.running_tools import LONGEST_NS, RunningTool, RunningTools
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
 from holdfast.interfaces.tools.results import Created
 from holdfast.tools import ToolHandlers

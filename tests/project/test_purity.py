@@ -67,7 +67,7 @@ FACILITIES = {
 # The edge: module or package, and what it may use.
 EDGES = {
     "__main__.py": {"environment"},
-    "app/automation/watched_workspace.py": {"environment", "clock"},
+    "app/automation": {"environment", "clock"},
     "bootstrap": {"environment"},
     "interfaces/agent_setup": {"environment", "clock"},
     "interfaces/cli": {"environment", "terminal", "clock"},

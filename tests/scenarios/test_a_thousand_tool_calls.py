@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import pass_days

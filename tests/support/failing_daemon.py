@@ -36,15 +36,15 @@ def _die(*_: Any, **__: Any) -> Any:
 
 
 def _run(point: str) -> None:
+    from holdfast.app.automation.event_dedupe import EventDedupe
     from holdfast.app.automation.watched_workspace import open_watcher
     from holdfast.interfaces.daemon import hook_events
     from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments
     from holdfast.interfaces.daemon.listening import listen
     from holdfast.interfaces.daemon.server import Daemon
-    from holdfast.interfaces.hooks.deliveries import Deliveries
 
     if point == "between checkpoint and note":
-        Deliveries.note = _die  # type: ignore[method-assign]
+        EventDedupe.note = _die  # type: ignore[method-assign]
 
     def hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         if point == "before the work":

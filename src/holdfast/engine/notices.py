@@ -13,9 +13,9 @@ least once: a claim ends with its process, or after a minute, and somebody else 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from holdfast.adapters.local.processes import is_alive, own_identity
+from holdfast.domain.agent_events import NoticeClaim
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
 from holdfast.engine.conversation import follow
@@ -44,19 +44,9 @@ def take_notices(
             return notices
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Notices that somebody is about to tell; `newest` is the last restore they are about."""
-
-    session_id: SessionId
-    texts: tuple[str, ...]
-    newest: int
-    mark: str
-
-
 def claim_notices(
     vault: Vault, session_id: SessionId, *, answered: Collection[CheckpointId] = ()
-) -> Claim | None:
+) -> NoticeClaim | None:
     """What the session has not been told yet, unless somebody is just telling it; `answered` as
     above."""
     while True:
@@ -70,7 +60,7 @@ def claim_notices(
         texts = tuple(_notices(vault, session_id, done, answered))
         mark = f"{newest} {now_ns} {own_identity()}"
         if vault.story.set_fact(session_id, TELLING, mark, expected=held):
-            return Claim(session_id, texts, newest, mark)
+            return NoticeClaim(session_id, texts, newest, mark)
 
 
 def _untold(vault: Vault, session_id: SessionId, told: str | None) -> Sequence[Operation]:
@@ -85,7 +75,7 @@ def _is_being_told(held: str | None, newest: int, now_ns: int) -> bool:
     return abs(now_ns - int(at_ns)) < _CLAIM_NS and is_alive(identity)
 
 
-def settle_claim(vault: Vault, claim: Claim, *, told: bool) -> None:
+def settle_claim(vault: Vault, claim: NoticeClaim, *, told: bool) -> None:
     """It was told; or it was not, and somebody else is to tell it."""
     if not told:
         vault.story.set_fact(claim.session_id, TELLING, "", expected=claim.mark)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.domain.agent_events import AgentEvent, EventKind
 from holdfast.interfaces.hooks.handling import handle
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import call_hook

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle
 from holdfast.interfaces.hooks.protection_notices import settle
 from tests.interfaces.cli.command_line import CommandLine

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.app.automation.watched_workspace import WatchedWorkspace, open_watcher
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import TriggerRules
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine

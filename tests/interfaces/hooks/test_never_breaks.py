@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.domain.agent_events import EventKind
 from holdfast.interfaces.agents import AGENTS, dialect_of
-from holdfast.interfaces.hooks.events import EventKind
 from holdfast.interfaces.hooks.problems import MOST_BYTES, NAME, problems_of
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.hooks.hook_process import HookAnswer, call_hook, recorded

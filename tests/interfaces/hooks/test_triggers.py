@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.domain.agent_events import ToolKind
 from holdfast.interfaces.agents import dialect_of
-from holdfast.interfaces.hooks.events import ToolKind
 from holdfast.interfaces.hooks.normaliser import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
 _PASS_ON = "Tell the user what this says. Then end your turn, unless it changes what is left to do."

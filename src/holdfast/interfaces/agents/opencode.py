@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.normaliser import Dialect
 
 

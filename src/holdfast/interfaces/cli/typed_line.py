@@ -5,14 +5,14 @@ from __future__ import annotations
 import select
 import sys
 
-from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
+from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 
 
 def typed_line() -> str:
     """Empty at the end of the input."""
-    with signs_of_signals() as signs:
-        if signs is not None:
+    with wakeup_handle() as wakeup:
+        if wakeup is not None:
             typed = sys.stdin.fileno()
-            while typed not in select.select([typed, signs], [], [])[0]:
-                heard(signs)
+            while typed not in select.select([typed, wakeup], [], [])[0]:
+                drain(wakeup)
     return sys.stdin.readline()

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.automation.watched_workspace import WatchedWorkspace
+    from holdfast.domain.agent_events import AgentEvent, Reply
     from holdfast.interfaces.daemon.handlers import Arguments
     from holdfast.interfaces.daemon.server import Daemon
-    from holdfast.interfaces.hooks.events import AgentEvent, Reply
 
 _ANSWER_TAKEN_S = 10.0
 _LONGEST_TOOL_NS = 600 * 1_000_000_000
@@ -99,8 +99,8 @@ def _as_fields(answer: Mapping[str, Any]) -> bytes:
 
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     """`NotHere`, or anything else unexpected, when the hook has to do it."""
+    from holdfast.domain.agent_events import Reply
     from holdfast.interfaces.hooks.calls import UnknownAgent, event_of, read_call
-    from holdfast.interfaces.hooks.events import Reply
     from holdfast.interfaces.hooks.payloads import Unreadable, parse_payload
     from holdfast.interfaces.hooks.problems import note_problem
     from holdfast.interfaces.hooks.protection_notices import of_failure
@@ -172,7 +172,7 @@ class _Event:
     """One event that is known, and the workspace that it is about."""
 
     def __init__(self, daemon: Daemon, asked: _Asked, event: AgentEvent) -> None:
-        from holdfast.interfaces.hooks.workspaces import workspace_of
+        from holdfast.bootstrap.event_workspace import workspace_of
 
         self._daemon = daemon
         self._asked = asked
@@ -182,7 +182,7 @@ class _Event:
 
     def handled(self) -> Reply:
         from holdfast.bootstrap.stores import store_of
-        from holdfast.interfaces.hooks.events import Reply
+        from holdfast.domain.agent_events import Reply
         from holdfast.interfaces.hooks.handling import BEGINS
         from holdfast.interfaces.hooks.protection_notices import fresh
 
@@ -212,7 +212,7 @@ class _Event:
     def _answer_to_fact(self) -> Reply:
         """What is to be told, unless that would take waiting for somebody; `NotHere` unless the
         workspace is open, and may be worked on here, as far as can be told without waiting."""
-        from holdfast.interfaces.hooks.events import Reply
+        from holdfast.domain.agent_events import Reply
         from holdfast.interfaces.hooks.handling import is_checked, notices_in
 
         workspaces = self._daemon.workspaces
@@ -257,9 +257,9 @@ class _Event:
 
     def _remember(self, workspace: WatchedWorkspace) -> None:
         """Whose work it is that the watch sees from now on, and whether a tool is doing it."""
-        from holdfast.interfaces.hooks.events import EventKind
+        from holdfast.app.automation.agent_sessions import find_session
+        from holdfast.domain.agent_events import EventKind
         from holdfast.interfaces.hooks.handling import BEGINS
-        from holdfast.interfaces.hooks.sessions import find_session
 
         kind = self._event.kind
         runs = kind is EventKind.BEFORE_TOOL

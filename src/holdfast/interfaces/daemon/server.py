@@ -27,19 +27,19 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.adapters.local.linux_calls import give_memory_back
+from holdfast.app.automation.agent_processes import AgentProcesses, end_sessions
 from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
 from holdfast.engine.daily_cleanup import is_cleanup_due
 from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
-from holdfast.interfaces.daemon.agent_processes import AgentProcesses, end_sessions
 from holdfast.interfaces.daemon.client import peer_user
 from holdfast.interfaces.daemon.code_on_disk import CodeOnDisk
 from holdfast.interfaces.daemon.handlers import HANDLERS, Arguments, Handler
 from holdfast.interfaces.daemon.hook_events import NotHere, answer_packed
 from holdfast.interfaces.daemon.listening import Listener
 from holdfast.interfaces.daemon.workspaces import Workspaces
-from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
+from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 from holdfast.ports.watcher import Watcher
 
 MOST_CONNECTIONS = 64
@@ -116,13 +116,13 @@ class Daemon:
         poll.register(self._listener.socket, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
         try:
-            with signs_of_signals() as signs:
-                if signs is not None:
-                    poll.register(signs, select.POLLIN)
+            with wakeup_handle() as wakeup:
+                if wakeup is not None:
+                    poll.register(wakeup, select.POLLIN)
                 while not self._ended.is_set():
                     poll.poll(self._next_look_s() * 1000)
-                    if signs is not None:
-                        heard(signs)
+                    if wakeup is not None:
+                        drain(wakeup)
                     self.wakeups += 1
                     if not self._ended.is_set():
                         self._look_after_things()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.agents import AGENTS, dialect_of, sender
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.hooks.normaliser import Dialect, normalise
 
 _WITH_VALUE = ("-C", "--session")

@@ -11,14 +11,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.app.automation.agent_sessions import find_session
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.domain.agent_events import AgentEvent, EventKind
 from holdfast.domain.errors import HoldfastError
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind
-from holdfast.interfaces.hooks.sessions import find_session
 
 if TYPE_CHECKING:
+    from holdfast.app.automation.event_dedupe import EventDedupe
     from holdfast.engine.transcripts.reading import TranscriptFormat
-    from holdfast.interfaces.hooks.deliveries import Deliveries
 
 _TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
@@ -34,7 +34,7 @@ def read_what_is_new(opened: OpenWorkspace, event: AgentEvent) -> None:
         _note(event, error)
 
 
-def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> None:
+def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: EventDedupe) -> None:
     """After it, and under the store's lock: the message of an agent whose transcript nobody reads,
     once however often it is delivered."""
     if event.kind is not EventKind.MESSAGE or _has_transcript(event):

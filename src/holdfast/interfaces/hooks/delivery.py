@@ -5,7 +5,7 @@ The daemon is begun only afterwards, for the next event: an agent never waits un
 
 from __future__ import annotations
 
-from holdfast.interfaces.hooks.events import AgentEvent, Reply
+from holdfast.domain.agent_events import AgentEvent, Reply
 
 
 def deliver(event: AgentEvent, *, begin_daemon: bool = False) -> Reply:

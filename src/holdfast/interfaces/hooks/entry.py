@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from holdfast.domain.agent_events import AgentEvent, Reply
 from holdfast.interfaces.hooks.calls import event_of, plain_answer, read_call
-from holdfast.interfaces.hooks.events import AgentEvent, Reply
 from holdfast.interfaces.hooks.normaliser import Dialect
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
 
@@ -63,7 +63,7 @@ def answer(
 def _must_wait(event: AgentEvent) -> bool:
     if event.must_wait:
         return True
-    from holdfast.interfaces.hooks.checks import may_be_checked
+    from holdfast.app.automation.checks import may_be_checked
 
     return may_be_checked(event, os.environ)
 
@@ -141,8 +141,8 @@ def _input() -> BinaryIO:
 def _tell(event: AgentEvent, dialect: Dialect, reply: Reply, own_process: bool) -> None:
     told = _say(dialect.render(event, reply), own_process)
     if reply.claim is not None:
+        from holdfast.bootstrap.event_workspace import workspace_of
         from holdfast.interfaces.hooks.telling import settle_in
-        from holdfast.interfaces.hooks.workspaces import workspace_of
 
         settle_in(event, workspace_of(event), reply.claim, told=told)
     if reply.notices and told:

@@ -16,9 +16,23 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.adapters.local.store_lock import patient
+from holdfast.app.automation.agent_sessions import end_session, ensure_session, find_session
+from holdfast.app.automation.event_dedupe import EventDedupe
+from holdfast.app.automation.external_capture import Outside
+from holdfast.app.automation.ignored_capture import NamedIgnored, made_ignored
 from holdfast.app.automation.merges import keep_merge
+from holdfast.app.automation.nested_projects import reached_below, save_below
+from holdfast.app.automation.save_notices import (
+    not_applied,
+    too_large_notices,
+    turned_off,
+    without_notices,
+)
+from holdfast.app.automation.tool_tracking import note_begin, note_end, note_unchanged
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.bootstrap.event_workspace import workspace_of
 from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply, ToolKind
 from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import Busy, HoldfastError, NotFound, StoreMissing
 from holdfast.domain.intent import make_intent
@@ -28,21 +42,7 @@ from holdfast.domain.tool_descriptions import message_description, tool_descript
 from holdfast.engine.running import settled, unhindered
 from holdfast.engine.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
-from holdfast.interfaces.hooks.deliveries import Deliveries
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply, ToolKind
-from holdfast.interfaces.hooks.ignored import NamedIgnored, made_ignored
-from holdfast.interfaces.hooks.left_out_notices import (
-    not_applied,
-    too_large_notices,
-    turned_off,
-    without_notices,
-)
-from holdfast.interfaces.hooks.outside import Outside
-from holdfast.interfaces.hooks.projects_below import reached_below, save_below
 from holdfast.interfaces.hooks.protection_notices import fresh
-from holdfast.interfaces.hooks.running import note_begin, note_end, note_unchanged
-from holdfast.interfaces.hooks.sessions import end_session, ensure_session, find_session
-from holdfast.interfaces.hooks.workspaces import workspace_of
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome
@@ -159,7 +159,7 @@ def _act(opened: OpenWorkspace, event: AgentEvent) -> Reply:
     _deliveries(opened).note(event, outcome.checkpoint.id, before=True)
     note_begin(opened, event, outcome.checkpoint)
     if vault.settings.check_command and event.kind is EventKind.BEFORE_TOOL:
-        from holdfast.interfaces.hooks.checks import remember_checks
+        from holdfast.app.automation.checks import remember_checks
 
         remember_checks(os.environ)
     opened.news = (*opened.news, *saved.said)
@@ -178,8 +178,8 @@ def _resumed(session: Session) -> str:
     )
 
 
-def _deliveries(opened: OpenWorkspace) -> Deliveries:
-    return Deliveries(opened.store.directory, opened.engine.vault.clock.now_ns())
+def _deliveries(opened: OpenWorkspace) -> EventDedupe:
+    return EventDedupe(opened.store.directory, opened.engine.vault.clock.now_ns())
 
 
 def _is_wanted(opened: OpenWorkspace, event: AgentEvent) -> bool:
@@ -244,9 +244,9 @@ def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) 
 def _risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
     if event.tool_kind is not ToolKind.SHELL:
         return None
+    from holdfast.app.automation.shell_disk import shell_disk
     from holdfast.domain.risk import assess
     from holdfast.engine.shell.parsing import parse
-    from holdfast.interfaces.hooks.shell_disk import shell_disk
 
     workspace = str(opened.engine.vault.workspace)
     return assess(
@@ -288,7 +288,7 @@ def _shown(opened: OpenWorkspace, path: str) -> str:
     return path if shown == real else shown
 
 
-def _at_the_end(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:
+def _at_the_end(opened: OpenWorkspace, event: AgentEvent, deliveries: EventDedupe) -> Reply:
     """A turn that a person interrupted has no end of its own: what it left is saved now."""
     session = find_session(opened, event)
     try:
@@ -299,7 +299,7 @@ def _at_the_end(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries
         end_session(opened, event)
 
 
-def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> Reply:
+def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: EventDedupe) -> Reply:
     session = find_session(opened, event)
     if session is None:
         return Reply()
@@ -330,7 +330,7 @@ def _after(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> 
     return Reply(outcome.checkpoint.id, outcome.deduplicated)
 
 
-def _tell_made_ignored(opened: OpenWorkspace, event: AgentEvent, deliveries: Deliveries) -> None:
+def _tell_made_ignored(opened: OpenWorkspace, event: AgentEvent, deliveries: EventDedupe) -> None:
     before = deliveries.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
     vault = opened.engine.vault
     found = vault.catalog.checkpoint(None, before) if before else None
@@ -340,7 +340,7 @@ def _tell_made_ignored(opened: OpenWorkspace, event: AgentEvent, deliveries: Del
 
 
 def _take_back(
-    opened: OpenWorkspace, event: AgentEvent, session: Session, deliveries: Deliveries
+    opened: OpenWorkspace, event: AgentEvent, session: Session, deliveries: EventDedupe
 ) -> Reply:
     """Return the workspace to before a tool call that failed (AU-5)."""
     why = f"to before {event.tool} failed ({event.failure})"
@@ -405,7 +405,7 @@ def _to_be_checked(opened: OpenWorkspace, event: AgentEvent) -> str | None:
 
 def _checked(opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str) -> Reply:
     """Run the user's check, without the lock; a failure is told, or taken back (AU-5)."""
-    from holdfast.interfaces.hooks.checks import CheckNotRun, run_check, shown
+    from holdfast.app.automation.checks import CheckNotRun, run_check, shown
     from holdfast.interfaces.hooks.problems import note_problem
 
     settings = opened.engine.vault.settings

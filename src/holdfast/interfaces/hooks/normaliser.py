@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Reply, ToolKind
+from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.hooks.payloads import object_of, text_of, texts_of
 from holdfast.interfaces.hooks.tools import command_of, paths_of, tool_kind
 

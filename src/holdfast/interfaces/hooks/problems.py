@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from holdfast.interfaces.hooks.events import AgentEvent
+from holdfast.domain.agent_events import AgentEvent
 from holdfast.values.classes import dataclass
 
 NAME = "hooks.log"

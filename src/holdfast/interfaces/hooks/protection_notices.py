@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, Notice, Reply
+from holdfast.domain.agent_events import AgentEvent, EventKind, Notice, Reply
 
 NAME = "hooks.told"
 _MOST_SESSIONS = 64

@@ -13,11 +13,10 @@ from holdfast.bootstrap.workspace import open_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.engine.notices import Claim
-    from holdfast.interfaces.hooks.events import AgentEvent
+    from holdfast.domain.agent_events import AgentEvent, NoticeClaim
 
 
-def settle_in(event: AgentEvent, workspace: Path, claim: Claim, *, told: bool) -> None:
+def settle_in(event: AgentEvent, workspace: Path, claim: NoticeClaim, *, told: bool) -> None:
     """Open the workspace for it; what goes wrong is written down, and the claim runs out."""
     from holdfast.engine.notices import settle_claim
     from holdfast.interfaces.hooks.problems import note_trouble

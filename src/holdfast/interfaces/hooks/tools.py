@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.interfaces.hooks.events import ToolKind
+from holdfast.domain.agent_events import ToolKind
 from holdfast.interfaces.hooks.payloads import text_of, texts_of
 
 _MOST_PATHS = 50

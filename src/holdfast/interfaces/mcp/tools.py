@@ -39,8 +39,8 @@ from holdfast.interfaces.tools.nothing_saved import nothing_saved
 from holdfast.interfaces.tools.specs import SPECS, ToolSpec
 
 if TYPE_CHECKING:
+    from holdfast.domain.agent_events import NoticeClaim
     from holdfast.domain.ids import CheckpointId
-    from holdfast.engine.notices import Claim
     from holdfast.interfaces.tools.handlers import ToolHandlers
 
 _RESULTS: Mapping[str, type] = {
@@ -194,7 +194,7 @@ class ServedTools:
         only `reads` makes no store where there is none."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
-        claimed: list[Claim] = []
+        claimed: list[NoticeClaim] = []
 
         def answer() -> ToolResult:
             try:
@@ -225,14 +225,14 @@ class ServedTools:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(self._settle, place, claim, reached)
 
-    def _settle(self, place: Mapping[str, Any], claim: "Claim", reached: bool) -> None:
+    def _settle(self, place: Mapping[str, Any], claim: "NoticeClaim", reached: bool) -> None:
         with suppress(HoldfastError):  # then the claim ends by itself, and it is told again
             directory = place.get("workspace")
             with self._sessions.handlers(directory, str(claim.session_id)) as handlers:
                 handlers.settle(claim, told=reached)
 
 
-def _with_notices(result: ToolResult, claim: "Claim") -> ToolResult:
+def _with_notices(result: ToolResult, claim: "NoticeClaim") -> ToolResult:
     from holdfast.interfaces.tools.handlers import with_notices
 
     return with_notices(result, claim.texts)

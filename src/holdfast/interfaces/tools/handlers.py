@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from holdfast.api.session import SessionCheckpointer
+from holdfast.domain.agent_events import NoticeClaim
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId
-from holdfast.engine.notices import Claim, claim_notices, settle_claim, take_notices
+from holdfast.engine.notices import claim_notices, settle_claim, take_notices
 from holdfast.interfaces.tools import (
     comparing,
     explaining,
@@ -95,7 +96,7 @@ class ToolHandlers:
         except Exception as error:
             return ToolResult(tool_call_id, False, unexpected(name, error)), None
 
-    def claim(self, restored: CheckpointId | None) -> Claim | None:
+    def claim(self, restored: CheckpointId | None) -> NoticeClaim | None:
         """What there is to tell with an answer that may not reach the agent: `settle` says whether
         it did, and what did not is told with the next one."""
         try:
@@ -105,7 +106,7 @@ class ToolHandlers:
         except HoldfastError:
             return None  # as below
 
-    def settle(self, claim: Claim, *, told: bool) -> None:
+    def settle(self, claim: NoticeClaim, *, told: bool) -> None:
         settle_claim(self._bench.engine.vault, claim, told=told)
 
     def _notices(self, answered: Sequence[CheckpointId]) -> list[str]:

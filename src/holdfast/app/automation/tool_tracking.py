@@ -13,8 +13,8 @@ from holdfast.adapters.local.processes import agent_above
 from holdfast.adapters.local.running_tools import RunningTools, session_digest
 from holdfast.adapters.local.tool_log import ToolLog
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind, ToolKind
 
 _EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)

@@ -6,7 +6,7 @@ A file that a tool is about to make counts as well, so that the next checkpoint 
 are taken, never a directory: what a command makes may be one, so that is told when it is there.
 What built-in rules leave out (`node_modules` and the like) has to be named by what changes it:
 programs in there are called all the time. Files that a command deletes without naming them count as
-well: see `holdfast.interfaces.hooks.emptied`.
+well: see `holdfast.app.automation.ignored_deletions`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.interfaces.hooks.emptied import (
+from holdfast.app.automation.ignored_deletions import (
     MOST_BYTES,
     MOST_FILES,
     EmptiedFiles,
     emptied_files,
 )
-from holdfast.interfaces.hooks.events import AgentEvent
+from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.domain.agent_events import AgentEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind
+from holdfast.domain.agent_events import AgentEvent, EventKind
 
 NAME = "hook-events"
 _MOST = 64
@@ -27,7 +27,7 @@ _TYPED_AGAIN_NS = 2 * 1_000_000_000
 _LARGEST = 64 << 10
 
 
-class Deliveries:
+class EventDedupe:
     """The notes of one store; the caller holds its lock."""
 
     def __init__(self, directory: Path, now_ns: int) -> None:

@@ -17,7 +17,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.interfaces.hooks.events import AgentEvent
+from holdfast.domain.agent_events import AgentEvent
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import SaveOutcome

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.domain.agent_events import AgentEvent
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH, SessionId
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import Session, SessionStatus
-from holdfast.interfaces.hooks.events import AgentEvent
 
 _KEPT = 150
 

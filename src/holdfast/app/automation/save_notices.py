@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.app.automation.external_capture import OUTSIDE_NOT_KEPT
+from holdfast.domain.agent_events import Notice
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.paths import to_text
-from holdfast.interfaces.hooks.events import Notice
-from holdfast.interfaces.hooks.outside import OUTSIDE_NOT_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

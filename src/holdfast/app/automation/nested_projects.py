@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.store_lock import patient
+from holdfast.app.automation.agent_sessions import ensure_session
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
+from holdfast.domain.agent_events import AgentEvent, Notice
 from holdfast.domain.checkpoints import Kind, Position, SkipReason
 from holdfast.domain.errors import HoldfastError
 from holdfast.engine.running import settled, unhindered
-from holdfast.interfaces.hooks.events import AgentEvent, Notice
-from holdfast.interfaces.hooks.sessions import ensure_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

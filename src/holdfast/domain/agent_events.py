@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.engine.notices import Claim
+    from holdfast.domain.ids import SessionId
 
 
 class EventKind(StrEnum):
@@ -102,6 +102,16 @@ class Notice(NamedTuple):
     for_user: str
 
 
+class NoticeClaim(NamedTuple):
+    """Notices of restores that a process is about to give to a session. `newest` is the number of
+    the last restore that they are about."""
+
+    session_id: SessionId
+    texts: tuple[str, ...]
+    newest: int
+    mark: str
+
+
 class Reply(NamedTuple):
     """What came of an event. `context` is for the agent to read; `claim` and `notices` are what of
     it has to be noted as told, once it is. `then` is what is left to do without the lock, before
@@ -110,7 +120,7 @@ class Reply(NamedTuple):
     checkpoint: str | None = None
     deduplicated: bool = False
     context: tuple[str, ...] = ()
-    claim: Claim | None = None
+    claim: NoticeClaim | None = None
     notices: tuple[Notice, ...] = ()
     then: Callable[[], tuple[Notice, ...]] | None = None
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from holdfast.bootstrap.locations import holdfast_home
+from holdfast.domain.agent_events import AgentEvent, EventKind
 from holdfast.domain.masking import masked
-from holdfast.interfaces.hooks.events import AgentEvent, EventKind
 
 FLAG = "check-commands"
 _TAIL_BYTES = 2_000

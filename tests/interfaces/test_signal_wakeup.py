@@ -13,7 +13,7 @@ import pytest
 from holdfast.app.automation.watched_workspace import open_watcher
 from holdfast.interfaces.daemon.listening import listen
 from holdfast.interfaces.daemon.server import Daemon
-from holdfast.interfaces.signs_of_signals import heard, signs_of_signals
+from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 from tests.support.daemons import runtime_directory
 
 pytestmark = pytest.mark.requirement("CL-2")
@@ -33,12 +33,12 @@ def heard_signals() -> Iterator[list[int]]:
 def test_the_sign_of_a_signal_can_be_waited_for_and_is_gone_when_heard(
     heard_signals: list[int],
 ) -> None:
-    with signs_of_signals() as signs:
+    with wakeup_handle() as signs:
         assert signs is not None
-        heard(signs)
+        drain(signs)
         signal.raise_signal(signal.SIGUSR1)
         assert select.select([signs], [], [], 60)[0] == [signs]
-        heard(signs)
+        drain(signs)
         assert select.select([signs], [], [], 0)[0] == []
     assert heard_signals == [signal.SIGUSR1]
 
@@ -47,7 +47,7 @@ def test_a_thread_that_hears_of_no_signal_waits_for_none() -> None:
     found: list[int | None] = []
 
     def look() -> None:
-        with signs_of_signals() as signs:
+        with wakeup_handle() as signs:
             found.append(signs)
 
     thread = threading.Thread(target=look)

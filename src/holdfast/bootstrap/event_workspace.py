@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.domain.agent_events import AgentEvent
 from holdfast.domain.errors import WorkspaceMissing
-from holdfast.interfaces.hooks.events import AgentEvent
 
 
 def workspace_of(event: AgentEvent, standing_in: str = os.curdir) -> Path:
