@@ -73,7 +73,6 @@ EDGES = {
     "interfaces/cli": {"environment", "terminal", "clock"},
     "interfaces/daemon": {"environment", "terminal", "clock"},
     "interfaces/hooks": {"environment", "terminal", "clock"},
-    "api/session_parts/elsewhere.py": {"environment"},
     "adapters/local/system.py": {"clock", "randomness"},
 }
 

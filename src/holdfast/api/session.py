@@ -5,29 +5,24 @@
 >>> before = session.checkpoint("before the refactor")
 >>> session.restore(before)
 0
+
+A session checks its arguments, then calls the topics of its workspace (see `Workspace`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from holdfast.api.session_parts.approving import Approving
-from holdfast.api.session_parts.argument_checks import checked
-from holdfast.api.session_parts.carrying import Carrying
-from holdfast.api.session_parts.conversing import Conversing
-from holdfast.api.session_parts.explaining import Explaining
-from holdfast.api.session_parts.guarding import Guarding
-from holdfast.api.session_parts.handing_over import HandingOver
-from holdfast.api.session_parts.snapshots import snapshots_of
-from holdfast.app.open_workspace import OpenWorkspace
-from holdfast.bootstrap.workspace import open_workspace
+from holdfast.api import arguments
+from holdfast.api.arguments import flag, optional
+from holdfast.api.workspace import NoProgress, Workspace
+from holdfast.bootstrap.workspace import new_session_id, open_workspace
 from holdfast.domain.changes import ChangeType
-from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
@@ -35,19 +30,36 @@ from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.restore_plans import RestorePlan
 from holdfast.domain.snapshots import CheckpointSummary, WorkspaceSnapshot
-from holdfast.engine.workspace_head import standing_on
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.api.guarded_blocks import Attempt, Editing
+    from holdfast.domain.activities import Activity
+    from holdfast.domain.commits import AcceptOutcome
     from holdfast.domain.hunk_choice import NumberedHunk
+    from holdfast.domain.line_origins import Explanation
+    from holdfast.domain.messages import Annotation, Message
+    from holdfast.domain.purges import PurgeOutcome
+    from holdfast.domain.rounds import Round
     from holdfast.domain.search_hits import SearchResult
+    from holdfast.domain.sessions import Session
     from holdfast.domain.timeline import Timeline
+    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
+    from holdfast.engine.bundles.exporting import ExportOutcome
+    from holdfast.engine.bundles.importing import ImportOutcome
     from holdfast.engine.engine import Engine
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
+    from holdfast.engine.transcript_import import TranscriptImport
+    from holdfast.engine.transcripts.reading import TranscriptFormat
+    from holdfast.ports.repository import MirrorOutcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-@checked
-class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver, Explaining):
+class SessionCheckpointer:
     """Checkpoints of a workspace within one session; safe to share between threads.
 
     `file_filter` gets the absolute path of each file and returns whether to capture it.
@@ -59,26 +71,46 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         session_id: str,
         file_filter: Callable[[Path], bool] | None = None,
     ) -> None:
+        directory = Path(arguments.path("workspace", workspace))
+        chosen = optional(arguments.function, "file_filter", file_filter)
         self._id = valid_session_id(session_id)
         self._open = open_workspace(
-            Path(workspace), create=True, file_filter=file_filter, purpose=f"session {self._id}"
+            directory, create=True, file_filter=chosen, purpose=f"session {self._id}"
         )
-        self._engine = self._open.engine
+        self._workspace, self._closed = Workspace.of(self._open), False
         for problem in self._open.setting_problems:
             warnings.warn(f"{problem.finding}: {problem.cure}", stacklevel=2)
 
     @classmethod
     def load(cls, workspace: Path, session_id: str) -> SessionCheckpointer:
         """Open a session that exists; `NotFound` (a ValueError) when it does not."""
+        directory = Path(arguments.path("workspace", workspace))
         wanted = valid_session_id(session_id)
-        with open_workspace(Path(workspace), create=False) as opened:
-            if opened.engine.vault.catalog.session(wanted) is None:
-                from holdfast.api.session_parts.elsewhere import unknown_session
-                from holdfast.engine.session_overview import listed_sessions
+        with Workspace.of(open_workspace(directory, create=False)) as opened:
+            opened.sessions.require(wanted)
+        return cls(directory, session_id)
 
-                known = [one.id for one in listed_sessions(opened.engine.vault)]
-                raise unknown_session(wanted, known)
-        return cls(workspace, session_id)
+    @classmethod
+    def start(
+        cls,
+        workspace: Path,
+        session_id: str | None = None,
+        *,
+        title: str | None = None,
+        agent: str | None = None,
+        file_filter: Callable[[Path], bool] | None = None,
+    ) -> Self:
+        """Begin a session with a checkpoint of the present state, or resume an interrupted one."""
+        directory = Path(arguments.path("workspace", workspace))
+        title = optional(arguments.prose, "title", title)
+        agent = optional(arguments.prose, "agent", agent)
+        session = cls(directory, session_id or new_session_id(), file_filter)
+        try:
+            session.opened.sessions.start(session._id, title=title, agent=agent)
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     @property
     def session_id(self) -> str:
@@ -86,12 +118,31 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
 
     @property
     def workspace(self) -> Path:
-        return self._open.engine.vault.workspace
+        return self._workspace.path
 
     @property
-    def opened(self) -> OpenWorkspace:
-        """The workspace behind the session, for interfaces that need more than the library."""
-        return self._open
+    def opened(self) -> Workspace:
+        """The workspace of the session, for everything that is not one session's."""
+        return self._workspace
+
+    @property
+    def _topics(self) -> Workspace:
+        self._require_open()
+        return self._workspace
+
+    @property
+    def _engine(self) -> Engine:
+        self._require_open()
+        return self._open.engine
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise UsageError(
+                f"the session {self._id!r} is closed",
+                hint="open it again: SessionCheckpointer(workspace, session_id)",
+            )
+
+    # Saving and restoring
 
     def checkpoint(
         self,
@@ -130,25 +181,28 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         tags: Iterable[str] = (),
         reuse: bool = False,
     ) -> SaveOutcome:
-        """Like `checkpoint`, with everything there is to say: what was left out, and why, and
-        whether it is one that was there (`deduplicated`)."""
+        """Like `checkpoint`, with the full outcome: what was left out and why, and whether an
+        earlier checkpoint serves (`deduplicated`)."""
+        reuse = flag("reuse", reuse)
         intent = make_intent(
             reasoning,
             goal_id=goal_id,
             task_id=task_id,
-            tool_calls=tool_calls,
+            tool_calls=arguments.items("tool_calls", tool_calls),
             confidence=confidence,
             name=name,
-            tags=tags,
+            tags=arguments.items("tags", tags),
         )
         return self._engine.save(self._id, intent, reuse=reuse)
 
     def restore(self, snapshot_id: str | None = None) -> int:
-        """Take the workspace back; returns how many files changed on disk.
+        """Restore the workspace; returns how many files changed on disk.
 
-        Without an argument: to the checkpoint before the one HEAD stands on.
+        Without an argument: to the checkpoint before the one HEAD is at.
         """
-        return self.restore_checkpoint(snapshot_id).files_changed
+        return self.restore_checkpoint(
+            optional(arguments.text, "snapshot_id", snapshot_id)
+        ).files_changed
 
     def restore_checkpoint(
         self,
@@ -159,7 +213,7 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         best_effort: bool = False,
         components: Mapping[str, str] | None = None,
     ) -> RestoreOutcome:
-        """Like `restore`, for some paths if asked, with everything there is to say about it.
+        """Like `restore`, for some paths if asked, with the full outcome.
 
         `hunks` are numbers or names of hunks of the one file in `paths`, as `hunks()` gives them.
         `components` says how state other than files comes back: `{"git": "exact"}`, or "branch",
@@ -184,122 +238,376 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
         """What differs in a file between a checkpoint and now, in parts that can be restored."""
         from holdfast.engine.restore.chosen_hunks import hunks_of_file
 
-        request = self._engine.restore_request(self._id, reference, paths=_paths([path]))
+        reference, chosen = arguments.text("reference", reference), arguments.path("path", path)
+        request = self._engine.restore_request(self._id, reference, paths=[from_text(chosen)])
         scan = self._engine.look((request.target.tree,))
         return list(hunks_of_file(self._engine.vault, scan, request.target, *request.paths))
 
     def undo(self) -> RestoreOutcome:
-        """Take back the last restore: the workspace is exactly what it was before it."""
-        return self._engine.restore(lambda: self._engine.undo_request(self._id))
+        """Undo the last restore: the workspace is exactly what it was before it."""
+        engine = self._engine
+        return engine.restore(lambda: engine.undo_request(self._id))
 
     def redo(self) -> RestoreOutcome:
-        """Take back the last undo."""
-        return self._engine.restore(lambda: self._engine.redo_request(self._id))
+        """Undo the last undo."""
+        engine = self._engine
+        return engine.restore(lambda: engine.redo_request(self._id))
 
-    def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
-        """Moments of this session that say it, best first; with `everywhere` of all sessions."""
-        wanted = None if everywhere else self._id
-        return self._engine.search(query, session_id=wanted, limit=limit)
-
-    def set_agent_state(self, agent_id: str, state: Mapping[str, Any] | None) -> None:
-        """Let every further checkpoint hold what an agent says about itself; None for no longer."""
-        from holdfast.api.session_parts.agent_states import set_agent_state
-
-        set_agent_state(self._open, self._id, agent_id, state)
-
-    def agent_states(self) -> dict[str, dict[str, Any]]:
-        """What each agent gave last, or what a restore brought back."""
-        from holdfast.api.session_parts.agent_states import agent_states
-
-        return agent_states(self._open, self._id)
-
-    def timeline(self, limit: int = 100, *, before: str | None = None) -> Timeline:
-        """Everything that happened, newest first, with lanes; `before` is the page's `next`."""
-        from holdfast.engine.timeline import timeline
-
-        return timeline(self._engine.vault, self._id, limit=limit, before=before)
-
-    def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
-        """Changed paths between two checkpoints (default: the first one and HEAD)."""
-        old = self._engine.resolve(self._id, from_id or "initial")
-        new = self._engine.resolve(self._id, to_id or "HEAD")
-        changes = self._engine.changes(old, new, renames=False)
-        return {to_text(c.path): ChangeType(c.type).value for c in changes}
-
-    def history(self, limit: int | None = 20, *, records: bool = False) -> list[WorkspaceSnapshot]:
-        """Newest first; `records` adds what restores leave behind."""
-        found = self._engine.vault.catalog.history(self._id, limit=limit, records=records)
-        return snapshots_of(self._engine.vault, found)
-
-    def summaries(
-        self, limit: int | None = None, *, records: bool = False
-    ) -> list[CheckpointSummary]:
-        found = self._engine.vault.catalog.history(self._id, limit=limit, records=records)
-        return [CheckpointSummary.of(checkpoint) for checkpoint in found]
-
-    def get(self, reference: str) -> WorkspaceSnapshot:
-        return self._snapshot(self._engine.resolve(self._id, reference))
-
-    def get_by_name(self, name: str) -> WorkspaceSnapshot | None:
-        found = self._engine.vault.catalog.checkpoint_named(self._id, name)
-        return None if found is None else self._snapshot(found)
+    # History
 
     @property
     def head(self) -> str | None:
         """The id of the newest state in this session's line, or None before the first."""
-        session = self._engine.vault.catalog.session(self._id)
+        session = self._topics.sessions.get(self._id)
         return session.head if session else None
 
     @property
     def standing_on(self) -> str | None:
-        """The checkpoint that HEAD stands for, with the records of restores looked through."""
-        found = standing_on(self._engine.vault, self._id)
+        """The checkpoint whose state HEAD has, with records of restores looked through."""
+        found = self._topics.head(self._id)
         return found.id if found else None
 
     @property
     def checkpoint_count(self) -> int:
-        return self._engine.vault.catalog.counts(self._id).checkpoints
+        return self._topics.sessions.checkpoint_count(self._id)
 
     @property
     def stats(self) -> dict[str, int]:
-        return self._engine.statistics(self._id)
+        return self._topics.upkeep.statistics(self._id)
 
-    def save(self) -> Path:
-        """Nothing to flush: a checkpoint is durable when it is returned. The store's directory."""
-        return self._open.store.directory
+    def history(self, limit: int | None = 20, *, records: bool = False) -> list[WorkspaceSnapshot]:
+        """Newest first; `records` adds the records of restores."""
+        history = self._topics.history
+        limit = optional(arguments.limit, "limit", limit)
+        records = flag("records", records)
+        return history.snapshots(history.checkpoints(self._id, limit=limit, records=records))
 
-    def archive(self) -> Path | None:
-        """Close the session; it stays listable and restorable. None when it has no checkpoint."""
-        return self._open.store.directory if self._engine.archive(self._id) else None
+    def summaries(
+        self, limit: int | None = None, *, records: bool = False
+    ) -> list[CheckpointSummary]:
+        limit = optional(arguments.limit, "limit", limit)
+        records = flag("records", records)
+        found = self._topics.history.checkpoints(self._id, limit=limit, records=records)
+        return [CheckpointSummary.of(checkpoint) for checkpoint in found]
 
-    def delete_session(self) -> int:
-        """Remove the session with everything that only it has; how many checkpoints that were.
-        It cannot be undone. The workspace stays as it is, and the id can be used again."""
-        from holdfast.api.session_parts.agent_states import forget_agent_states
+    def get(self, reference: str) -> WorkspaceSnapshot:
+        topics = self._topics
+        found = topics.resolve(self._id, arguments.text("reference", reference))
+        return topics.history.snapshots([found])[0]
 
-        forget_agent_states(self._open, self._id)
-        return self._engine.delete_session(self._id).checkpoints
+    def get_by_name(self, name: str) -> WorkspaceSnapshot | None:
+        history = self._topics.history
+        found = history.named(self._id, arguments.text("name", name))
+        return None if found is None else history.snapshots([found])[0]
+
+    def diff(self, from_id: str | None = None, to_id: str | None = None) -> dict[str, str]:
+        """Changed paths between two checkpoints (default: the first one and HEAD)."""
+        from_id = optional(arguments.text, "from_id", from_id)
+        to_id = optional(arguments.text, "to_id", to_id)
+        topics = self._topics
+        old = topics.resolve(self._id, from_id or "initial")
+        new = topics.resolve(self._id, to_id or "HEAD")
+        changes = topics.diffs.changes(old, new, renames=False)
+        return {to_text(c.path): ChangeType(c.type).value for c in changes}
+
+    def timeline(self, limit: int = 100, *, before: str | None = None) -> Timeline:
+        """Every event, newest first, with lanes; `before` is the page's `next`."""
+        limit = arguments.limit("limit", limit)
+        return self._topics.history.timeline(self._id, limit=limit, before=before)
+
+    def search(self, query: str, limit: int = 20, *, everywhere: bool = False) -> SearchResult:
+        """Matching moments of this session, best first; with `everywhere` of all sessions."""
+        wanted = None if flag("everywhere", everywhere) else self._id
+        return self._topics.history.search(query, session_id=wanted, limit=limit)
+
+    def why(self, path: str, line: int | None = None, ref: str | None = None) -> Explanation:
+        """For each line of a file, or for one, the checkpoint, reason, tool call and message that
+        wrote it; of the file as it is now, or as it is in a checkpoint."""
+        chosen = from_text(arguments.named_path("path", path))
+        ref = optional(arguments.text, "ref", ref)
+        return self._topics.history.why(self._id, chosen, line=line, reference=ref)
 
     def replay(self, reference: str | None = None) -> Replay:
         """A walk through the session, which never touches the workspace. It begins at a checkpoint
         or, without one, at the last step. Use it as a context."""
-        import tempfile
+        reference = optional(arguments.text, "reference", reference)
+        return self._topics.history.replay(self._id, reference)
 
-        from holdfast.engine.replay.replay import Replay, last_step
+    # Conversation
 
-        start = self._engine.resolve(self._id, reference or "HEAD")
-        place = Path(tempfile.gettempdir())
-        vault = self._engine.vault
-        if reference is None:
-            start = last_step(vault, start)
-        return Replay(vault, self._id, start, temporary=place)
+    def add_message(
+        self,
+        role: str,
+        content: str,
+        *,
+        tool_calls: Iterable[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Message:
+        """Record a message (role: user, assistant, system or tool); durable when it returns."""
+        calls = arguments.items("tool_calls", tool_calls)
+        return self._topics.conversation.add_message(
+            self._id, role, content, tool_calls=calls, at=at
+        )
+
+    def messages(self, *, first: int = 0, limit: int | None = None) -> list[Message]:
+        """The conversation by index; `rolled_back_by` names the restore that took a message
+        back."""
+        return self._topics.conversation.messages(self._id, first=first, limit=limit)
+
+    def import_transcript(
+        self, path: Path, agent: TranscriptFormat = "claude-code"
+    ) -> TranscriptImport:
+        """Add the new messages of an agent's transcript to the conversation."""
+        place = Path(arguments.named_path("path", path))
+        arguments.prose("agent", agent)
+        return self._topics.conversation.import_transcript(self._id, place, agent)
+
+    def annotate(
+        self, reference: str, text: str, author: str | None = None, *, number: int | None = None
+    ) -> Annotation:
+        """Write something about a checkpoint; `number` is an annotation that this one replaces. Its
+        earlier words are kept."""
+        reference = arguments.text("reference", reference)
+        return self._topics.conversation.annotate(self._id, reference, text, author, number=number)
+
+    def annotations(
+        self, reference: str | None = None, *, revisions: bool = False
+    ) -> list[Annotation]:
+        """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
+        reference = optional(arguments.text, "reference", reference)
+        revisions = flag("revisions", revisions)
+        return self._topics.conversation.annotations(self._id, reference, revisions=revisions)
+
+    def take_notices(self) -> list[str]:
+        """What to tell the agent about restores since it last asked; each notice once."""
+        return self._topics.conversation.take_notices(self._id)
+
+    def set_agent_state(self, agent_id: str, state: Mapping[str, Any] | None) -> None:
+        """Let every further checkpoint hold an agent's own state; None for no longer."""
+        self._topics.agent_states.set(self._id, agent_id, state)
+
+    def agent_states(self) -> dict[str, dict[str, Any]]:
+        """The last state that each agent gave, or that a restore brought back."""
+        return self._topics.agent_states.of(self._id)
+
+    # Guarded edits and attempts
+
+    def start_edit(self, paths: Iterable[str | Path], reason: str | None = None) -> int:
+        """Save files before a tool changes them; the number of the edit."""
+        chosen = arguments.paths("paths", paths)
+        return self._topics.edits.start(self._id, chosen, _prose("reason", reason))
+
+    def finalize_edit(self, number: int | None = None) -> Activity:
+        """Keep the changes of the edit, and record its diff; without a number, of the newest."""
+        return self._topics.edits.finalize(self._id, optional(arguments.whole, "number", number))
+
+    def abort_edit(self, number: int | None = None, *, why: str | None = None) -> Activity:
+        """Restore the files of the edit, and no other; without a number, of the newest."""
+        number = optional(arguments.whole, "number", number)
+        return self._topics.edits.abort(self._id, number, _prose("why", why))
+
+    def editing(self, paths: Iterable[str | Path], reason: str | None = None) -> Editing:
+        """`with session.editing(["a.py"]):` restores the files if the block fails; also with
+        `async with`."""
+        chosen = arguments.paths("paths", paths)
+        return self._topics.edits.editing(self._id, chosen, _prose("reason", reason))
+
+    def open_edits(self) -> list[Activity]:
+        """Edits whose process is gone, and that were neither kept nor rolled back."""
+        return [a for a in self._topics.edits.interrupted(self._id) if a.kind.value == "edit"]
+
+    def open_attempts(self) -> list[Activity]:
+        """Attempts that were interrupted in the same way."""
+        return [a for a in self._topics.edits.interrupted(self._id) if a.kind.value != "edit"]
+
+    def activities(self, *, after: int = 0, limit: int | None = None) -> list[Activity]:
+        """Every edit, attempt and guarded call of the session, in order, with how it ended."""
+        after = arguments.whole("after", after)
+        limit = optional(arguments.limit, "limit", limit)
+        return self._topics.edits.activities(self._id, after=after, limit=limit)
+
+    def edit_diff(self, number: int) -> str | None:
+        """The changes of a finished edit as a unified diff; None for one that is open or was rolled
+        back, and for attempts."""
+        return self._topics.edits.diff(self._id, arguments.whole("number", number))
+
+    def attempt(self, reasoning: str) -> Attempt:
+        """`with session.attempt("why") as a:` saves first; a block that fails, or calls
+        `a.reject(why)`, is rolled back and recorded. Also with `async with`."""
+        return self._topics.edits.attempt(self._id, reasoning)
+
+    def guarded(self, reasoning: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """A decorator that makes every call of a function an attempt; for functions and coroutine
+        functions alike."""
+        from holdfast.api.guarded_blocks import guarded
+        from holdfast.domain.activities import ActivityKind
+
+        def attempt(why: str) -> Attempt:
+            return self._topics.edits.attempt(self._id, why, ActivityKind.TOOL)
+
+        return guarded(attempt, reasoning)
+
+    # Rounds
+
+    def approve(self, message: str | None = None) -> ApproveOutcome:
+        """Lock in what the workspace holds now; the round is merged and the next one begins."""
+        return self._engine.approve(self._id, _prose("message", message))
+
+    def reset(self) -> ResetOutcome:
+        """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
+        from holdfast.engine.approval import reset_outcome
+
+        restored = self._engine.restore(self._engine.reset_request(self._id))
+        return reset_outcome(self._engine.vault, self._id, restored)
+
+    def approval(self, *, look: bool = False) -> ApprovalStatus:
+        """The active round, whether HEAD differs from what was approved, and when that was. With
+        `look` the workspace is scanned, so that edits which no checkpoint has yet count too."""
+        look = flag("look", look)
+        return self._engine.approval(self._id, self._engine.look() if look else None)
+
+    def rounds(self) -> list[Round]:
+        """Every round, oldest first: merged, abandoned, and the active one last."""
+        from holdfast.engine.approval import rounds_in
+
+        return rounds_in(self._engine.vault, self._id)
+
+    # Bundles, git and removal for good
+
+    def export(self, path: Path, *references: str, replace: bool = False) -> ExportOutcome:
+        """Write the whole session, or some checkpoints of it, into one file."""
+        place, chosen = Path(arguments.path("path", path)), _references(references)
+        replace = flag("replace", replace)
+        bundles = self._topics.bundles
+        if chosen:
+            found = [self._topics.resolve(self._id, reference) for reference in chosen]
+            selection = bundles.select_checkpoints(found)
+        else:
+            selection = bundles.select_session(self._id)
+        return bundles.export(selection, place, replace=replace, progress=NoProgress())
+
+    @classmethod
+    def import_bundle(
+        cls,
+        workspace: Path,
+        path: Path,
+        *,
+        as_session: str | None = None,
+        foreign: bool = False,
+        dry_run: bool = False,
+    ) -> ImportOutcome:
+        """Import what `export` wrote; `foreign` accepts a file of another workspace."""
+        from holdfast.api.bundles import ImportRequest
+
+        directory = Path(arguments.path("workspace", workspace))
+        place = Path(arguments.path("path", path))
+        name = optional(arguments.text, "as_session", as_session)
+        request = ImportRequest(
+            place,
+            None if name is None else valid_session_id(name),
+            foreign=flag("foreign", foreign),
+            dry_run=flag("dry_run", dry_run),
+        )
+        with Workspace.of(open_workspace(directory, create=True)) as opened:
+            return opened.bundles.import_file(request, progress=NoProgress())
+
+    def purge(self, *references: str, force: bool = False) -> PurgeOutcome:
+        """Remove checkpoints for good, with everything that only they need, and prove it."""
+        wanted, force = _references(references), flag("force", force)
+        upkeep = self._topics.upkeep
+        upkeep.finish_purge()
+        chosen = [self._topics.resolve(self._id, reference) for reference in wanted]
+        return upkeep.purge(upkeep.purge_request((), chosen, force=force))
+
+    def purge_paths(
+        self,
+        *paths: str,
+        everywhere: bool = False,
+        keep_shared: bool = False,
+        force: bool = False,
+    ) -> PurgeOutcome:
+        """Remove paths for good from every checkpoint of the workspace, and prove it."""
+        upkeep = self._topics.upkeep
+        request = upkeep.purge_request(
+            [from_text(path) for path in arguments.paths("paths", paths)],
+            (),
+            everywhere=flag("everywhere", everywhere),
+            keep_shared=flag("keep_shared", keep_shared),
+            force=flag("force", force),
+        )
+        return upkeep.purge(request)
+
+    def accept(
+        self,
+        checkpoints: str | None = None,
+        *,
+        message: str | None = None,
+        co_authors: Sequence[str] = (),
+        edit: bool = False,
+        dry_run: bool = False,
+    ) -> AcceptOutcome:
+        """Squash a range of checkpoints, `A..B`, into one commit on the present branch.
+
+        Without a range: from what was accepted or approved last, or the first checkpoint, to HEAD.
+        The message is composed from the intents unless there is one. With `dry_run` nothing is
+        changed, and the outcome has no commit. `Refused`, with the way out, when something is in
+        the way.
+        """
+        from holdfast.api.git import CommitWish
+
+        edit, dry_run = flag("edit", edit), flag("dry_run", dry_run)
+        git = self._topics.git
+        acceptance = git.prepare(
+            self._id,
+            optional(arguments.text, "checkpoints", checkpoints),
+            message=_prose("message", message),
+            co_authors=arguments.texts("co_authors", co_authors),
+        )
+        if dry_run:
+            return git.preview(acceptance)
+        return git.commit(acceptance, CommitWish(acceptance.message, edit=edit))
+
+    def export_git_bundle(
+        self, path: Path, *, everything: bool = False, replace: bool = False
+    ) -> MirrorOutcome:
+        """Write the session, or all of them, into a git bundle that `git clone` takes."""
+        place = Path(arguments.path("path", path))
+        sessions = None if flag("everything", everything) else [self._id]
+        replace = flag("replace", replace)
+        return self._topics.bundles.export_git(place, sessions=sessions, replace=replace)
+
+    # The session itself
+
+    @property
+    def status(self) -> str | None:
+        """`active`, `ended` or `archived`; None before the first checkpoint. Without its agent's
+        process it has ended."""
+        sessions = self._topics.sessions
+        session = sessions.get(self._id)
+        return None if session is None else sessions.status(session).value
+
+    def end(self) -> Session:
+        """End the session: it stays listed and restorable. It is active again when it is started
+        again, or as soon as a checkpoint or a message is added to it."""
+        return self._topics.sessions.end(self._id)
+
+    def save(self) -> Path:
+        """Nothing to flush: a checkpoint is durable when it is returned. The store's directory."""
+        return self._workspace.store_directory
+
+    def archive(self) -> Path | None:
+        """Close the session; it stays listable and restorable. None when it has no checkpoint."""
+        return self._workspace.store_directory if self._topics.sessions.archive(self._id) else None
+
+    def delete_session(self) -> int:
+        """Remove the session with everything that only it has; how many checkpoints that were.
+        It cannot be undone. The workspace stays as it is, and the id can be used again."""
+        return self._topics.sessions.delete(self._id).checkpoints
 
     def close(self) -> None:
-        """Let go of the store. A second time does nothing; anything else is refused from now on."""
-        from holdfast.api.session_parts.closed import ClosedEngine
-
-        self._open.close()
-        self._engine = cast("Engine", ClosedEngine(self._id))
+        """Release the store. A second time does nothing; anything else is refused from now on."""
+        self._workspace.close()
+        self._closed = True
 
     def __enter__(self) -> SessionCheckpointer:
         return self
@@ -322,28 +630,27 @@ class SessionCheckpointer(Conversing, Guarding, Approving, Carrying, HandingOver
     ) -> RestoreRequest:
         from holdfast.engine.components.choosing import ComponentChoice
 
-        if paths is not None and not paths and hunks is None:
+        reference = optional(arguments.text, "reference", reference)
+        chosen = optional(arguments.paths, "paths", paths)
+        hunks = optional(arguments.hunks, "hunks", hunks)
+        best_effort = flag("best_effort", best_effort)
+        choice = ComponentChoice(optional(arguments.choices, "components", components) or {})
+        if chosen is not None and not chosen and hunks is None:
             raise UsageError("paths is empty", hint="leave it out to restore everything")
-        request = self._engine.restore_request(
+        engine = self._engine
+        request = engine.restore_request(
             self._id,
             reference,
-            paths=_paths(paths),
+            paths=[from_text(path) for path in chosen or ()],
             best_effort=best_effort,
-            components=ComponentChoice(components or {}),
+            components=choice,
         )
         if hunks is None:
             return request
         from holdfast.engine.restore.chosen_hunks import choose_hunks
 
-        scan = self._engine.look((request.target.tree,))
-        return choose_hunks(self._engine.vault, scan, request, hunks)
-
-    def _snapshot(self, checkpoint: Checkpoint) -> WorkspaceSnapshot:
-        return snapshots_of(self._engine.vault, [checkpoint])[0]
-
-
-def _paths(paths: Sequence[str | PathLike[str]] | None) -> list[bytes]:
-    return [from_text(fspath(path)) for path in paths or ()]
+        scan = engine.look((request.target.tree,))
+        return choose_hunks(engine.vault, scan, request, hunks)
 
 
 def start_session(
@@ -354,7 +661,15 @@ def start_session(
     agent: str | None = None,
     file_filter: Callable[[Path], bool] | None = None,
 ) -> SessionCheckpointer:
-    """Begin a session with a checkpoint of how things are, or resume one that was cut off."""
+    """Begin a session with a checkpoint of the present state, or resume an interrupted one."""
     return SessionCheckpointer.start(
         workspace, session_id, title=title, agent=agent, file_filter=file_filter
     )
+
+
+def _prose(name: str, value: str | None) -> str | None:
+    return optional(arguments.prose, name, value)
+
+
+def _references(references: Iterable[str]) -> list[str]:
+    return [arguments.text("an entry of references", one) for one in references]

@@ -39,6 +39,15 @@ class Sessions:
     def get(self, session_id: SessionId) -> Session | None:
         return self._vault.catalog.session(session_id)
 
+    def require(self, session_id: SessionId) -> Session:
+        """By its id only; `NotFound` names the workspace that has it, or the sessions here."""
+        found = self.get(session_id)
+        if found is None:
+            from holdfast.bootstrap.unknown_session import unknown_session
+
+            raise unknown_session(session_id, [one.id for one in self.listed()])
+        return found
+
     def find(self, reference: str) -> Session:
         """By id, title or the beginning of an id; `NotFound` otherwise."""
         from holdfast.engine.references import find_session
@@ -62,22 +71,31 @@ class Sessions:
     def checkpoint_count(self, session_id: SessionId) -> int:
         return self._vault.catalog.counts(session_id).checkpoints
 
+    def start(
+        self, session_id: SessionId, *, title: str | None = None, agent: str | None = None
+    ) -> None:
+        """Begin the session with a checkpoint of the present state, or resume it."""
+        from holdfast.engine.sessions import start
+
+        start(self._engine, session_id, title=title, agent=agent)
+
     def rename(self, session_id: SessionId, title: str) -> None:
         from holdfast.engine.sessions import rename
 
         rename(self._engine, session_id, title)
 
-    def end(self, session_id: SessionId) -> None:
+    def end(self, session_id: SessionId) -> Session:
         from holdfast.engine.sessions import end
 
-        end(self._engine, session_id)
+        return end(self._engine, session_id)
 
-    def archive(self, session_id: SessionId) -> None:
-        self._engine.archive(session_id)
+    def archive(self, session_id: SessionId) -> bool:
+        """Close the session; False if there is none."""
+        return self._engine.archive(session_id)
 
     def delete(self, session_id: SessionId) -> DeletedSession:
         """Remove the session with everything that only it has. It cannot be undone."""
-        from holdfast.api.session_parts.agent_states import forget_agent_states
+        from holdfast.api.agent_states import AgentStates
 
-        forget_agent_states(self._opened, session_id)
+        AgentStates(self._opened).forget(session_id)
         return self._engine.delete_session(session_id)

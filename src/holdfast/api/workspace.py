@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
     from holdfast.adapters.local.local_store import LocalStore
+    from holdfast.api.agent_states import AgentStates
     from holdfast.api.bundles import Bundles
+    from holdfast.api.conversation import Conversation
+    from holdfast.api.diffs import Diffs
+    from holdfast.api.edits import Edits
     from holdfast.api.events import EventFeed
+    from holdfast.api.git import Acceptances
+    from holdfast.api.history import History
     from holdfast.api.keys import Keys, Secret
     from holdfast.api.sessions import Sessions
     from holdfast.api.settings import WorkspaceSettings
@@ -83,6 +89,10 @@ class Workspace:
         """What opening it has to report, such as a store created in place of a lost one."""
         return self._opened.news
 
+    def is_current(self) -> bool:
+        """Whether opening it again would give the same store and settings."""
+        return self._opened.is_current()
+
     @property
     def recovered(self) -> bool:
         """Whether opening it finished or rolled back an interrupted restore."""
@@ -107,6 +117,42 @@ class Workspace:
     def setting_problems(self) -> tuple[SettingProblem, ...]:
         """Settings that cannot be used."""
         return self._opened.setting_problems
+
+    @property
+    def agent_states(self) -> AgentStates:
+        from holdfast.api.agent_states import AgentStates
+
+        return AgentStates(self._opened)
+
+    @property
+    def conversation(self) -> Conversation:
+        from holdfast.api.conversation import Conversation
+
+        return Conversation(self._opened)
+
+    @property
+    def diffs(self) -> Diffs:
+        from holdfast.api.diffs import Diffs
+
+        return Diffs(self._opened)
+
+    @property
+    def edits(self) -> Edits:
+        from holdfast.api.edits import Edits
+
+        return Edits(self._opened)
+
+    @property
+    def git(self) -> Acceptances:
+        from holdfast.api.git import Acceptances
+
+        return Acceptances(self._opened)
+
+    @property
+    def history(self) -> History:
+        from holdfast.api.history import History
+
+        return History(self._opened)
 
     @property
     def sessions(self) -> Sessions:

@@ -16,6 +16,7 @@ from holdfast.values.classes import replace
 if TYPE_CHECKING:
     from holdfast.adapters.local.local_store import LocalStore
     from holdfast.engine.vault import Vault
+    from holdfast.ports.agent_states import AgentStates
     from holdfast.ports.component import Component
     from holdfast.ports.objects import ObjectWriter
     from holdfast.ports.reading_aid import ReadingAid
@@ -70,13 +71,12 @@ def components_of(
         )
 
     def agents() -> Component:
-        from holdfast.adapters.local.note_files import StoredAgentStates
         from holdfast.components.agents.component import AgentsComponent
 
         return AgentsComponent(
             settings.agent_state,
             environment,
-            StoredAgentStates(store),
+            stored_agent_states(store),
             workspace=vault.workspace,
             stores=store.directory.parent.parent,
             sessions=lambda: _active_sessions(vault),
@@ -124,6 +124,12 @@ def components_of(
             raise ComponentProblem(str(error)) from None
 
     return InstalledComponents(settings.components, makers, signs, within_time)
+
+
+def stored_agent_states(store: LocalStore) -> AgentStates:
+    from holdfast.adapters.local.note_files import StoredAgentStates
+
+    return StoredAgentStates(store)
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:

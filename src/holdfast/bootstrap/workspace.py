@@ -212,6 +212,11 @@ def _vault(
     return with_parts(vault, environment, store)
 
 
+def new_session_id() -> str:
+    """For a session that its caller did not name."""
+    return f"session-{RandomIds.new_id()[:10]}"
+
+
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
     """Look at a bundle before a store is made for it; nothing is written."""
     from holdfast.engine.bundles.importing import verify_for_new_store

@@ -197,10 +197,4 @@ def _is_current(known: _Open) -> bool:
 
 
 def _require_known(session: SessionCheckpointer) -> None:
-    vault = session.opened.engine.vault
-    if vault.catalog.session(SessionId(session.session_id)) is None:
-        from holdfast.api.session_parts.elsewhere import unknown_session
-        from holdfast.engine.session_overview import listed_sessions
-
-        known = [one.id for one in listed_sessions(vault)]
-        raise unknown_session(SessionId(session.session_id), known)
+    session.opened.sessions.require(SessionId(session.session_id))

@@ -56,14 +56,12 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.api.session_parts.accepting import carry_out, prepare, previewed
-    from holdfast.ports.repository import CommitWish
+    from holdfast.api.git import CommitWish
 
     words = invocation.at_most(1, "a range")
     options = invocation.options
     with invocation.open() as opened:
-        acceptance = prepare(
-            opened.opened,
+        acceptance = opened.git.prepare(
             invocation.scope(opened),
             words[0] if words else None,
             message=options.message,
@@ -71,23 +69,23 @@ def run(invocation: Invocation) -> int:
         )
         if options.dry_run:
             with invocation.busy("looking", opened):
-                outcome = previewed(opened.opened, acceptance)
+                outcome = opened.git.preview(acceptance)
             _report(invocation, acceptance.range, outcome)
             return 0
         wish = CommitWish(acceptance.message, edit=options.edit)
         shown = False
         if _asks(invocation):
-            outcome = previewed(opened.opened, acceptance)
+            outcome = opened.git.preview(acceptance)
             outcome.plan.require_clear()
             _ask(invocation, acceptance.range, outcome)
             head = outcome.plan.head
             wish = CommitWish(wish.message, wish.edit, checked=True, expected_head=head)
             shown = True
         if options.edit:
-            outcome = carry_out(opened.opened, acceptance, wish)
+            outcome = opened.git.commit(acceptance, wish)
         else:
             with invocation.busy("committing", opened):
-                outcome = carry_out(opened.opened, acceptance, wish)
+                outcome = opened.git.commit(acceptance, wish)
     _report(invocation, acceptance.range, outcome, shown=shown)
     return 0
 

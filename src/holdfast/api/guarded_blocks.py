@@ -8,11 +8,14 @@ other as its cause, and the edit or attempt stays open: it is offered again at t
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from holdfast.domain.activities import Activity, ActivityKind
+from holdfast.domain.errors import UsageError
 from holdfast.engine.running import enter, leave
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.engine.engine import Engine
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -169,6 +173,39 @@ class Attempt(GuardedBlock):
             put_back(self._engine, self.number, self.rejected)
         else:
             keep_attempt(self._engine.vault, self.number)
+
+
+def guarded(
+    attempt: Callable[[str], Attempt], reasoning: str | None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator that makes every call of a function an attempt; for functions and coroutine
+    functions alike. `attempt` makes one from its reasoning."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise UsageError(
+                f"{function.__name__} is a generator: its work is done after the call",
+                hint="use session.attempt() around the loop that runs it",
+            )
+        why = reasoning or f"Before {function.__name__}"
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def run_async(*args: P.args, **kwargs: P.kwargs) -> Any:
+                async with attempt(why):
+                    return await function(*args, **kwargs)
+
+            return cast("Callable[P, T]", run_async)
+
+        @functools.wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> T:
+            with attempt(why):
+                return function(*args, **kwargs)
+
+        return run
+
+    return decorate
 
 
 def _words(error: BaseException) -> str:

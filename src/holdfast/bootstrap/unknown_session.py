@@ -1,4 +1,4 @@
-"""A session that this workspace does not have, looked for in the others of this user."""
+"""The error for a session that a workspace does not have, with where else it was found."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from holdfast.domain.ids import SessionId
 
 
 def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFound:
-    """Names the sessions there are, and the workspace whose session it is."""
-    places = workspaces_with(session_id)
+    """Names the workspace that has the session, or the sessions that this one has."""
+    places = _workspaces_with(session_id)
     if places:
         where = " and ".join(places)
         return NotFound(
@@ -30,8 +30,8 @@ def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFou
     return NotFound(message, hint=f"sessions are: {', '.join(known[-10:])}" if known else None)
 
 
-def workspaces_with(session_id: SessionId) -> list[str]:
-    """Where a session of that name is; stores that are encrypted, or not sound, do not tell."""
+def _workspaces_with(session_id: SessionId) -> list[str]:
+    """Workspaces of this user with such a session; encrypted and damaged stores are skipped."""
     found: list[str] = []
     stores = holdfast_home(os.environ) / "stores"
     for directory in sorted(stores.iterdir()) if stores.is_dir() else ():

@@ -1,0 +1,127 @@
+"""Checks of the arguments that library callers pass to a session, made before anything is done.
+
+Guarantee: behind them a text is a text, a number one that every database can count, and a list of
+paths a tuple of texts. Anything else is a `UsageError` with the argument's name and what it takes.
+The engine checks what only it can know: whether a name is taken, whether a checkpoint exists.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from holdfast.domain.errors import UsageError
+from holdfast.domain.intent import storable
+
+T = TypeVar("T")
+
+_FARTHEST = 1 << 53
+_LONGEST_SHOWN = 60
+_LONGEST_NAME_BYTES = 255
+
+
+def _wrong(name: str, value: object, wanted: str) -> UsageError:
+    shown = repr(value)
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_LONGEST_SHOWN]}…"
+    return UsageError(f"{name} is {shown}", hint=f"{name} takes {wanted}")
+
+
+def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
+    return None if value is None else check(name, value)
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a text")
+    return value
+
+
+def prose(name: str, value: Any) -> str:
+    return storable(text(name, value))
+
+
+def named_path(name: str, value: Any) -> str:
+    """A path as a text; the engine checks whether such a path can exist."""
+    found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(found, str):
+        raise _wrong(name, value, "a path")
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise _wrong(name, value, "a path that a file can have") from None
+    return found
+
+
+def path(name: str, value: Any) -> str:
+    found = named_path(name, value)
+    if not found or "\0" in found:
+        raise _wrong(name, value, "a path")
+    if max(len(os.fsencode(part)) for part in found.split("/")) > _LONGEST_NAME_BYTES:
+        raise _wrong(name, value, f"names of at most {_LONGEST_NAME_BYTES} bytes")
+    return found
+
+
+def paths(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, bytes, os.PathLike)):
+        raise UsageError(f"{name} is one path, not a list of them", hint=f"use [{str(value)!r}]")
+    return tuple(path(f"an entry of {name}", one) for one in items(name, value))
+
+
+def texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise UsageError(f"{name} is one text, not a list of them", hint=f"use [{value!r}]")
+    return tuple(text(f"an entry of {name}", one) for one in items(name, value))
+
+
+def items(name: str, value: Any) -> Any:
+    """Any iterable as a tuple; its items are checked where they are used."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        raise _wrong(name, value, "a list")
+    return tuple(value)
+
+
+def hunks(name: str, value: Any) -> tuple[int | str, ...]:
+    if isinstance(value, str):
+        raise UsageError(f"{name} is one text, not a list of them", hint=f"use [{value!r}]")
+    for one in (found := items(name, value)):
+        if isinstance(one, bool) or not isinstance(one, (int, str)):
+            raise _wrong(f"an entry of {name}", one, "a number or a name of a hunk")
+    return tuple(found)
+
+
+def whole(name: str, value: Any) -> int:
+    """Clamped to the numbers that every database can count."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(name, value, "a whole number")
+    return max(-_FARTHEST, min(value, _FARTHEST))
+
+
+def limit(name: str, value: Any) -> int:
+    if (found := whole(name, value)) < 0:
+        raise _wrong(name, value, "a number from 0 on")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "True or False")
+    return value
+
+
+def choices(name: str, value: Any) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise _wrong(name, value, 'a mapping, such as {"git": "exact"}')
+    for key, chosen in value.items():
+        if not isinstance(key, str) or not isinstance(chosen, str):
+            raise _wrong(f"an entry of {name}", {key: chosen}, 'texts, such as "git": "exact"')
+    return value
+
+
+def function(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise _wrong(name, value, "a function")
+    return value

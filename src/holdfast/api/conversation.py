@@ -1,0 +1,83 @@
+"""The conversation of a session: its messages, annotations of its checkpoints, and notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.intent import ToolCall
+    from holdfast.domain.messages import Annotation, Message
+    from holdfast.engine.transcript_import import TranscriptImport
+    from holdfast.engine.transcripts.reading import TranscriptFormat
+
+
+class Conversation:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._vault = opened.engine.vault
+
+    def add_message(
+        self,
+        session_id: SessionId,
+        role: str,
+        content: str,
+        *,
+        tool_calls: Iterable[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Message:
+        """Durable when it returns."""
+        from holdfast.engine.conversation import add_message
+
+        return add_message(self._vault, session_id, role, content, tool_calls=tool_calls, at=at)
+
+    def messages(
+        self, session_id: SessionId, *, first: int = 0, limit: int | None = None
+    ) -> list[Message]:
+        """By index; `rolled_back_by` names the restore that took a message back."""
+        from holdfast.engine.conversation import messages
+
+        return list(messages(self._vault, session_id, first=first, limit=limit))
+
+    def import_transcript(
+        self, session_id: SessionId, path: Path, agent: TranscriptFormat
+    ) -> TranscriptImport:
+        """Add the new messages of an agent's transcript."""
+        from holdfast.engine.transcript_import import import_transcript
+
+        return import_transcript(self._vault, session_id, path, agent)
+
+    def annotate(
+        self,
+        session_id: SessionId,
+        reference: str,
+        text: str,
+        author: str | None = None,
+        *,
+        number: int | None = None,
+    ) -> Annotation:
+        """Write something about a checkpoint; `number` is an annotation that this one replaces. Its
+        earlier words are kept."""
+        from holdfast.engine.annotating import annotate
+
+        return annotate(self._vault, session_id, reference, text, author=author, number=number)
+
+    def annotations(
+        self, session_id: SessionId, reference: str | None = None, *, revisions: bool = False
+    ) -> list[Annotation]:
+        """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
+        from holdfast.engine.annotating import annotations_of
+
+        return list(annotations_of(self._vault, session_id, reference, revisions=revisions))
+
+    def take_notices(self, session_id: SessionId) -> list[str]:
+        """What to tell the agent about restores since it last asked; each notice once."""
+        from holdfast.engine.notices import take_notices
+
+        return take_notices(self._vault, session_id)

@@ -1,0 +1,86 @@
+"""Guarded edits and attempts: some files, or the whole workspace, rolled back on failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from holdfast.domain.activities import ActivityKind
+from holdfast.engine import edit_guard
+from holdfast.engine.running import enter, leave, newest_own
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.api.guarded_blocks import Attempt, Editing
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.activities import Activity
+    from holdfast.domain.ids import SessionId
+
+
+class Edits:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._engine, self._vault = opened.engine, opened.engine.vault
+
+    def start(self, session_id: SessionId, paths: Iterable[str | Path], reason: str | None) -> int:
+        """Save files before a tool changes them; the number of the edit."""
+        activity = edit_guard.start_edit(self._engine, session_id, paths, reason)
+        enter(self._vault, activity.number)
+        return activity.number
+
+    def finalize(self, session_id: SessionId, number: int | None) -> Activity:
+        """Keep the changes of the edit, and record its diff; without a number, of the newest."""
+        with self._ending(session_id, number) as ending:
+            return edit_guard.finalize_edit(self._vault, ending)
+
+    def abort(self, session_id: SessionId, number: int | None, why: str | None) -> Activity:
+        """Restore the files of the edit, and no other; without a number, of the newest."""
+        with self._ending(session_id, number) as ending:
+            return edit_guard.abort_edit(self._engine, ending, why)
+
+    def editing(
+        self, session_id: SessionId, paths: Iterable[str | Path], reason: str | None
+    ) -> Editing:
+        from holdfast.api.guarded_blocks import Editing
+
+        return Editing(self._engine, session_id, paths, reason)
+
+    def attempt(
+        self, session_id: SessionId, reasoning: str, kind: ActivityKind = ActivityKind.ATTEMPT
+    ) -> Attempt:
+        from holdfast.api.guarded_blocks import Attempt
+
+        return Attempt(self._engine, session_id, reasoning, kind)
+
+    def interrupted(self, session_id: SessionId) -> list[Activity]:
+        """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
+        from holdfast.engine.attempts import cut_off
+
+        return list(cut_off(self._vault, session_id))
+
+    def activities(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> list[Activity]:
+        """Every edit, attempt and guarded call of the session, in order, with how it ended."""
+        if not self._vault.access.has_story():
+            return []
+        return list(self._vault.story.activities(session_id, after=after, limit=limit))
+
+    def diff(self, session_id: SessionId, number: int) -> str | None:
+        """The changes of a finished edit as a unified diff; None for one that is open or was rolled
+        back, and for attempts."""
+        from holdfast.engine.edit_diff import unpacked_diff
+
+        edit_guard.own_activity(self._vault, session_id, number)
+        data = self._vault.story.diff_of(number)
+        return None if data is None else unpacked_diff(data)
+
+    @contextmanager
+    def _ending(self, session_id: SessionId, number: int | None) -> Iterator[int]:
+        ending = newest_own(self._vault) if number is None else number
+        edit_guard.own_activity(self._vault, session_id, ending)
+        yield ending
+        leave(self._vault, ending)

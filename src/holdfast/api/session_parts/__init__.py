@@ -1,1 +1,0 @@
-"""What a session offers beyond saving and restoring, one concern a module."""
