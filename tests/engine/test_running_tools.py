@@ -16,11 +16,12 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.processes import agent_above, own_line
-from holdfast.adapters.local.running_tools import LONGEST_NS, RunningTool, RunningTools
+from holdfast.adapters.local.running_tools import LocalRunningTools
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.interfaces.hooks.handling import handle_in
 from holdfast.interfaces.tools.results import Created
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
@@ -129,14 +130,14 @@ def test_a_checkpoint_goes_on_as_soon_as_the_tool_has_ended(
     _send(workspace, agent, EventKind.BEFORE_TOOL)
     configure(workspace, wait_for_edits=3600)
     looked = threading.Event()
-    asked = RunningTools.of_others
+    asked = LocalRunningTools.of_others
 
-    def noted(self: RunningTools, now_ns: int) -> list[RunningTool]:
+    def noted(self: LocalRunningTools, now_ns: int) -> list[RunningTool]:
         found = asked(self, now_ns)
         looked.set()
         return found
 
-    monkeypatch.setattr(RunningTools, "of_others", noted)
+    monkeypatch.setattr(LocalRunningTools, "of_others", noted)
     partial: list[bool] = []
 
     def save() -> None:
@@ -169,7 +170,7 @@ def test_a_tool_of_an_agent_that_is_gone_or_too_old_does_not_count(
     configure(workspace, wait_for_edits=3600)
     _send(workspace, agent, EventKind.BEFORE_TOOL)
     with SessionCheckpointer(workspace, "mine") as session:
-        tools = RunningTools(session._engine.vault.access.directory)
+        tools = session._engine.vault.running_tools
         now_ns = session._engine.vault.clock.now_ns()
         assert len(tools.of_others(now_ns)) == 1
         agent.end()
@@ -178,7 +179,7 @@ def test_a_tool_of_an_agent_that_is_gone_or_too_old_does_not_count(
         other = Agent()
         try:
             _send(workspace, other, EventKind.BEFORE_TOOL)
-            later_ns = session._engine.vault.clock.now_ns() + LONGEST_NS
+            later_ns = session._engine.vault.clock.now_ns() + LONGEST_CALL_NS
             assert tools.of_others(later_ns) == []
         finally:
             other.end()
@@ -218,7 +219,7 @@ def test_what_an_agent_runs_does_not_wait_for_its_tool(workspace: Path) -> None:
         session.checkpoint("begin")
         owner = agent_above(os.getpid())
         assert owner in own_line()
-        tools = RunningTools(session._engine.vault.access.directory)
+        tools = session._engine.vault.running_tools
         now_ns = session._engine.vault.clock.now_ns()
         tools.begin("0" * 32, owner=str(owner), session="s", tool="Bash", now_ns=now_ns)
         assert not session.save_checkpoint("from within the tool").checkpoint.partial

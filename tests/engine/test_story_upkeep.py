@@ -9,7 +9,6 @@ import apsw
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.bundles.frames import TOLD
 from holdfast.bootstrap.maintenance import examine_surroundings, repair_workspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.activities import ActivityKind, NewActivity
@@ -19,6 +18,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.rollbacks import Rollback, Stretch
+from holdfast.engine.bundles.frames import TOLD
 from holdfast.engine.check import run_checks
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress

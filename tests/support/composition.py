@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.adapters.local import processes
 from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
@@ -110,6 +111,7 @@ def composed(
             store,
             clock,
             RandomIds(),
+            processes,
             make_settings(values),
         )
         yield Composed(Engine(vault, file_filter=file_filter), store)

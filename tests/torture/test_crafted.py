@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.objects.compression import Codec
 from holdfast.adapters.local.objects.packs import PackAppender
-from holdfast.adapters.local.objects.records import Record, encode_record
 from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.compression import Codec
 from holdfast.domain.digests import digest_of
 from holdfast.domain.entries import DirectoryEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest
 from holdfast.domain.intent import make_intent
+from holdfast.domain.object_records import Record, encode_record
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees import Tree, encode_tree
 from holdfast.ports.catalog import NewCheckpoint

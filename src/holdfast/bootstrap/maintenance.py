@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.adapters.local import processes
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.app.open_workspace import SettingProblem
@@ -73,6 +74,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
             bench.place,
             clock,
             RandomIds(),
+            processes,
             _settings_or_defaults(bench.catalog, directory),
         )
         content = find(vault, history_is_incomplete=incomplete)

@@ -9,10 +9,8 @@ import os
 import signal
 import threading
 
-from holdfast.adapters.local.atomic_write import write_all
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.record_stream import RecordStream
-from holdfast.adapters.local.objects.records import Record
 from holdfast.adapters.local.reading_process import (
     INPUT,
     OUTPUT,
@@ -22,11 +20,13 @@ from holdfast.adapters.local.reading_process import (
     opened_job,
     record_frame,
 )
+from holdfast.domain.object_records import Record
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
+from holdfast.ports.filesystem import write_all
 
 
 def serve() -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local import processes
 from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
@@ -206,6 +207,7 @@ def _vault(
         store,
         clock,
         RandomIds(),
+        processes,
         settings,
         make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.processes import own_identity
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NotFound, StoreDamaged
@@ -55,7 +54,7 @@ def begin_attempt(
                 intent.reasoning,
                 saved.id,
                 vault.clock.now_ns(),
-                own_identity(),
+                vault.processes.own_identity(),
                 message_index=saved.message_index,
             )
         )
@@ -83,7 +82,7 @@ def cut_off(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activ
     by a restore since are settled on the way."""
     if not vault.access.has_story():
         return ()
-    left = [a for a in vault.story.open_activities(session_id) if not is_running(a)]
+    left = [a for a in vault.story.open_activities(session_id) if not is_running(vault, a)]
     return [activity for activity in left if not _was_restored(vault, activity)]
 
 

@@ -13,8 +13,8 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 
-from holdfast.adapters.local.objects.compression import Codec, compress, decompress
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.compression import Codec, compress, decompress
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.text_replacement import TextReplacement

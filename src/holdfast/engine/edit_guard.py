@@ -23,7 +23,6 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.processes import own_identity
 from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind
 from holdfast.domain.entries import MODE_MASK, Entry, FileEntry, SymlinkEntry, storable_ns
@@ -88,7 +87,7 @@ def start_edit(
                 why,
                 checkpoint.id,
                 vault.clock.now_ns(),
-                own_identity(),
+                vault.processes.own_identity(),
                 wanted,
                 checkpoint.message_index,
             )

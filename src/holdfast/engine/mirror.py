@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from holdfast.adapters.local.bundles.new_file import new_file
 from holdfast.domain.branch_names import DEFAULT_MIRROR
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
@@ -23,6 +22,7 @@ from holdfast.domain.mirror_commits import mirror_names
 from holdfast.domain.paths import from_text, parent
 from holdfast.domain.trees import Tree
 from holdfast.engine.approval import rounds_in
+from holdfast.engine.bundles.new_file import new_file
 from holdfast.engine.content import read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.repository import MirrorOutcome, MirrorPlace

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.agent_events import NoticeClaim
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import Operation
@@ -55,10 +54,10 @@ def claim_notices(
             return None
         newest, now_ns = done[-1].sequence, vault.clock.now_ns()
         held = vault.story.fact(session_id, TELLING)
-        if _is_being_told(held, newest, now_ns):
+        if _is_being_told(vault, held, newest, now_ns):
             return None
         texts = tuple(_notices(vault, session_id, done, answered))
-        mark = f"{newest} {now_ns} {own_identity()}"
+        mark = f"{newest} {now_ns} {vault.processes.own_identity()}"
         if vault.story.set_fact(session_id, TELLING, mark, expected=held):
             return NoticeClaim(session_id, texts, newest, mark)
 
@@ -67,12 +66,12 @@ def _untold(vault: Vault, session_id: SessionId, told: str | None) -> Sequence[O
     return vault.catalog.restores_since(session_id, after=int(told) if told is not None else 0)
 
 
-def _is_being_told(held: str | None, newest: int, now_ns: int) -> bool:
+def _is_being_told(vault: Vault, held: str | None, newest: int, now_ns: int) -> bool:
     sequence, _, rest = (held or "").partition(" ")
     at_ns, _, identity = rest.partition(" ")
     if not (sequence.isdecimal() and at_ns.isdecimal()) or int(sequence) < newest:
         return False
-    return abs(now_ns - int(at_ns)) < _CLAIM_NS and is_alive(identity)
+    return abs(now_ns - int(at_ns)) < _CLAIM_NS and vault.processes.is_alive(identity)
 
 
 def settle_claim(vault: Vault, claim: NoticeClaim, *, told: bool) -> None:

@@ -17,7 +17,6 @@ import os
 from collections.abc import Collection, Container
 from dataclasses import asdict, dataclass, replace
 
-from holdfast.adapters.local.filesystem_kind import mount_points_below
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.digests import digest_of
@@ -374,7 +373,7 @@ def _staged_on_other_mounts(vault: Vault) -> list[bytes]:
     """A restore stages at the top of each file system that it changes."""
     found = []
     prefix, workspace = staging_prefix(vault), os.path.realpath(os.fsencode(vault.workspace))
-    for top in map(os.fsencode, mount_points_below(vault.workspace)):
+    for top in vault.fs.mount_points_below(os.fsencode(vault.workspace)):
         with contextlib.suppress(OSError):
             found += [
                 os.path.relpath(os.path.join(top, name), workspace)

@@ -10,15 +10,12 @@ agents count too, from the hook before to the one after, unless the caller is pa
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.layout import RUNNING_TOOLS
-from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ids import WorkspaceId
@@ -27,8 +24,8 @@ from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.running_tools import RunningTool, RunningTools
     from holdfast.domain.activities import Activity
+    from holdfast.ports.agent_tools import RunningTool
 
 _PAUSE_S = 0.02
 
@@ -107,9 +104,10 @@ def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped])
     )
 
 
-def is_running(activity: Activity) -> bool:
+def is_running(vault: Vault, activity: Activity) -> bool:
     """Whether the process that began it still lives."""
-    return activity.owner == own_identity() or is_alive(activity.owner)
+    owner, processes = activity.owner, vault.processes
+    return owner == processes.own_identity() or processes.is_alive(owner)
 
 
 def _wait(vault: Vault) -> tuple[Skipped, ...]:
@@ -123,22 +121,16 @@ def _wait(vault: Vault) -> tuple[Skipped, ...]:
         late = vault.clock.monotonic_ns() >= deadline_ns
         if late or (hopeless and not awaited):
             for tool in awaited:
-                _running_tools(vault).give_up(tool.key)
+                vault.running_tools.give_up(tool.key)
             notes = [note for activity in others for note in _notes(activity)]
             return (*notes, *map(_note, tools))
         pause.wait(_PAUSE_S)
 
 
 def _tools(vault: Vault) -> list[RunningTool]:
-    if _unhindered.get() or not os.path.isdir(vault.access.directory / RUNNING_TOOLS):
+    if _unhindered.get() or not vault.access.has_running_tools():
         return []
-    return _running_tools(vault).of_others(vault.clock.now_ns())
-
-
-def _running_tools(vault: Vault) -> RunningTools:
-    from holdfast.adapters.local.running_tools import RunningTools  # most saves meet no tool at all
-
-    return RunningTools(vault.access.directory)
+    return vault.running_tools.of_others(vault.clock.now_ns())
 
 
 def _note(tool: RunningTool) -> Skipped:
@@ -160,13 +152,13 @@ def _others(vault: Vault) -> list[Activity]:
         for activity in begun
         if activity.kind in awaited
         and (place, activity.number) not in _own.get()
-        and is_running(activity)
+        and is_running(vault, activity)
     ]
 
 
 def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
     thread = _threads.get((vault.access.workspace_id, activity.number))
-    return activity.owner == own_identity() and thread == threading.get_ident()
+    return activity.owner == vault.processes.own_identity() and thread == threading.get_ident()
 
 
 def _notes(activity: Activity) -> Iterator[Skipped]:

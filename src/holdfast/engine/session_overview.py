@@ -6,7 +6,6 @@ without any checkpoint is not listed: it has nothing to go back to.
 
 from __future__ import annotations
 
-from holdfast.adapters.local.processes import is_alive
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
@@ -57,7 +56,8 @@ def effective_status(vault: Vault, session: Session) -> SessionStatus:
         process = vault.story.fact(session.id, AGENT_PROCESS)
     except StoreDamaged:
         return session.status
-    return SessionStatus.ENDED if process and not is_alive(process) else session.status
+    is_gone = process and not vault.processes.is_alive(process)
+    return SessionStatus.ENDED if is_gone else session.status
 
 
 def _summary(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.processes import is_alive, own_identity
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
@@ -96,7 +95,7 @@ def _require_free(
             hint=other_id,
         )
     owner = vault.story.fact(session_id, _OWNER) if vault.access.has_story() else None
-    if owner and owner != own_identity() and is_alive(owner):
+    if owner and owner != vault.processes.own_identity() and vault.processes.is_alive(owner):
         raise Refused(
             f"the session {session_id!r} is in use by process {owner.split()[0]}",
             hint=f"{other_id}; or end it there: session.end()",
@@ -105,8 +104,9 @@ def _require_free(
 
 def _take(vault: Vault, session_id: SessionId) -> None:
     held = vault.story.fact(session_id, _OWNER)
-    if held != own_identity():
-        vault.story.set_fact(session_id, _OWNER, own_identity(), expected=held)
+    own = vault.processes.own_identity()
+    if held != own:
+        vault.story.set_fact(session_id, _OWNER, own, expected=held)
 
 
 def _label(what: str, text: str | None) -> str | None:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from holdfast.adapters.local.tool_log import LoggedCall, ToolLog
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.undo_history import State
 from holdfast.engine.undo_outside import keys_outside
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import LoggedCall
 from holdfast.values.classes import dataclass
 
 _MOST_PATHS = 3
@@ -41,13 +41,13 @@ class Cause:
 def tool_calls_after(vault: Vault, before: State, after: Checkpoint | None) -> tuple[Cause, ...]:
     """Those that may have led from a state to what is there now; `after` is the first checkpoint
     that has it."""
-    log = ToolLog(vault.access.directory)
+    log = vault.tool_log
     return tuple(_causes(vault, before, after, log.calls(), log.looks()))
 
 
 def call_begun_at(vault: Vault, before: Checkpoint) -> Cause | None:
     """The newest call that began at a checkpoint; None where none did."""
-    calls = [call for call in ToolLog(vault.access.directory).calls() if call.at == before.id]
+    calls = [call for call in vault.tool_log.calls() if call.at == before.id]
     if is_before_tool(before) and not calls[1:]:
         return _own(vault, before)
     return _later(before, calls[-1:], None) if calls else None

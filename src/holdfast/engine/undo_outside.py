@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from holdfast.adapters.local.running_tools import LONGEST_NS
-from holdfast.adapters.local.tool_log import ToolLog, name_digest
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
@@ -22,6 +20,7 @@ from holdfast.engine.components.manifests import state_of
 from holdfast.engine.components.restoring import plan_components
 from holdfast.engine.components.touching import changed_parts
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, name_digest
 
 EXTERNAL = "external"
 
@@ -73,11 +72,11 @@ class CallsInProgress:
     def _by_beginning(self) -> dict[str, list[_Call]]:
         if self._calls is None:
             self._calls = {}
-            logged = ToolLog(self._vault.access.directory).calls()
+            logged = self._vault.tool_log.calls()
             reporting = {call.session for call in logged if call.is_end_reported}
             next_begin_ns: dict[str, int] = {}
             for call in reversed(logged):
-                end_ns = call.begun_ns + LONGEST_NS if call.ended_ns is None else call.ended_ns
+                end_ns = call.begun_ns + LONGEST_CALL_NS if call.ended_ns is None else call.ended_ns
                 reports = call.session in reporting
                 if not reports:
                     end_ns = min(end_ns, next_begin_ns.get(call.session, end_ns))

@@ -23,6 +23,8 @@ from holdfast.ports.store_access import StoreAccess
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
+    from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.processes import Processes
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.search import SearchIndex
@@ -55,6 +57,7 @@ class Vault:
     access: StoreAccess
     clock: Clock
     ids: IdSource
+    processes: Processes
     settings: Settings
     progress: ProgressRelay = field(default_factory=ProgressRelay)
     components: Components = field(default_factory=NoComponents)
@@ -71,6 +74,15 @@ class Vault:
     def search(self) -> SearchIndex:
         """The index of what was said; no save touches it."""
         return self.access.search
+
+    @property
+    def running_tools(self) -> RunningTools:
+        """Tool calls of agents that run now; `access.has_running_tools` tells whether to look."""
+        return self.access.running_tools
+
+    @property
+    def tool_log(self) -> ToolLog:
+        return self.access.tool_log
 
     def load_tree(self, digest: Digest) -> Tree:
         return decode_tree(self.objects.read(digest))

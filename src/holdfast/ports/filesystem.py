@@ -6,6 +6,7 @@ Every path argument is one name relative to `dir_fd` (I6), or an absolute path o
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+"""Of everything that Holdfast makes for itself: only the user may read it."""
+
+FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 SET_ASIDE = b".aside"
 """Behind the name of what waits while an exchange is made in steps; see `exchange`."""
@@ -151,3 +158,15 @@ class Filesystem(Protocol):
         ...
 
     def free_bytes(self, path: bytes) -> int: ...
+
+    def mount_points_below(self, path: bytes) -> list[bytes]:
+        """Where other file systems begin inside a directory; none where the system does not list
+        them."""
+        ...
+
+
+def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:
+    """`write` may take less than it is given; a short write is not an error."""
+    view = memoryview(data)
+    while view:
+        view = view[fs.write(fd, view) :]  # type: ignore[arg-type]

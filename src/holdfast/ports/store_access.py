@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.domain.ids import Digest, WorkspaceId
 
 if TYPE_CHECKING:
+    from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
@@ -46,6 +47,16 @@ class StoreAccess(Protocol):
     def events(self) -> EventLog:
         """The numbered stream of what happened; its file is opened, or made, by who follows it."""
         ...
+
+    def has_running_tools(self) -> bool:
+        """Whether a tool call of an agent was ever noted: one look, nothing is opened."""
+        ...
+
+    @property
+    def running_tools(self) -> RunningTools: ...
+
+    @property
+    def tool_log(self) -> ToolLog: ...
 
     def has_story(self) -> bool:
         """Whether anything was ever said: one look, nothing is opened."""

@@ -192,3 +192,6 @@ class InterceptedFilesystem:
 
     def free_bytes(self, path: bytes) -> int:
         return self._pass("free_bytes", path, lambda: self._inner.free_bytes(path))
+
+    def mount_points_below(self, path: bytes) -> list[bytes]:
+        return self._inner.mount_points_below(path)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.atomic_write import atomic_write, write_all
+from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.ports.filesystem import write_all
 from holdfast.testing.expectations import incompressible
 from holdfast.testing.faulty_filesystem import (
     CutShort,

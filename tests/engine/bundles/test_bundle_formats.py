@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.adapters.local.bundles.frames import VERSION
+from holdfast.engine.bundles.frames import VERSION
 from tests.fixtures.make_store import SESSION, describe
 
 pytestmark = pytest.mark.requirement("ST-7", "ST-8")

@@ -5,17 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from holdfast.ports.filesystem import Filesystem
-
-FILE_MODE = 0o600
-DIRECTORY_MODE = 0o700
-
-
-def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:
-    """`write` may take less than it is given; a short write is not an error."""
-    view = memoryview(data)
-    while view:
-        view = view[fs.write(fd, view) :]  # type: ignore[arg-type]
+from holdfast.ports.filesystem import FILE_MODE, Filesystem, write_all
 
 
 class SyncFailed(OSError):

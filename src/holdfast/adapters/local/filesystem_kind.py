@@ -44,10 +44,10 @@ def is_on_a_network(path: Path) -> bool:
     return file_system_of(existing(path)) in NETWORK
 
 
-def mount_points_below(directory: Path) -> list[Path]:
-    """Where other file systems begin inside a directory; none where there is no table."""
-    real = os.path.realpath(directory).rstrip("/") + "/"
-    return [Path(point) for point, _ in _mounts() if point.startswith(real)]
+def mount_points_below(path: bytes) -> list[bytes]:
+    """See `holdfast.ports.filesystem.Filesystem`."""
+    real = os.fsdecode(os.path.realpath(path)).rstrip("/") + "/"
+    return [os.fsencode(point) for point, _ in _mounts() if point.startswith(real)]
 
 
 def _mounts() -> list[tuple[str, str]]:

@@ -162,3 +162,9 @@ class LocalFilesystem:
     def free_bytes(path: bytes) -> int:
         status = os.statvfs(path)
         return status.f_bavail * status.f_frsize
+
+    @staticmethod
+    def mount_points_below(path: bytes) -> list[bytes]:
+        from holdfast.adapters.local.filesystem_kind import mount_points_below
+
+        return mount_points_below(path)

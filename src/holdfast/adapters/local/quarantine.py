@@ -13,8 +13,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import DIRECTORY_MODE
 from holdfast.adapters.local.private_files import read_own_file
+from holdfast.ports.filesystem import DIRECTORY_MODE
 
 SET_ASIDE = "set-aside"
 _SQLITE_SUFFIXES = ("", "-wal", "-shm")

@@ -22,10 +22,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.objects.compression import Codec
-from holdfast.adapters.local.objects.records import Record
 from holdfast.adapters.local.processes import python_command
+from holdfast.domain.compression import Codec
 from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import Record
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings import Settings, make_settings
 

@@ -3,10 +3,8 @@
     before a tool → a file named by the digest of its use: since when, whose process, which tool
     after it, or when the agent's turn ends → the file goes
 
-Hints: nothing depends on them but how long a checkpoint waits, and what it says then. So no lock is
-held, nothing is synced, and whatever cannot be read or written is left out. A tool stops to count
-when its agent's process is gone, or after ten minutes, whatever became of the hook after it. One
-that somebody has waited for in vain is not waited for again.
+Hints: nothing depends on them but how long a checkpoint waits, and what it says then. A tool that a
+save has waited for in vain is renamed, and not waited for again.
 """
 
 from __future__ import annotations
@@ -15,40 +13,19 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.processes import is_alive, own_line
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 
-LONGEST_NS = 600 * 1_000_000_000
 _WAITED = ".waited"
 _MOST = 64
 _LARGEST = 1_000
 _LONGEST_NAME = 60
 
 
-def session_digest(*parts: str) -> str:
-    """Of an agent and its session, and with a third part of one use of a tool."""
-    import hashlib
-
-    joined = "\0".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(joined).hexdigest()[:32]
-
-
-class RunningTool(NamedTuple):
-    """One use of a tool. `owner` is the agent's process, `session` a digest of its session;
-    `waited` tells that somebody has waited for it in vain."""
-
-    key: str
-    since_ns: int
-    owner: str
-    session: str
-    tool: str
-    waited: bool
-
-
-class RunningTools:
-    """Those of one store."""
+class LocalRunningTools:
+    """Those of one store; see `holdfast.ports.agent_tools.RunningTools` for the contract."""
 
     def __init__(self, store: Path) -> None:
         self._directory = os.path.join(store, RUNNING_TOOLS)
@@ -79,21 +56,18 @@ class RunningTools:
                 self.end(found.key)
 
     def give_up(self, key: str) -> None:
-        """Nobody waits for it any more; it still counts as running."""
         path = os.path.join(self._directory, key)
         with contextlib.suppress(OSError):
             os.rename(path, path + _WAITED)
 
     def of_others(self, now_ns: int) -> list[RunningTool]:
-        """Those that run now and that this process is no part of: what an agent calls, or a tool
-        of it, belongs to that agent."""
         found = list(self._all())
         if not found:
             return []
         own = own_line()
         running = []
         for tool in found:
-            if not 0 <= now_ns - tool.since_ns < LONGEST_NS or not is_alive(tool.owner):
+            if not 0 <= now_ns - tool.since_ns < LONGEST_CALL_NS or not is_alive(tool.owner):
                 self.end(tool.key)
             elif tool.owner not in own:
                 running.append(tool)

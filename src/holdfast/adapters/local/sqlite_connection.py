@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.store_errors import READ_ONLY_HINT, is_read_only, store_trouble
 from holdfast.adapters.local.sync_failures import SyncFailures, is_sync_failure, suspect
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import Busy, NoSpace, StoreDamaged, StoreReadOnly
+from holdfast.ports.filesystem import FILE_MODE
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher

@@ -17,13 +17,13 @@ from holdfast.domain.errors import (
     StoreSuspect,
     StoreUnwritable,
 )
+from holdfast.ports.filesystem import FULL_ERRORS
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
     "copy; what only looks, previews included, and export need no writing"
 )
-FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_read_only(path: Path) -> bool:

@@ -29,11 +29,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.domain.errors import Busy
 from holdfast.ports.clock import Clock
+from holdfast.ports.filesystem import FILE_MODE
 
 _DOING = "being locked"
 _TO_WRITE = os.O_RDWR | os.O_CREAT

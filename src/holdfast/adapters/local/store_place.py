@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.atomic_write import atomic_write, sync_directory
-from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.layout import RUNNING_TOOLS, StoreLayout
 from holdfast.adapters.local.private_files import read_own_file
 from holdfast.adapters.local.quarantine import quarantine, quarantine_directory
 from holdfast.adapters.local.store_errors import store_trouble
@@ -27,6 +27,7 @@ from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
+    from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
@@ -109,6 +110,21 @@ class StorePlace:
     def close_story(self) -> None:
         if self._story is not None:
             self._story.close()
+
+    def has_running_tools(self) -> bool:
+        return os.path.isdir(self._layout.directory / RUNNING_TOOLS)
+
+    @property
+    def running_tools(self) -> RunningTools:
+        from holdfast.adapters.local.running_tools import LocalRunningTools  # most saves meet none
+
+        return LocalRunningTools(self._layout.directory)
+
+    @property
+    def tool_log(self) -> ToolLog:
+        from holdfast.adapters.local.tool_log import LocalToolLog  # no save needs it
+
+        return LocalToolLog(self._layout.directory)
 
     @property
     def directory(self) -> Path:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, FILE_MODE, atomic_write
+from holdfast.adapters.local.atomic_write import atomic_write
 from holdfast.adapters.local.catalog.readable_copy import ReadableCatalog
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.commit_notes import (
@@ -40,7 +40,7 @@ from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plans import CatalogLosses
 from holdfast.ports.clock import Clock
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_MODE, FILE_MODE, Filesystem
 from holdfast.ports.story import Story
 
 if TYPE_CHECKING:

@@ -20,15 +20,9 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import (
-    FILE_MODE,
-    SyncFailed,
-    sync,
-    sync_directory,
-    write_all,
-)
+from holdfast.adapters.local.atomic_write import SyncFailed, sync, sync_directory
 from holdfast.domain.errors import StoreSuspect
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_MODE, Filesystem, write_all
 
 _SYNC_FAILURES = (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
 

@@ -17,33 +17,20 @@ is the same.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from holdfast.ports.agent_tools import LoggedCall, name_digest
 
 NAME = "tool-log"
 _LARGEST = 1 << 20
 
 
-class LoggedCall(NamedTuple):
-    """`session` is a digest of its id, `at` the checkpoint that holds what there was when it began,
-    `ended_ns` None for a call without an end. `names` are digests of what an edit names, None where
-    the tool may write anything. `is_end_reported`: the agent told the end of this very call."""
-
-    session: str
-    tool: str
-    at: str
-    begun_ns: int
-    ended_ns: int | None
-    names: tuple[str, ...] | None
-    is_end_reported: bool = False
-
-
-class ToolLog:
-    """That of one store."""
+class LocalToolLog:
+    """That of one store; see `holdfast.ports.agent_tools.ToolLog` for the contract."""
 
     def __init__(self, store: Path) -> None:
         self._path = os.path.join(store, NAME)
@@ -74,7 +61,6 @@ class ToolLog:
         self._add(f"L {now_ns} {at}")
 
     def looks(self) -> list[tuple[int, str]]:
-        """When somebody looked after a call and found everything as in a checkpoint, and which."""
         found = []
         for line in self._lines():
             with contextlib.suppress(ValueError):
@@ -84,7 +70,6 @@ class ToolLog:
         return found
 
     def calls(self) -> list[LoggedCall]:
-        """Every call that is known, in the order in which they began."""
         open_ones: dict[str, int] = {}
         sessions: dict[str, str] = {}
         found: list[LoggedCall] = []
@@ -125,11 +110,6 @@ class ToolLog:
                 os.close(fd)
             if is_large:
                 os.replace(self._path, self._path + ".1")
-
-
-def name_digest(name: bytes) -> str:
-    """Of the last part of a path, or of a session's id."""
-    return hashlib.sha256(os.path.basename(name)).hexdigest()[:16]
 
 
 def _call(begun_ns: int, told: Any) -> LoggedCall:

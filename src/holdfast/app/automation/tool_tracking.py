@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 
-from holdfast.adapters.local.processes import agent_above
-from holdfast.adapters.local.running_tools import RunningTools, session_digest
-from holdfast.adapters.local.tool_log import ToolLog
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.checkpoints import Checkpoint
+from holdfast.ports.agent_tools import RunningTools, session_digest
 
 _EDITS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
@@ -24,7 +22,7 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
     """The tool runs once this event is answered; `saved` holds what there was before it."""
     if event.kind is EventKind.BEFORE_TOOL:
         edits = event.tool_kind in _EDITS and event.paths
-        ToolLog(opened.store.directory).begin(
+        opened.engine.vault.tool_log.begin(
             _key(event),
             _session(event),
             now_ns=opened.engine.vault.clock.now_ns(),
@@ -33,7 +31,7 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
             at=saved.id,
             names=_names(event) if edits else None,
         )
-    owner = agent_above(event.process or os.getpid())
+    owner = opened.engine.vault.processes.agent_above(event.process or os.getpid())
     if event.kind is not EventKind.BEFORE_TOOL or owner is None:
         return
     _tools(opened).begin(
@@ -62,20 +60,20 @@ def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
     now_ns = opened.engine.vault.clock.now_ns()
     if event.kind is EventKind.AFTER_TOOL:
         _tools(opened).end(_key(event))
-        ToolLog(opened.store.directory).end(_key(event), now_ns)
+        opened.engine.vault.tool_log.end(_key(event), now_ns)
     elif event.kind in _ENDS_ALL:
         _tools(opened).end_all_of(_session(event))
-        ToolLog(opened.store.directory).end_all_of(_session(event), now_ns)
+        opened.engine.vault.tool_log.end_all_of(_session(event), now_ns)
 
 
 def note_unchanged(opened: OpenWorkspace, saved: Checkpoint) -> None:
     """A call has changed nothing since `saved`: what changes from now on is not its doing."""
     now_ns = opened.engine.vault.clock.now_ns()
-    ToolLog(opened.store.directory).unchanged(saved.id, now_ns)
+    opened.engine.vault.tool_log.unchanged(saved.id, now_ns)
 
 
 def _tools(opened: OpenWorkspace) -> RunningTools:
-    return RunningTools(opened.store.directory)
+    return opened.engine.vault.running_tools
 
 
 def _key(event: AgentEvent) -> str:

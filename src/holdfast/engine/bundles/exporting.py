@@ -15,19 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.adapters.local.bundles.frames import (
-    CHECKPOINT,
-    LARGEST_MANIFEST_BYTES,
-    LARGEST_OBJECT_BYTES,
-    LARGEST_ROW_BYTES,
-    OBJECT,
-    ORIGIN,
-    SESSION,
-    TOLD,
-    FrameWriter,
-)
-from holdfast.adapters.local.bundles.new_file import new_file
-from holdfast.adapters.local.bundles.objects import ObjectEncoder
 from holdfast.domain.bundle_inventory import Inventory, Role
 from holdfast.domain.bundle_rounds import encode_rounds
 from holdfast.domain.bundle_rows import (
@@ -45,6 +32,19 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.messages import Message
 from holdfast.domain.paths import from_text
 from holdfast.domain.trees import EMPTY_TREE, Tree
+from holdfast.engine.bundles.frames import (
+    CHECKPOINT,
+    LARGEST_MANIFEST_BYTES,
+    LARGEST_OBJECT_BYTES,
+    LARGEST_ROW_BYTES,
+    OBJECT,
+    ORIGIN,
+    SESSION,
+    TOLD,
+    FrameWriter,
+)
+from holdfast.engine.bundles.new_file import new_file
+from holdfast.engine.bundles.objects import ObjectEncoder
 from holdfast.engine.bundles.selection import Selection
 from holdfast.engine.dropped import unless_dropped
 from holdfast.engine.vault import Vault

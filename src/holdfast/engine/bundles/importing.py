@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.adapters.local.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
 from holdfast.domain.errors import (
     BudgetReached,
@@ -26,6 +25,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.engine.bundles.placed_story import take_in_story
 from holdfast.engine.bundles.placing import ImportPlan, homes_of, place
 from holdfast.engine.bundles.verifying import VerifiedBundle, verified_bundle

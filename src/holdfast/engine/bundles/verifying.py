@@ -21,15 +21,6 @@ from typing import TypeVar
 
 from blake3 import blake3
 
-from holdfast.adapters.local.bundles.frames import (
-    CHECKPOINT,
-    OBJECT,
-    SESSION,
-    TOLD,
-    FrameReader,
-    refused,
-)
-from holdfast.adapters.local.bundles.objects import ObjectDecoder, require_bounded
 from holdfast.domain.bundle_inventory import Inventory, Role
 from holdfast.domain.bundle_rounds import decode_rounds
 from holdfast.domain.bundle_rows import (
@@ -46,6 +37,15 @@ from holdfast.domain.errors import BundleRefused, NotFound, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
+from holdfast.engine.bundles.frames import (
+    CHECKPOINT,
+    OBJECT,
+    SESSION,
+    TOLD,
+    FrameReader,
+    refused,
+)
+from holdfast.engine.bundles.objects import ObjectDecoder, require_bounded
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import Progress
 

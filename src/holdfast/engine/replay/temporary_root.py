@@ -23,7 +23,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from holdfast.adapters.local.atomic_write import write_all
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import NoSpace, Refused
 from holdfast.domain.paths import basename, join, parent
@@ -31,7 +30,7 @@ from holdfast.engine.content import read_content
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.engine.workspace_faults import FULL
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import Filesystem, write_all
 
 PREFIX = b"holdfast-replay-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -11,12 +11,11 @@ import errno
 import os
 import stat
 
-from holdfast.adapters.local.atomic_write import DIRECTORY_MODE, write_all
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.engine.content import read_content
 from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem, write_all
 from holdfast.ports.objects import ObjectStore
 
 RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"

@@ -6,11 +6,8 @@ says before it begins whose call it is and which of its files would go.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
-from holdfast.adapters.local.layout import RUNNING_TOOLS
-from holdfast.adapters.local.running_tools import RunningTool, RunningTools, session_digest
 from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.paths import to_text
@@ -18,15 +15,16 @@ from holdfast.domain.sessions import Session
 from holdfast.domain.tool_descriptions import one_line
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import RunningTool, session_digest
 
 _MOST_FILES = 5
 
 
 def working_tools(vault: Vault) -> list[RunningTool]:
     """Tool calls that run now, and that the caller is no part of."""
-    if not os.path.isdir(vault.access.directory / RUNNING_TOOLS):
+    if not vault.access.has_running_tools():
         return []
-    return RunningTools(vault.access.directory).of_others(vault.clock.now_ns())
+    return vault.running_tools.of_others(vault.clock.now_ns())
 
 
 def working_warnings(

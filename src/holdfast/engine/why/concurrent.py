@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from holdfast.adapters.local.tool_log import LoggedCall, ToolLog, name_digest
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.ids import Digest
@@ -24,8 +23,8 @@ from holdfast.domain.line_origins import LineOrigin, OtherAgent
 from holdfast.domain.sessions import Session
 from holdfast.engine.listing import entry_at
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, name_digest
 
-_LONGEST_NS = 600 * 1_000_000_000
 _MOST_BETWEEN = 1_000
 
 
@@ -74,7 +73,7 @@ class ConcurrentCalls:
         """The calls of all sessions that may have written a file between two checkpoints, in the
         order in which they began; None where the log of tools does not go back that far."""
         if self._calls is None:
-            log = ToolLog(self._vault.access.directory)
+            log = self._vault.tool_log
             self._calls, self._looks = log.calls(), log.looks()
             known = self._vault.catalog.sessions() if self._calls else ()
             self._sessions = {name_digest(one.id.encode()): one for one in known}
@@ -131,5 +130,5 @@ def _may_have_written(call: LoggedCall, begin_ns: int, end_ns: int, name: str) -
     if call.begun_ns >= end_ns or (call.names is not None and name not in call.names):
         return False
     if call.ended_ns is None:
-        return end_ns - call.begun_ns < _LONGEST_NS
+        return end_ns - call.begun_ns < LONGEST_CALL_NS
     return call.ended_ns > begin_ns

@@ -17,11 +17,11 @@ from holdfast.adapters.local.objects.blocks import (
     objects_in,
     open_block,
 )
-from holdfast.adapters.local.objects.compression import Codec, compress, decompress
-from holdfast.adapters.local.objects.records import BadRecord, Record, encode_record
+from holdfast.domain.compression import Codec, compress, decompress
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import BadRecord, Record, encode_record
 from holdfast.testing.expectations import incompressible, store_objects
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 

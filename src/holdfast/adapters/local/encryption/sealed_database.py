@@ -29,9 +29,9 @@ from typing import Any
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
 from holdfast.adapters.local.system import random_bytes
+from holdfast.ports.filesystem import FILE_MODE
 
 PAGE_BYTES = 4096
 _USABLE_BYTES = PAGE_BYTES - OVERHEAD_BYTES

@@ -14,9 +14,9 @@ from __future__ import annotations
 import struct
 
 from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
-from holdfast.adapters.local.objects.compression import Codec
-from holdfast.adapters.local.objects.records import HEADER_BYTES, LARGEST_OBJECT, BadRecord, Record
+from holdfast.domain.compression import Codec
 from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.object_records import HEADER_BYTES, LARGEST_OBJECT, BadRecord, Record
 
 _HEADER = struct.Struct("<2sI")
 _INNER = struct.Struct("<BBI32s")
@@ -24,7 +24,7 @@ _LONGER_BY = _HEADER.size + _INNER.size + OVERHEAD_BYTES - HEADER_BYTES
 
 
 class SealedRecords:
-    """See `holdfast.adapters.local.objects.records.RecordFormat`."""
+    """See `holdfast.domain.object_records.RecordFormat`."""
 
     pack_magic = b"HFPACKE\n"
     magic = b"HE"

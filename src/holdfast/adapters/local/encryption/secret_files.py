@@ -9,11 +9,11 @@ import os
 import stat
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.encryption.cipher import KEY_BYTES
 from holdfast.adapters.local.encryption.key_slots import Secret
 from holdfast.adapters.local.system import random_bytes
 from holdfast.domain.errors import KeyNeeded, Refused
+from holdfast.ports.filesystem import FILE_MODE
 
 SHORTEST_PASSPHRASE = 8
 _LARGEST_BYTES = 1 << 16

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.adapters.local.objects.records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.adapters.local.sqlite_connection import (
     DATABASE_TROUBLE,
     connect,
@@ -28,6 +27,7 @@ from holdfast.adapters.local.sqlite_connection import (
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.domain.errors import IndexDamaged, StoreDamaged
 from holdfast.domain.ids import DIGEST_BYTES, Digest
+from holdfast.domain.object_records import HEADER_BYTES, LARGEST_OBJECT
 from holdfast.values.classes import dataclass
 from holdfast.values.tuples import NamedTuple
 

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.objects.blocks import objects_in, open_block
-from holdfast.adapters.local.objects.compression import Codec, decompress
 from holdfast.adapters.local.objects.index import GONE, Location, PackIndex, PackLength
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, PackDirectory
-from holdfast.adapters.local.objects.records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.adapters.local.objects.writer import LocalObjectWriter
 from holdfast.adapters.local.quarantine import identity_of, quarantine
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.local.system import RandomIds
+from holdfast.domain.compression import Codec, decompress
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import DEEPEST_CHAIN, BadRecord, Record, RecordFormat
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
 from holdfast.ports.progress import NoProgress, Progress

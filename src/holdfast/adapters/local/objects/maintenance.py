@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.atomic_write import sync_directory
 from holdfast.adapters.local.objects.blocks import objects_in
 from holdfast.adapters.local.objects.collection import Records, rewrite_pack
-from holdfast.adapters.local.objects.compression import compress
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
-from holdfast.adapters.local.objects.records import BadRecord, Record
 from holdfast.adapters.local.objects.verify import damaged_packs
 from holdfast.adapters.local.quarantine import quarantine
+from holdfast.domain.compression import compress
 from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import BadRecord, Record
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore

@@ -18,10 +18,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.atomic_write import FILE_MODE, sync, sync_directory, write_all
+from holdfast.adapters.local.atomic_write import sync, sync_directory
 from holdfast.adapters.local.objects.blocks import objects_in
-from holdfast.adapters.local.objects.records import BadRecord, PlainRecords, Record, RecordFormat
-from holdfast.ports.filesystem import Filesystem
+from holdfast.domain.object_records import BadRecord, PlainRecords, Record, RecordFormat
+from holdfast.ports.filesystem import FILE_MODE, Filesystem, write_all
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.sync_failures import SyncFailures

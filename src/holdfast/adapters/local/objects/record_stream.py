@@ -10,8 +10,8 @@ from holdfast.adapters.local.objects.blocks import (
     record_of,
     single_record,
 )
-from holdfast.adapters.local.objects.records import Record
 from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import Record
 from holdfast.ports.objects import WriteTotals
 
 _MOST_REMEMBERED = 50_000

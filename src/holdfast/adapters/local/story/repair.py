@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
 from holdfast.adapters.local.catalog.page_images import page_images
 from holdfast.adapters.local.commit_notes import SLOT_BYTES, NotedChanges, decode_changes
 from holdfast.adapters.local.quarantine import quarantine, sync
@@ -35,6 +34,7 @@ from holdfast.adapters.local.story.story_file import StoryFile, rebuilt_beside
 from holdfast.domain.errors import HoldfastError, NewerStore
 from holdfast.domain.ids import SessionId
 from holdfast.domain.messages import Role
+from holdfast.ports.filesystem import FILE_MODE
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher

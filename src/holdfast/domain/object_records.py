@@ -18,7 +18,7 @@ import struct
 import zlib
 from typing import Protocol
 
-from holdfast.adapters.local.objects.compression import Codec
+from holdfast.domain.compression import Codec
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.values.classes import dataclass, field
 

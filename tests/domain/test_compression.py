@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.objects.compression import (
+from holdfast.domain.compression import (
     Codec,
     compress,
     compress_against,

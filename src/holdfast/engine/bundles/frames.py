@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from holdfast.adapters.local.atomic_write import write_all
 from holdfast.domain.errors import BundleRefused
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import Filesystem, write_all
 
 MAGIC = b"HFBUNDLE"
 VERSION = 1

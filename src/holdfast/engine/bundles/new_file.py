@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.adapters.local.atomic_write import FILE_MODE
-from holdfast.adapters.local.store_errors import FULL_ERRORS
 from holdfast.domain.errors import HoldfastError, NoSpace, Refused, UsageError
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import FILE_MODE, FULL_ERRORS, Filesystem
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

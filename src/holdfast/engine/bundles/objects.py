@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from holdfast.adapters.local.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
-from holdfast.adapters.local.objects.compression import (
+from holdfast.domain.bundle_inventory import Role
+from holdfast.domain.compression import (
     Codec,
     compress,
     compress_against,
     decompress,
 )
-from holdfast.adapters.local.objects.records import (
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import BudgetReached
+from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import (
     DEEPEST_CHAIN,
     HEADER_BYTES,
     BadRecord,
@@ -29,10 +32,7 @@ from holdfast.adapters.local.objects.records import (
     encode_record,
     stored_size_of,
 )
-from holdfast.domain.bundle_inventory import Role
-from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import BudgetReached
-from holdfast.domain.ids import Digest
+from holdfast.engine.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
 
 MOST_TIMES_THE_BUDGET = 64
 """A bundle may unpack to this many times the store's budget: far more than stays after

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.objects.compression import Codec
-from holdfast.adapters.local.objects.records import (
+from holdfast.domain.compression import Codec
+from holdfast.domain.digests import digest_of
+from holdfast.domain.ids import Digest
+from holdfast.domain.object_records import (
     HEADER_BYTES,
     LARGEST_OBJECT,
     MAGIC,
@@ -19,8 +21,6 @@ from holdfast.adapters.local.objects.records import (
     decode_record,
     encode_record,
 )
-from holdfast.domain.digests import digest_of
-from holdfast.domain.ids import Digest
 
 digests = st.binary(min_size=32, max_size=32).map(Digest)
 

@@ -1,1 +1,0 @@
-"""Bundles: one file that carries sessions and checkpoints to another store."""

@@ -1,0 +1,22 @@
+"""Processes of this user: who they are, and whether they still run."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Processes(Protocol):
+    def own_identity(self) -> str:
+        """This process, as text. No other process ever has the same, even after a restart of the
+        machine. It begins with the process number and a space."""
+        ...
+
+    def is_alive(self, identity: str) -> bool:
+        """Whether that process still runs; False for any text that is no identity. Where the system
+        does not tell when a process began, any process with its number counts."""
+        ...
+
+    def agent_above(self, number: int) -> str | None:
+        """The identity of the program that started a process, past the shells between; None if it
+        is unknown or belongs to another user."""
+        ...
