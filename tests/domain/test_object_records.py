@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.compression import Codec
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import (
@@ -21,6 +20,7 @@ from holdfast.domain.object_records import (
     decode_record,
     encode_record,
 )
+from holdfast.values.compression import Codec
 
 digests = st.binary(min_size=32, max_size=32).map(Digest)
 

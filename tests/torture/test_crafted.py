@@ -18,7 +18,6 @@ import pytest
 
 from holdfast.adapters.local.objects.packs import PackAppender
 from holdfast.domain.checkpoints import Checkpoint, Kind
-from holdfast.domain.compression import Codec
 from holdfast.domain.digests import digest_of
 from holdfast.domain.entries import DirectoryEntry, SymlinkEntry
 from holdfast.domain.errors import StoreDamaged
@@ -28,6 +27,7 @@ from holdfast.domain.object_records import Record, encode_record
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees import Tree, encode_tree
 from holdfast.ports.catalog import NewCheckpoint
+from holdfast.values.compression import Codec
 from tests.support.composition import SESSION, Composed
 from tests.support.tree_hash import describe, differences
 from tests.torture.campaign import Campaign, Case, Scenario

@@ -15,12 +15,12 @@ The checksum finds damage without decompressing; the digest proves content (I2) 
 from __future__ import annotations
 
 import struct
-import zlib
+from binascii import crc32
 from typing import Protocol
 
-from holdfast.domain.compression import Codec
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.values.classes import dataclass, field
+from holdfast.values.compression import Codec
 
 MAGIC = b"HF"
 _HEADER = struct.Struct("<2sBBIII32s")
@@ -104,8 +104,8 @@ def encode_record(record: Record) -> bytes:
     base = record.base or b""
     stored_size = len(base) + len(record.stored)
     fields = (MAGIC, record.codec, record.depth, record.size, stored_size)
-    checksum = zlib.crc32(_HEADER.pack(*fields, 0, record.digest))
-    checksum = zlib.crc32(record.stored, zlib.crc32(base, checksum))
+    checksum = crc32(_HEADER.pack(*fields, 0, record.digest))
+    checksum = crc32(record.stored, crc32(base, checksum))
     return _HEADER.pack(*fields, checksum, record.digest) + base + record.stored
 
 
@@ -126,8 +126,8 @@ def decode_record(data: bytes) -> Record:
         raise BadRecord("the record is cut short")
     magic, codec, depth, size, stored_size, checksum, digest = _HEADER.unpack_from(data)
     body = data[HEADER_BYTES:end]
-    expected = zlib.crc32(_HEADER.pack(magic, codec, depth, size, stored_size, 0, digest))
-    if zlib.crc32(body, expected) != checksum:
+    expected = crc32(_HEADER.pack(magic, codec, depth, size, stored_size, 0, digest))
+    if crc32(body, expected) != checksum:
         raise BadRecord("its checksum does not match")
     base: Digest | None = None
     if codec == Codec.ZSTD_AGAINST_BASE:

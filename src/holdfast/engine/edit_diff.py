@@ -14,7 +14,6 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.compression import Codec, compress, decompress
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.text_replacement import TextReplacement
@@ -25,6 +24,7 @@ from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.scan.stable_read import read_whole
 from holdfast.engine.vault import Vault
 from holdfast.engine.withheld import WITHHELD, IgnoredContent
+from holdfast.values.compression import Codec, compress, decompress
 
 _HEAD = struct.Struct("<IB")
 _LARGEST_FILE_BYTES = 4 << 20

@@ -1,4 +1,4 @@
-"""How values are defined: dataclasses and named tuples that cost next to nothing at import.
+"""What knows no word of the product: values that are cheap to define, and compression.
 
-Knows no word of the product; everything else may build on it.
+Everything else may build on it.
 """

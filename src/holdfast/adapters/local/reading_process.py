@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.adapters.local.processes import python_command
-from holdfast.domain.compression import Codec
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings import Settings, make_settings
+from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.writer import LocalObjectWriter

@@ -14,12 +14,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from holdfast.domain.bundle_inventory import Role
-from holdfast.domain.compression import (
-    Codec,
-    compress,
-    compress_against,
-    decompress,
-)
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import BudgetReached
 from holdfast.domain.ids import Digest
@@ -33,6 +27,12 @@ from holdfast.domain.object_records import (
     stored_size_of,
 )
 from holdfast.engine.bundles.frames import LARGEST_OBJECT_BYTES, FrameReader, refused
+from holdfast.values.compression import (
+    Codec,
+    compress,
+    compress_against,
+    decompress,
+)
 
 MOST_TIMES_THE_BUDGET = 64
 """A bundle may unpack to this many times the store's budget: far more than stays after

@@ -17,7 +17,6 @@ from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.encryption.sealed_records import SealedRecords
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.local import LocalObjectStore
-from holdfast.domain.compression import Codec
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.object_records import BadRecord, Record
@@ -25,6 +24,7 @@ from holdfast.ports.filesystem import Filesystem
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
 from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.values.compression import Codec
 from tests.adapters.local.objects.local_stores import forget_index, packs
 
 pytestmark = pytest.mark.requirement("ST-6")

@@ -17,12 +17,12 @@ from holdfast.adapters.local.objects.blocks import (
     objects_in,
     open_block,
 )
-from holdfast.domain.compression import Codec, compress, decompress
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record, encode_record
 from holdfast.testing.expectations import incompressible, store_objects
+from holdfast.values.compression import Codec, compress, decompress
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 
 SMALL = [b"def number_%d():\n    return %d\n" % (n, n) for n in range(40)]

@@ -9,13 +9,13 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects.packs import PackDirectory
-from holdfast.domain.compression import Codec
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import ObjectMissing
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.testing.expectations import compressible, incompressible, store_objects
 from holdfast.testing.recording_filesystem import RecordingFilesystem
+from holdfast.values.compression import Codec
 from tests.adapters.local.objects.local_stores import fill, forget_index, opened, packs
 
 

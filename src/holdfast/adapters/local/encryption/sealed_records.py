@@ -14,9 +14,9 @@ from __future__ import annotations
 import struct
 
 from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
-from holdfast.domain.compression import Codec
 from holdfast.domain.ids import DIGEST_BYTES, Digest
 from holdfast.domain.object_records import HEADER_BYTES, LARGEST_OBJECT, BadRecord, Record
+from holdfast.values.compression import Codec
 
 _HEADER = struct.Struct("<2sI")
 _INNER = struct.Struct("<BBI32s")

@@ -13,10 +13,10 @@ import struct
 from collections.abc import Sequence
 from typing import cast
 
-from holdfast.domain.compression import Codec, compress, decompress
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record
+from holdfast.values.compression import Codec, compress, decompress
 
 LARGEST_MEMBER_BYTES = 16 << 10
 FULL_AT_BYTES = 32 << 10

@@ -22,7 +22,6 @@ from holdfast.adapters.local.quarantine import identity_of, quarantine
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.sync_failures import SyncFailures
 from holdfast.adapters.local.system import RandomIds
-from holdfast.domain.compression import Codec, decompress
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import IndexDamaged, ObjectDamaged, ObjectMissing, StoreDamaged
 from holdfast.domain.ids import Digest
@@ -30,6 +29,7 @@ from holdfast.domain.object_records import DEEPEST_CHAIN, BadRecord, Record, Rec
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectProblem
 from holdfast.ports.progress import NoProgress, Progress
+from holdfast.values.compression import Codec, decompress
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys

@@ -25,9 +25,9 @@ from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
 from holdfast.adapters.local.objects.verify import damaged_packs
 from holdfast.adapters.local.quarantine import quarantine
-from holdfast.domain.compression import compress
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record
+from holdfast.values.compression import compress
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore

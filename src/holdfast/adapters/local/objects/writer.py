@@ -16,15 +16,15 @@ from holdfast.adapters.local.objects.blocks import (
 from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
-from holdfast.domain.compression import (
-    SMALLEST_WORTH_COMPRESSING,
-    Codec,
-    compress_against,
-)
 from holdfast.domain.errors import BudgetReached, StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import Record
 from holdfast.ports.objects import WriteTotals
+from holdfast.values.compression import (
+    SMALLEST_WORTH_COMPRESSING,
+    Codec,
+    compress_against,
+)
 from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:

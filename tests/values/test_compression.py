@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.compression import (
+from holdfast.testing.expectations import compressible, incompressible
+from holdfast.values.compression import (
     Codec,
     compress,
     compress_against,
     decompress,
 )
-from holdfast.testing.expectations import compressible, incompressible
 
 contents = st.one_of(
     st.binary(max_size=300),
