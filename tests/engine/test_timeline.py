@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.views.timeline import timeline_view
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.checkpoints import Position
 from holdfast.domain.errors import UsageError
@@ -15,7 +16,6 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.timeline import Event, Timeline
-from holdfast.domain.timeline_data import timeline_as_data
 from holdfast.engine.timeline import timeline
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, SteppedClock, composed
@@ -106,7 +106,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
     ]
     assert page.next is None
     assert [one.status.value for one in page.rounds] == ["merged", "abandoned", "active"]
-    data = timeline_as_data(page)
+    data = timeline_view(page)
     assert data["events"][1]["abandoned"] == "session_2"
     assert data["events"][3]["message"] == "good so far"
     assert data["events"][4]["paths"] == ["file"]

@@ -26,9 +26,6 @@ class PresentGit:
     def __str__(self) -> str:
         return _words(self.branch, self.commit, self.dirty)
 
-    def as_data(self) -> dict[str, Any]:
-        return {"branch": self.branch, "commit": self.commit, "dirty": self.dirty}
-
 
 def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> str | None:
     """From what the component recorded; None where there was no repository, or nothing usable."""
@@ -58,22 +55,6 @@ def dirty_files(state: ComponentState, checkpoint: Checkpoint | None) -> dict[st
     files = dirty.get("files")
     names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
     return {"count": dirty["count"], "files": names}
-
-
-def git_place_as_data(
-    state: ComponentState | None, checkpoint: Checkpoint
-) -> dict[str, Any] | None:
-    """The same for programs; `dirty` is null where it is not known."""
-    head = None if state is None else state.facts.get("head")
-    if state is None or not isinstance(head, Mapping):
-        return None
-    ref, dirty = head.get("ref"), dirty_files(state, checkpoint)
-    return {
-        "branch": str(ref).removeprefix("refs/heads/") if ref else None,
-        "commit": head.get("commit"),
-        "dirty": None if dirty is None else dirty["count"],
-        "dirty_files": [] if dirty is None else dirty["files"],
-    }
 
 
 def _visible(text: str) -> str:

@@ -20,6 +20,7 @@ from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEnt
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import is_within, parent, to_text
 from holdfast.values.classes import dataclass
+from holdfast.values.tuples import NamedTuple
 
 if TYPE_CHECKING:  # a save must not pay for it
     from holdfast.domain.git_drift import GitDrift
@@ -357,3 +358,31 @@ class _Lookup:
 
     def first_below(self, directory: bytes) -> bytes | None:
         return self._below.get(directory)
+
+
+class StepCounts(NamedTuple):
+    """Files and links by what a restore does to them, and directories apart."""
+
+    created: int
+    restored: int
+    deleted: int
+    directories: int = 0
+
+    @property
+    def total(self) -> int:
+        """Of files and links."""
+        return self.created + self.restored + self.deleted
+
+
+def count_steps(steps: Iterable[Step]) -> StepCounts:
+    created = restored = deleted = directories = 0
+    for step in steps:
+        if isinstance(step.after or step.before, DirectoryEntry):
+            directories += 1
+        elif step.type is StepType.CREATE:
+            created += 1
+        elif step.type is StepType.DELETE:
+            deleted += 1
+        else:
+            restored += 1
+    return StepCounts(created, restored, deleted, directories)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.components.git import dirty as dirty_files
 from holdfast.components.git import plain_files
 from holdfast.domain.errors import NothingToUndo
-from holdfast.domain.git_place import git_place, git_place_as_data
+from holdfast.domain.git_place import git_place
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.trees import Tree
@@ -29,7 +30,7 @@ def told(session: SessionCheckpointer, reference: str) -> list[str] | None:
     """The dirty files that a checkpoint tells of; None when it does not know."""
     found = session._engine.resolve(SessionId("s"), reference)
     state = state_of(session._engine.vault.objects, found, "git")
-    place = git_place_as_data(state, found)
+    place = git_at_checkpoint_view(state, found)
     assert place is not None
     if place["dirty"] is None:
         return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.hunk_choice import DEFAULT_CONTEXT, NumberedHunk, hunk_key
 from holdfast.engine.restore.chosen_hunks import choose_hunks, hunks_of_file
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.arguments import context_lines
-from holdfast.interfaces.cli.diff_views.as_json import hunk_as_json
 from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines
 from holdfast.interfaces.cli.terminal import Terminal
 
@@ -46,7 +45,3 @@ def show_hunks(terminal: Terminal, hunks: Sequence[NumberedHunk]) -> None:
     """What is taken back: lines with a plus go, lines with a minus return."""
     for hunk in hunks:
         show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {hunk.number}: "))
-
-
-def hunks_as_json(hunks: Sequence[NumberedHunk]) -> list[dict[str, Any]]:
-    return [hunk_as_json(hunk) for hunk in hunks]

@@ -6,18 +6,17 @@ harmless; what is not text is named.
 
 from __future__ import annotations
 
-import base64
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry, kind_of
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.paths import to_text
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible_bytes, visible_line
 from holdfast.interfaces.cli.wording import size
 
 if TYPE_CHECKING:
+    from holdfast.api.views.checkpoints import OldFileView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.engine.vault import Vault
@@ -134,29 +133,19 @@ def _content(vault: Vault, entry: FileEntry) -> bytes:
     return b"".join(read_content(vault.objects, entry))
 
 
-def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> dict[str, Any]:
-    told: dict[str, Any] = {"checkpoint": found.id, "path": to_text(path), "type": kind_of(entry)}
-    if isinstance(entry, SymlinkEntry):
-        return told | {"target": to_text(entry.target)}
-    told["mode"] = f"{entry.mode:04o}"
+def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> OldFileView:
+    from holdfast.api.views.checkpoints import old_file_view
+
     if isinstance(entry, DirectoryEntry):
-        return told | {"paths": list(_names(vault, path, entry))}
-    assert isinstance(entry, FileEntry)
+        from holdfast.engine.listing import list_entries
+
+        names = (name for name, _ in list_entries(vault.load_tree, entry.digest, path))
+        return old_file_view(found, path, entry, paths=names)
+    if not isinstance(entry, FileEntry):
+        return old_file_view(found, path, entry)
     if entry.size > _LARGEST_SHOWN_BYTES:
         raise UsageError(
             f"{to_text(path)} has {size(entry.size)}, too much for one JSON value",
             hint="without --json, its bytes are written to standard output",
         )
-    data = _content(vault, entry)
-    told |= {"size": entry.size, "digest": entry.digest.hex()}
-    try:
-        return told | {"content": data.decode("utf-8")}
-    except UnicodeDecodeError:
-        return told | {"base64": base64.b64encode(data).decode()}
-
-
-def _names(vault: Vault, path: bytes, entry: DirectoryEntry) -> Iterator[str]:
-    from holdfast.engine.listing import list_entries
-
-    for name, _ in list_entries(vault.load_tree, entry.digest, path):
-        yield to_text(name)
+    return old_file_view(found, path, entry, content=_content(vault, entry))

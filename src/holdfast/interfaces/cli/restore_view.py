@@ -19,10 +19,10 @@ from holdfast.domain.restore_plans import (
     RestorePlan,
     Step,
     StepType,
+    count_steps,
 )
 from holdfast.domain.rounds import round_title
 from holdfast.engine.restore.records import RestoreRequest
-from holdfast.interfaces.cli.step_counts import count_steps
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,

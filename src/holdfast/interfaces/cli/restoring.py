@@ -13,13 +13,12 @@ from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import RestoreOutcome
-from holdfast.domain.remarks import remarks_in, reworded
+from holdfast.domain.remarks import reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
 from holdfast.engine.components.drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.restore import DONE, NOTHING_CHANGED
-from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.cancelling import answering_ctrl_c
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
@@ -70,14 +69,11 @@ def restore_and_report(
     invocation.so_far = DONE if outcome.recorded else NOTHING_CHANGED
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
-        told = json_output.restored(
-            outcome,
-            invocation.elapsed_ms,
-            present_git(opened.engine.vault, restored=outcome),
-        )
-        told["warnings"] = [*working, *told["warnings"]]
-        told["remarks"] = [*remarks_in(working), *told["remarks"]]
-        invocation.emit(rounds | told | _hunks_as_json(hunks) | besides)
+        from holdfast.api.views.restores import restored_view
+
+        git = present_git(opened.engine.vault, restored=outcome)
+        view = restored_view(outcome, invocation.elapsed_ms, git, working)
+        invocation.emit({**rounds, **view, **_hunks_as_json(hunks), **besides})
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
         _tell_of_head(invocation.terminal, opened, request, outcome)
@@ -217,9 +213,9 @@ def _saved_elsewhere(
 def _hunks_as_json(hunks: Sequence[NumberedHunk]) -> dict[str, Any]:
     if not hunks:
         return {}
-    from holdfast.interfaces.cli.chosen_hunks import hunks_as_json
+    from holdfast.api.views.changes import numbered_hunk_view
 
-    return {"hunks": hunks_as_json(hunks)}
+    return {"hunks": [numbered_hunk_view(hunk) for hunk in hunks]}
 
 
 def _preview(
@@ -234,18 +230,15 @@ def _preview(
         plan = opened.engine.plan(request)
     abandoned = _abandoning(opened, request, plan)
     if invocation.json:
-        invocation.emit(
-            json_output.planned(
-                request.target,
-                plan,
-                invocation.elapsed_ms,
-                present_git(opened.engine.vault),
-                best_effort=request.best_effort,
-            )
-            | ({} if abandoned is None else {"abandoned": abandoned})
-            | _hunks_as_json(hunks)
-            | besides
+        from holdfast.api.views.restores import planned_view
+
+        git = present_git(opened.engine.vault)
+        view = planned_view(
+            request.target, plan, invocation.elapsed_ms, git, best_effort=request.best_effort
         )
+        if abandoned is not None:
+            view["abandoned"] = abandoned
+        invocation.emit({**view, **_hunks_as_json(hunks), **besides})
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
     show_where_missing(invocation.terminal, _saved_elsewhere(opened, plan.missing))

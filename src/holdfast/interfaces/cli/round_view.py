@@ -1,10 +1,10 @@
-"""Rounds of work, as data and as people read them."""
+"""Rounds of work as people read them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.ids import short
 from holdfast.domain.rounds import Round, RoundStatus, round_title
@@ -23,20 +23,6 @@ _COLOURS = {
 
 def moment(at_ns: int) -> datetime:
     return datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
-
-
-def approval_as_json(status: ApprovalStatus) -> dict[str, Any]:
-    """Where a session stands, in the words that dialog clients use."""
-    approved_at = status.last_approved_at_ns
-    return {
-        "active_session": status.active.name,
-        "session_ref": status.base,
-        "has_unapproved": status.has_unapproved,
-        "last_approved_at": None if approved_at is None else iso(moment(approved_at)),
-        "approved": status.approved,
-        "checkpoints": status.checkpoints,
-        "unsaved": status.unsaved,
-    }
 
 
 def approval_words(status: ApprovalStatus, now: datetime) -> str:

@@ -1,61 +1,18 @@
-"""What a search found, as data and as people read it."""
+"""Search results as people read them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from holdfast.domain.ids import SessionId
 from holdfast.domain.search_highlights import Excerpt
-from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
+from holdfast.domain.search_hits import Field, Hit, Match
 from holdfast.domain.sessions import Session
-from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import identifier, kind_colour, title
 from holdfast.interfaces.cli.log_table import session_mark
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, YELLOW, Terminal, visible
 from holdfast.interfaces.cli.wording import ago, iso
-
-
-def result_as_json(result: SearchResult, elapsed_ms: float) -> dict[str, Any]:
-    return {
-        "hits": [_hit(hit) for hit in result.hits],
-        "suggestions": list(result.suggestions),
-        "complete": result.complete,
-        "warnings": list(result.warnings),
-        "elapsed_ms": elapsed_ms,
-    }
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    found = hit.checkpoint
-    described = None
-    if found is not None:
-        described = json_output.checkpoint(found) | {
-            "reasoning": found.intent.reasoning,
-            "tags": list(found.intent.tags),
-            "message_index": found.message_index,
-        }
-    return {
-        "session_id": hit.session_id,
-        "checkpoint": described,
-        "at": iso(_moment(hit)),
-        "score": round(hit.score, 4),
-        "matches": [_match(match) for match in hit.matches],
-    }
-
-
-def _match(match: Match) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "field": match.field.value,
-        "text": match.excerpt.text,
-        "spans": [list(span) for span in match.excerpt.spans],
-    }
-    if match.message_index is not None:
-        described["message_index"] = match.message_index
-        described["role"] = match.role
-        described["rolled_back"] = match.rolled_back
-    return described
 
 
 def show_hits(

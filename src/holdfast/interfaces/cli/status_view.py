@@ -9,13 +9,12 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from holdfast.api.views.times import iso_from_ns
 from holdfast.domain.changes import Change, ChangeType
 from holdfast.domain.checkpoints import Checkpoint, Skipped
 from holdfast.domain.ids import SessionId, short
 from holdfast.domain.paths import to_text
 from holdfast.domain.rounds import Round, RoundStatus, round_title
-from holdfast.domain.timeline_data import round_as_data
-from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import (
     identifier,
     left_out_words,
@@ -24,8 +23,7 @@ from holdfast.interfaces.cli.checkpoint_view import (
     title,
 )
 from holdfast.interfaces.cli.fitted_line import Part, show_fitted
-from holdfast.interfaces.cli.round_view import approval_as_json, approval_words
-from holdfast.interfaces.cli.round_view import moment as round_moment
+from holdfast.interfaces.cli.round_view import approval_words
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     DIM,
@@ -138,6 +136,10 @@ class Status:
 
 
 def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, Any]:
+    from holdfast.api.views.changes import change_view
+    from holdfast.api.views.checkpoints import checkpoint_with_intent_view, skipped_view
+    from holdfast.api.views.rounds import approval_view, round_view
+
     described: dict[str, Any] = {
         "workspace": str(status.workspace),
         "store": None if status.store is None else str(status.store),
@@ -148,12 +150,10 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
         "session_status": status.session_status,
         "sessions": list(status.sessions),
         "checkpoints": status.checkpoints,
-        "head": (
-            json_output.checkpoint_with_intent(status.head, is_head=True) if status.head else None
-        ),
+        "head": (checkpoint_with_intent_view(status.head, is_head=True) if status.head else None),
         "files": status.files,
         "changed": status.change_counts(),
-        "changes": [json_output.change(change) for change in status.changes],
+        "changes": [change_view(change) for change in status.changes],
         "watch": status.watch,
         **problems_as_json(status.problems),
         "cut_off": [
@@ -174,7 +174,7 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
                 "failures": one.failures,
                 "left_alone_until": None
                 if one.left_alone_until_ns is None
-                else iso(round_moment(one.left_alone_until_ns)),
+                else iso_from_ns(one.left_alone_until_ns),
             }
             for one in status.degraded
         ],
@@ -201,10 +201,10 @@ def status_as_json(status: Status, now: datetime, *, listed: bool) -> dict[str, 
         "skipped_counts": dict(Counter(skip.reason.value for skip in status.skipped)),
     }
     if status.approval is not None:
-        described["approval"] = approval_as_json(status.approval)
-        described["rounds"] = [round_as_data(one) for one in status.rounds]
+        described["approval"] = approval_view(status.approval)
+        described["rounds"] = [round_view(one) for one in status.rounds]
     if listed:
-        described["skipped"] = json_output.skipped(status.skipped)
+        described["skipped"] = skipped_view(status.skipped)
     return described
 
 
@@ -387,7 +387,7 @@ def _show_degraded(terminal: Terminal, status: Status) -> None:
         words = f"{one.name}: {visible(one.reason)}"
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))
         if one.left_alone_until_ns is not None:
-            until = iso(round_moment(one.left_alone_until_ns))
+            until = iso_from_ns(one.left_alone_until_ns)
             terminal.line(f"  {count(one.failures, 'failure')} in a row; left alone until {until}")
 
 

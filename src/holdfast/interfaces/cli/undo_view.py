@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from holdfast.api.views.restores import undone_view
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.undo_words import undone_words
 from holdfast.interfaces.cli.external_choice import undo_or_redo
 from holdfast.interfaces.cli.terminal import visible
-from holdfast.interfaces.cli.wording import ago, iso
+from holdfast.interfaces.cli.wording import ago
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         invocation.terminal.warn(f"not restored: {visible(line)}")
     when = moment_of(step)
     told = words if when is None else f"{words} ({ago(when, invocation.now)})"
-    also = {"undone": _as_json(step, words, when)}
+    also = {"undone": undone_view(step, words, when)}
     if step.undone is None:  # the plan shows files outside too, and one question is for all of it
         return restore_and_report(invocation, opened, request, what=told, also=also)
     return undo_or_redo(invocation, opened, request, told, also, steps_back=step.steps)
@@ -45,24 +46,3 @@ def moment_of(step: UndoStep) -> datetime | None:
     elif step.saved is not None:
         at_ns = step.saved.created_at_ns
     return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
-
-
-def _as_json(step: UndoStep, words: str, when: datetime | None) -> dict[str, Any]:
-    kind = "edits"
-    if step.undone is not None:
-        kind = step.undone.kind.value
-    elif step.turn:
-        kind = "turn"
-    elif step.causes:
-        kind = "tool_call"
-    sessions = [one.session_id for one in step.causes]
-    if step.undone is not None:
-        sessions = [step.undone.session_id]
-    return {
-        "type": kind,
-        "what": words,
-        "at": None if when is None else iso(when),
-        "sessions": sessions,
-        "saved": step.saved.id if step.saved is not None else None,
-        "not_restored": list(step.stays),
-    }

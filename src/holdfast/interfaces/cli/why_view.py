@@ -1,16 +1,12 @@
-"""Where lines come from, as data and as people read it."""
+"""The origins of lines as people read them."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from holdfast.domain.ids import short
 from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
-from holdfast.domain.messages import Message
-from holdfast.domain.paths import to_text
 from holdfast.domain.tool_calls import call_words
-from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import identifier, moment
 from holdfast.interfaces.cli.terminal import CYAN, DIM, YELLOW, Terminal, visible, visible_bytes
 from holdfast.interfaces.cli.wording import first_line, shortened
@@ -25,55 +21,6 @@ _WITHOUT_CHECKPOINT = {
 
 
 _NO_AGENT = "by hand or by a program"
-
-
-def explanation_as_json(found: Explanation) -> dict[str, Any]:
-    """Each origin once; lines name theirs by its place in the list."""
-    places: dict[int, int] = {}
-    origins: list[LineOrigin] = []
-    for line in found.lines:
-        if id(line.origin) not in places:
-            places[id(line.origin)] = len(origins)
-            origins.append(line.origin)
-    return {
-        "path": to_text(found.path),
-        "of": found.of,
-        "total_lines": found.total_lines,
-        "lines": [
-            {"line": one.number, "text": to_text(one.text), "origin": places[id(one.origin)]}
-            for one in found.lines
-        ],
-        "origins": [_origin(origin) for origin in origins],
-        "warnings": list(found.warnings),
-    }
-
-
-def _origin(origin: LineOrigin) -> dict[str, Any]:
-    described = origin.checkpoint and json_output.checkpoint(origin.checkpoint)
-    return {
-        "state": origin.state.value,
-        "path": to_text(origin.path),
-        "checkpoint": described,
-        "before": origin.before,
-        "session_id": origin.session_id,
-        "reasoning": origin.reasoning,
-        "tool_calls": [c if isinstance(c, str) else dict(c) for c in origin.tool_calls],
-        "tool_use_id": origin.tool_use_id,
-        "message": _message(origin.message),
-        "prompt": _message(origin.prompt),
-        "own": origin.own,
-        "by_hand": origin.by_hand,
-        "others": [
-            {"session_id": other.session_id, "agent": other.agent, "tool": other.tool}
-            for other in origin.others
-        ],
-    }
-
-
-def _message(message: Message | None) -> dict[str, Any] | None:
-    if message is None:
-        return None
-    return {"index": message.index, "role": message.role.value, "content": message.content}
 
 
 def show_file(terminal: Terminal, found: Explanation, now: datetime) -> None:

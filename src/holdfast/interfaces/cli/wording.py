@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
+from holdfast.api.views.times import iso
 from holdfast.domain.sizes import count_words as count
 from holdfast.domain.sizes import size_words as size
 
@@ -30,11 +31,6 @@ def ago(moment: datetime, now: datetime) -> str:
         if 0 <= seconds < limit:
             return f"{count(int(seconds // unit_s), noun)} ago"
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def iso(moment: datetime) -> str:
-    """As in JSON: UTC, microseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def percent(share: float) -> str:

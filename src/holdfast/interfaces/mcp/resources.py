@@ -99,7 +99,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
 
 def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
     """Everything that happened, a page as JSON."""
-    from holdfast.domain.timeline_data import timeline_as_data
+    from holdfast.api.views.timeline import timeline_view
 
     before = None
     if page is not None:
@@ -108,7 +108,7 @@ def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
             before = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
         except ValueError:
             before = "?"  # which is answered like any other text that is no place
-    found = timeline_as_data(handlers.session.timeline(_PAGE, before=before))
+    found = timeline_view(handlers.session.timeline(_PAGE, before=before))
     found["warnings"] = [said(warning) for warning in found["warnings"]]
     if found["next"] is not None:
         place = base64.urlsafe_b64encode(found["next"].encode()).decode().rstrip("=")

@@ -32,10 +32,10 @@ def nothing_saved(name: str, workspace: Path, session_id: str) -> ToolResult:
         place = one_line(str(workspace))
         return ToolResult(None, True, EMPTY, Statistics(place, session_id, 0, 0, 0, 0, 0, 0, None))
     if name == "timeline":
+        from holdfast.api.views.timeline import timeline_view
         from holdfast.domain.timeline import Timeline
-        from holdfast.domain.timeline_data import timeline_as_data
 
-        return ToolResult(None, True, json.dumps(timeline_as_data(Timeline(()))))
+        return ToolResult(None, True, json.dumps(timeline_view(Timeline(()))))
     missing = NotFound(
         f"{workspace} has no checkpoints yet", hint='make one: holdfast checkpoint "why"'
     )

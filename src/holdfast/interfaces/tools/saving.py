@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.api.views.git import git_at_checkpoint_view
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.git_place import PresentGit, git_place, git_place_as_data
+from holdfast.domain.git_place import PresentGit, git_place
 from holdfast.domain.intent import DEFAULT_CONFIDENCE
 from holdfast.domain.remarks import remarks_in
 from holdfast.domain.rounds import round_title
@@ -80,7 +81,7 @@ def _git(bench: Bench, made: Checkpoint) -> tuple[str | None, GitNow | None]:
         state = state_of(bench.engine.vault.objects, made, "git")
     except StoreDamaged:
         return None, None
-    data = git_place_as_data(state, made)
+    data = git_at_checkpoint_view(state, made)
     if data is None:
         return None, None
     return git_place(state, made), git_now(

@@ -28,8 +28,8 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.api.views.checkpoints import annotation_view
     from holdfast.engine.annotating import annotate
-    from holdfast.interfaces.cli import json_output
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.standard_input import text_on_standard_input
     from holdfast.interfaces.cli.terminal import GREEN
@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
             vault, found.session_id, found.id, text, author=options.author, number=options.edit
         )
     if invocation.json:
-        invocation.emit({"checkpoint": found.id} | json_output.annotation(noted))
+        invocation.emit({"checkpoint": found.id, **annotation_view(noted)})
         return 0
     terminal = invocation.terminal
     did = "Annotated" if noted.revision == 1 else f"Edited annotation {noted.number} of"

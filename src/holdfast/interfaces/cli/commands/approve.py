@@ -40,22 +40,9 @@ def run(invocation: Invocation) -> int:
             if skip.reason.is_failure
         ]
     if invocation.json:
-        from holdfast.domain.remarks import remarks_in
-        from holdfast.interfaces.cli import json_output
+        from holdfast.api.views.rounds import approved_view
 
-        invocation.emit(
-            {
-                "approved_commit": outcome.approved.id,
-                "new_session": outcome.new_round,
-                "commits_approved": outcome.count,
-                "approved_session": outcome.merged,
-                "saved": outcome.saved,
-                "skipped": json_output.skipped(unread),
-                "warnings": list(outcome.warnings),
-                "remarks": remarks_in(outcome.warnings),
-                "elapsed_ms": invocation.elapsed_ms,
-            }
-        )
+        invocation.emit(approved_view(outcome, unread, invocation.elapsed_ms))
     else:
         _show(invocation, outcome)
         for warning in outcome.warnings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.errors import UsageError
@@ -12,6 +12,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, YELLOW, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
+    from holdfast.api.views.git import GitAtCheckpointView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.outcomes import SaveOutcome
@@ -62,7 +63,6 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.domain.intent import DEFAULT_CONFIDENCE, make_intent
-    from holdfast.interfaces.cli import json_output
 
     options = invocation.options
     confidence = DEFAULT_CONFIDENCE if options.confidence is None else _share(options.confidence)
@@ -84,7 +84,9 @@ def run(invocation: Invocation) -> int:
         if invocation.terminal.standing_in:
             outcome = _seen_from_there(invocation, opened, outcome)
     if invocation.json:
-        invocation.emit(json_output.saved(outcome, invocation.elapsed_ms) | {"git": git})
+        from holdfast.api.views.checkpoints import saved_view
+
+        invocation.emit(saved_view(outcome, invocation.elapsed_ms, git))
     else:
         _show(invocation, outcome, others, back)
     return _PARTIAL if outcome.failures or outcome.degraded else 0
@@ -127,14 +129,14 @@ def _share(text: str) -> float:
         ) from None
 
 
-def _git(opened: Workspace, outcome: SaveOutcome) -> dict[str, Any] | None:
+def _git(opened: Workspace, outcome: SaveOutcome) -> GitAtCheckpointView | None:
+    from holdfast.api.views.git import git_at_checkpoint_view
     from holdfast.domain.errors import StoreDamaged
-    from holdfast.domain.git_place import git_place_as_data
     from holdfast.engine.components.manifests import state_of
 
     made = outcome.checkpoint
     try:
-        return git_place_as_data(state_of(opened.engine.vault.objects, made, "git"), made)
+        return git_at_checkpoint_view(state_of(opened.engine.vault.objects, made, "git"), made)
     except StoreDamaged:
         return None
 

@@ -62,16 +62,9 @@ def run(invocation: Invocation) -> int:
         with invocation.busy("deleting"):
             outcome = opened.engine.delete(found.session_id, found)
     if invocation.json:
-        invocation.emit(
-            {
-                "deleted": found.id,
-                "name": found.name,
-                "freed_bytes": outcome.freed_bytes,
-                "waiting": outcome.waiting,
-                "saved_first": outcome.saved_first,
-                "warnings": list(outcome.warnings),
-            }
-        )
+        from holdfast.api.views.checkpoints import deleted_view
+
+        invocation.emit(deleted_view(found, outcome))
         return 0
     mark = terminal.paint("✓", GREEN)
     terminal.sentence(f"{mark} Deleted {identifier(terminal, found)}: {title(found)}")

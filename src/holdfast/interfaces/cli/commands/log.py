@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
 from holdfast.interfaces.cli.arguments import Parser
@@ -13,6 +13,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.api.views.rounds import RoundView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.component_states import ComponentState
@@ -215,16 +216,13 @@ def _as_json(
     sessions: Mapping[SessionId, Session],
     states: Mapping[str, ComponentState],
 ) -> None:
-    from holdfast.domain.git_place import git_place_as_data
-    from holdfast.interfaces.cli import json_output
+    from holdfast.api.views.checkpoints import logged_checkpoint_view
 
     invocation.emit(
         [
-            json_output.checkpoint_with_intent(one, is_head=one.id == here)
-            | {
-                "session_title": sessions[one.session_id].title,
-                "git": git_place_as_data(states.get(one.id), one),
-            }
+            logged_checkpoint_view(
+                one, sessions[one.session_id], states.get(one.id), is_head=one.id == here
+            )
             for one in found
         ]
     )
@@ -262,7 +260,7 @@ def _require_one_view(invocation: Invocation) -> None:
 
 
 def _timeline(invocation: Invocation) -> int:
-    from holdfast.domain.timeline_data import timeline_as_data
+    from holdfast.api.views.timeline import timeline_view
     from holdfast.engine.session_overview import listed_sessions
     from holdfast.engine.timeline import timeline
     from holdfast.engine.workspace_timeline import workspace_timeline
@@ -282,7 +280,7 @@ def _timeline(invocation: Invocation) -> int:
         rounds = _all_rounds(opened, wanted) if invocation.json else []
     page = _since(page, _moment(invocation, "--since", options.since))
     if invocation.json:
-        invocation.emit(timeline_as_data(page) | {"rounds": rounds})
+        invocation.emit(timeline_view(page, rounds))
         return 0
     with invocation.paged():
         show_timeline(
@@ -314,19 +312,19 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
     return replace(page, events=kept, next=None)
 
 
-def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[dict[str, Any]]:
+def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
     """Oldest first; in the whole workspace, each names its session."""
-    from holdfast.domain.timeline_data import round_as_data
+    from holdfast.api.views.rounds import round_view
     from holdfast.engine.approval import rounds_in
     from holdfast.engine.session_overview import listed_sessions
 
     vault = opened.engine.vault
     if wanted is not None:
-        return [round_as_data(one) for one in rounds_in(vault, wanted)]
+        return [round_view(one) for one in rounds_in(vault, wanted)]
     sessions = listed_sessions(vault)
     found = [(one, session.id) for session in sessions for one in rounds_in(vault, session.id)]
     found.sort(key=lambda pair: pair[0].started_at_ns)
-    return [round_as_data(one) | {"session_id": session} for one, session in found]
+    return [round_view(one, session) for one, session in found]
 
 
 def _rounds(invocation: Invocation) -> int:

@@ -37,8 +37,8 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.api.views.checkpoints import tagged_checkpoint_view
     from holdfast.engine.naming import name_checkpoint
-    from holdfast.interfaces.cli import json_output
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.terminal import GREEN, visible
 
@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
                 untags=options.untag,
             )
     if invocation.json:
-        invocation.emit(json_output.checkpoint(named) | {"tags": list(named.intent.tags)})
+        invocation.emit(tagged_checkpoint_view(named))
         return 0
     terminal = invocation.terminal
     tags = ", ".join(visible(tag) for tag in named.intent.tags)

@@ -44,7 +44,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from shlex import quote
 
-    from holdfast.interfaces.cli.search_view import result_as_json, show_hits
+    from holdfast.interfaces.cli.search_view import show_hits
     from holdfast.interfaces.cli.terminal import visible
 
     query = " ".join(invocation.all_words)
@@ -59,7 +59,9 @@ def run(invocation: Invocation) -> int:
         listed = () if one else listed_sessions(opened.engine.vault)
         sessions = {session.id: session for session in listed}
     if invocation.json:
-        invocation.emit({"query": query} | result_as_json(result, invocation.elapsed_ms))
+        from holdfast.api.views.search import search_view
+
+        invocation.emit(search_view(query, result, invocation.elapsed_ms))
         return 0
     if not result.hits:
         where = " in this session" if one else ""

@@ -67,7 +67,7 @@ def run(invocation: Invocation) -> int:
 def _list(invocation: Invocation, opened: Workspace) -> int:
     found = opened.sessions.overview()
     if invocation.json:
-        from holdfast.api.views import session_view
+        from holdfast.api.views.sessions import session_view
 
         invocation.emit([session_view(one) for one in found])
     elif not found:
@@ -91,8 +91,9 @@ def _change(invocation: Invocation, opened: Workspace, session: Session, words: 
         sessions.archive(session.id)
     now = sessions.get(session.id) or session
     if invocation.json:
-        status = sessions.status(now)
-        invocation.emit({"id": now.id, "title": now.title, "status": status.value})
+        from holdfast.api.views.sessions import changed_session_view
+
+        invocation.emit(changed_session_view(now, sessions.status(now)))
         return 0
     terminal = invocation.terminal
     terminal.sentence(f"{terminal.paint('✓', GREEN)} {_DONE[action]} {_name(now)}")
@@ -115,15 +116,9 @@ def _delete(invocation: Invocation, opened: Workspace, session: Session) -> int:
     with invocation.busy("deleting", opened):
         outcome = opened.sessions.delete(session.id)
     if invocation.json:
-        invocation.emit(
-            {
-                "deleted": outcome.session_id,
-                "checkpoints": outcome.checkpoints,
-                "freed_bytes": outcome.freed_bytes,
-                "saved_first": outcome.saved_first,
-                "warnings": list(outcome.warnings),
-            }
-        )
+        from holdfast.api.views.sessions import deleted_session_view
+
+        invocation.emit(deleted_session_view(outcome))
         return 0
     terminal = invocation.terminal
     terminal.sentence(

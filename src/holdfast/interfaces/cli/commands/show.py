@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, UnknownReference
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.views.checkpoints import ShownCheckpointView
     from holdfast.api.workspace import Workspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.entries import Entry
@@ -87,54 +88,25 @@ def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
 
 def _as_json(
     opened: Workspace, found: Checkpoint, entries: Iterator[tuple[bytes, Entry]] | None
-) -> dict[str, Any]:
-    from holdfast.domain.git_place import git_place_as_data
-    from holdfast.domain.rounds import round_name
+) -> ShownCheckpointView:
+    from holdfast.api.views.checkpoints import shown_checkpoint_view
     from holdfast.engine.components.manifests import read_states
     from holdfast.engine.told import Told
-    from holdfast.interfaces.cli import json_output
 
-    described = json_output.checkpoint_with_intent(found, is_head=_is_head(opened, found))
-    described["tool_calls"] = found.intent.to_dict()["tool_calls"]
     told = Told(opened.engine.vault)
     message = None
     if found.message_index is not None:
         message = told.message(found.session_id, found.message_index)
-    described |= {
-        "round": round_name(found.round),
-        "message_index": found.message_index,
-        "message": None
-        if message is None
-        else {"role": message.role.value, "content": message.content},
-        "tool_use_id": found.tool_use_id,
-        "is_approved": _is_approved(opened, found),
-        "annotations": [json_output.annotation(note) for note in told.notes(found)],
-    }
-    described["skipped"] = json_output.skipped(opened.engine.skipped(found))
-    states = read_states(opened.engine.vault.objects, found)
-    described["components"] = [
-        {"name": state.name, "facts": dict(state.facts), "problems": list(state.problems)}
-        | ({"failure": state.failure} if state.failure is not None else {})
-        for state in states
-    ]
-    git = next((state for state in states if state.name == "git"), None)
-    described["git"] = git_place_as_data(git, found)
-    if entries is not None:
-        described["entries"] = [_entry(path, entry) for path, entry in entries]
-    return described
-
-
-def _entry(path: bytes, entry: Entry) -> dict[str, Any]:
-    from holdfast.domain.entries import FileEntry, SymlinkEntry, kind_of
-    from holdfast.domain.paths import to_text
-
-    described: dict[str, Any] = {"path": to_text(path), "type": kind_of(entry)}
-    if isinstance(entry, SymlinkEntry):
-        return described | {"target": to_text(entry.target)}
-    described["mode"] = f"{entry.mode:04o}"
-    if isinstance(entry, FileEntry):
-        described |= {"size": entry.size, "digest": entry.digest.hex()}
-    return described
+    return shown_checkpoint_view(
+        found,
+        is_head=_is_head(opened, found),
+        is_approved=_is_approved(opened, found),
+        message=message,
+        annotations=told.notes(found),
+        skipped=opened.engine.skipped(found),
+        components=read_states(opened.engine.vault.objects, found),
+        entries=entries,
+    )
 
 
 def _show(

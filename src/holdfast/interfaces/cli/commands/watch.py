@@ -173,12 +173,12 @@ def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome 
 
 def _sum_up(invocation: Invocation, workspace: WatchedWorkspace, made: list[SaveOutcome]) -> None:
     if invocation.json:
-        from holdfast.interfaces.cli import json_output
+        from holdfast.api.views.checkpoints import checkpoint_view
 
         answer: dict[str, Any] = {
             "workspace": str(workspace.workspace),
             "session_id": workspace.session,
-            "checkpoints": [json_output.checkpoint(each.checkpoint) for each in made],
+            "checkpoints": [checkpoint_view(each.checkpoint) for each in made],
         }
         invocation.emit(answer)
         return

@@ -35,7 +35,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.engine.why.why import why
-    from holdfast.interfaces.cli.why_view import explanation_as_json, show_file, show_line
+    from holdfast.interfaces.cli.why_view import show_file, show_line
 
     words = invocation.at_most(1, "one file")
     if not words:
@@ -51,7 +51,9 @@ def run(invocation: Invocation) -> int:
                 reference=invocation.options.ref,
             )
     if invocation.json:
-        invocation.emit(explanation_as_json(found) | {"elapsed_ms": invocation.elapsed_ms})
+        from holdfast.api.views.why import explanation_view
+
+        invocation.emit(explanation_view(found, invocation.elapsed_ms))
         return 0
     if line is None:
         show_file(invocation.terminal, found, invocation.now)

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from holdfast.api.views.changes import change_view
 from holdfast.api.workspace import Workspace, open_workspace
 from holdfast.domain.changes import Change
 from holdfast.domain.ids import SessionId, short
@@ -27,7 +28,6 @@ from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.checkpoint_view import change_words, files_words
 from holdfast.interfaces.cli.demonstration.project import RUIN, improve, make_project, ruin
 from holdfast.interfaces.cli.demonstration.tree_hash import tree_hash
-from holdfast.interfaces.cli.json_output import change as change_as_json
 from holdfast.interfaces.cli.restore_view import summary
 from holdfast.interfaces.cli.wording import count
 
@@ -55,7 +55,7 @@ class Step:
             "elapsed_ms": None if self.elapsed_ms is None else round(self.elapsed_ms, 3),
             "result": self.said,
             "verified": self.verified,
-            "changes": [change_as_json(change) for change in self.changes],
+            "changes": [change_view(change) for change in self.changes],
             **self.facts,
         }
 

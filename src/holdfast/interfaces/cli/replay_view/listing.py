@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
+from holdfast.api.views.changes import ChangeView, change_view
+from holdfast.api.views.replay import (
+    DamagedStepView,
+    ReplayStepView,
+    component_lines_view,
+    damaged_step_view,
+    replay_message_view,
+    replay_step_view,
+)
 from holdfast.domain.errors import HoldfastError
-from holdfast.domain.messages import Message
 from holdfast.engine.replay.replay import Replay
 from holdfast.engine.vault import Vault
-from holdfast.interfaces.cli import json_output
 from holdfast.interfaces.cli.checkpoint_view import confidence_word, identifier, moment, title
 from holdfast.interfaces.cli.diff_views.as_json import change_as_json
 from holdfast.interfaces.cli.diff_views.difference import Difference, notes
@@ -18,7 +24,6 @@ from holdfast.interfaces.cli.diff_views.unified import show_unified
 from holdfast.interfaces.cli.json_output import dumps
 from holdfast.interfaces.cli.terminal import BOLD, DIM, RED, Terminal, visible
 from holdfast.interfaces.cli.whole_output import whole_output
-from holdfast.interfaces.cli.wording import iso
 
 
 def show_steps(
@@ -73,57 +78,31 @@ def write_json(
     with whole_output(terminal) as write:
         write(dumps(begin)[:-1].encode() + b', "steps": [')
         for index in range(len(replay.steps)):
-            told: dict[str, Any]
+            told: ReplayStepView | DamagedStepView
             try:
                 replay.go_to(index)
                 told = _step(vault, replay, patch=patch, head=head)
             except HoldfastError as error:
-                told = {"index": index, "damage": error.to_dict()}
+                told = damaged_step_view(index, error)
             whole = whole and told["damage"] is None
             write(((", " if index else "") + dumps(told)).encode())
         write(b"]}\n")
     return whole
 
 
-def _step(vault: Vault, replay: Replay, *, patch: bool, head: str | None) -> dict[str, Any]:
-    step = replay.step
-    found = step.checkpoint
-    state = replay.agent_state()
-    told: dict[str, Any] = {"index": step.index, "action": step.action.value}
-    told |= json_output.checkpoint_with_intent(found, is_head=found.id == head)
-    told |= {
-        "tool_calls": found.intent.to_dict()["tool_calls"],
-        "before": step.before.id if step.before is not None else None,
-        "round": state.round,
-        "message_index": state.message_index,
-        "tool_use_id": state.tool_use_id,
-        "components": None,
-        "changes": None,
-        "messages": None,
-        "damage": None,
-    }
+def _step(vault: Vault, replay: Replay, *, patch: bool, head: str | None) -> ReplayStepView:
+    told = replay_step_view(replay, head=head)
     try:
         told["changes"] = list(_changes(vault, replay, patch=patch))
-        told["components"] = [{"name": name, "said": said} for name, said in replay.components()]
-        told["messages"] = [_message(message) for message in replay.new_messages()]
+        told["components"] = component_lines_view(replay.components())
+        told["messages"] = [replay_message_view(message) for message in replay.new_messages()]
     except HoldfastError as error:
         told["damage"] = error.to_dict()
     return told
 
 
-def _changes(vault: Vault, replay: Replay, *, patch: bool) -> Iterator[dict[str, Any]]:
+def _changes(vault: Vault, replay: Replay, *, patch: bool) -> Iterator[ChangeView]:
     changes = replay.changes()
     difference = Difference(vault, replay.step.before, replay.step.checkpoint, changes)
     for change in changes:
-        yield change_as_json(difference, change) if patch else json_output.change(change)
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {
-        "index": message.index,
-        "role": message.role.value,
-        "content": message.content,
-        "at": iso(datetime.fromtimestamp(message.at_ns / 1e9).astimezone()),
-        "tool_calls": list(message.tool_calls),
-        "rolled_back": message.rolled_back_by is not None,
-    }
+        yield change_as_json(difference, change) if patch else change_view(change)

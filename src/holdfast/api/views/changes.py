@@ -1,0 +1,92 @@
+"""Changed paths, hunks and cells as data."""
+
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+from holdfast.domain.paths import to_text
+
+if TYPE_CHECKING:
+    from holdfast.domain.changes import Change
+    from holdfast.domain.hunk_choice import NumberedHunk
+    from holdfast.domain.hunks import Hunk
+    from holdfast.engine.compare.notebooks import CellChange
+
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+class HunkView(TypedDict):
+    """Changed lines, each with its mark, as in a unified diff."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    heading: str
+    lines: list[str]
+
+
+class NumberedHunkView(HunkView):
+    """With what `restore --hunk` takes: a number, or the id that only this hunk has."""
+
+    number: int
+    id: str
+
+
+class CellView(TypedDict):
+    """A changed cell of a notebook."""
+
+    old_index: int | None
+    new_index: int | None
+    type: str
+    change: str
+    hunks: list[HunkView]
+
+
+class ChangeView(TypedDict):
+    """A path that differs. `left_out` is why a rule keeps it out of checkpoints. The modes and
+    `content`, the kind of content, are given together with hunks."""
+
+    path: str
+    change: str
+    old_path: NotRequired[str]
+    left_out: NotRequired[str]
+    old_mode: NotRequired[str]
+    new_mode: NotRequired[str]
+    content: NotRequired[str]
+    cells: NotRequired[list[CellView]]
+
+
+def change_view(found: "Change") -> ChangeView:
+    view: ChangeView = {"path": to_text(found.path), "change": found.type.value}
+    if found.old_path is not None:
+        view["old_path"] = to_text(found.old_path)
+    return view
+
+
+def numbered_hunk_view(hunk: "NumberedHunk") -> NumberedHunkView:
+    return {"number": hunk.number, "id": hunk.name, **hunk_view(hunk.hunk)}
+
+
+def hunk_view(hunk: "Hunk") -> HunkView:
+    lines: list[str] = []
+    for line in hunk.lines:
+        lines.append(line.kind + line.text.decode("utf-8", "surrogateescape"))
+        if line.no_newline:
+            lines.append(NO_NEWLINE)
+    return {
+        "old_start": hunk.old_start,
+        "old_lines": hunk.old_count,
+        "new_start": hunk.new_start,
+        "new_lines": hunk.new_count,
+        "heading": hunk.heading.decode("utf-8", "surrogateescape"),
+        "lines": lines,
+    }
+
+
+def cell_view(cell: "CellChange") -> CellView:
+    return {
+        "old_index": cell.index_old,
+        "new_index": cell.index_new,
+        "type": cell.cell_type,
+        "change": cell.change,
+        "hunks": [hunk_view(hunk) for hunk in cell.hunks],
+    }

@@ -1,0 +1,368 @@
+"""Checkpoints as data: saved, listed, shown, annotated, deleted, and the files in them."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from holdfast.api.views.git import GitAtCheckpointView, git_at_checkpoint_view
+from holdfast.api.views.times import iso, iso_from_ns
+from holdfast.domain.paths import to_text
+from holdfast.domain.remarks import remarks_in
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped
+    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.entries import Entry
+    from holdfast.domain.messages import Annotation, Message
+    from holdfast.domain.outcomes import DeleteOutcome, SaveOutcome
+    from holdfast.domain.sessions import Session
+
+
+class ChangeCountsView(TypedDict):
+    """How many files differ from the checkpoint before."""
+
+    added: int
+    modified: int
+    removed: int
+
+
+class CheckpointView(TypedDict):
+    """The beginning of every listing of a checkpoint."""
+
+    id: str
+    name: str | None
+    session_id: str
+    kind: str
+    created_at: str
+    parent: str | None
+    confidence: float
+    files: int
+    bytes: int
+    changed: ChangeCountsView
+
+
+class TaggedCheckpointView(CheckpointView):
+    """A checkpoint that was named or tagged."""
+
+    tags: list[str]
+
+
+class FoundCheckpointView(TaggedCheckpointView):
+    """A checkpoint that a search found."""
+
+    reasoning: str
+    message_index: int | None
+
+
+class CheckpointWithIntentView(TaggedCheckpointView):
+    """A checkpoint as `log` and `show` begin."""
+
+    reasoning: str
+    goal_id: str | None
+    task_id: str | None
+    partial: bool
+    restores_from: str | None
+    selected: list[str] | None
+    is_head: bool
+
+
+class LoggedCheckpointView(CheckpointWithIntentView):
+    """A checkpoint in `log`."""
+
+    session_title: str | None
+    git: GitAtCheckpointView | None
+
+
+class SkippedView(TypedDict):
+    """A path that is not in a checkpoint; `failed` where it should be."""
+
+    path: str
+    reason: str
+    detail: NotRequired[str]
+    failed: NotRequired[bool]
+
+
+class SavedView(CheckpointView):
+    """A checkpoint that is durable now."""
+
+    skipped: list[SkippedView]
+    deduplicated: bool
+    elapsed_ms: float
+    warnings: list[str]
+    remarks: list[str]
+    partial: bool
+    degraded: list[str]
+    git: GitAtCheckpointView | None
+
+
+class AnnotationView(TypedDict):
+    """A note about a checkpoint; an edit is a new revision of the same number."""
+
+    number: int
+    revision: int
+    text: str
+    author: str | None
+    at: str
+
+
+class MessageTextView(TypedDict):
+    """A message of the conversation."""
+
+    role: str
+    content: str
+
+
+class ComponentStateView(TypedDict):
+    """What a component recorded at a checkpoint; `failure` where it has nothing."""
+
+    name: str
+    facts: dict[str, Any]
+    problems: list[str]
+    failure: NotRequired[str]
+
+
+class EntryView(TypedDict):
+    """A file, a directory or a link in a checkpoint."""
+
+    path: str
+    type: str
+    mode: NotRequired[str]
+    size: NotRequired[int]
+    digest: NotRequired[str]
+    target: NotRequired[str]
+
+
+class OldContentView(TypedDict, total=False):
+    """`content` of a text file, `base64` of another file, `paths` of a directory."""
+
+    paths: list[str]
+    content: str
+    base64: str
+
+
+class OldFileView(EntryView, OldContentView):
+    """A path as a checkpoint has it."""
+
+    checkpoint: str
+
+
+class EntriesView(TypedDict, total=False):
+    """Everything in a checkpoint, if that was asked for."""
+
+    entries: list[EntryView]
+
+
+class ShownCheckpointView(CheckpointWithIntentView, EntriesView):
+    """Everything about one checkpoint."""
+
+    tool_calls: list[Any]
+    round: str
+    message_index: int | None
+    message: MessageTextView | None
+    tool_use_id: str | None
+    is_approved: bool
+    annotations: list[AnnotationView]
+    skipped: list[SkippedView]
+    components: list[ComponentStateView]
+    git: GitAtCheckpointView | None
+
+
+class DeletedView(TypedDict):
+    """A checkpoint that is gone; `waiting` for the next cleanup to free its space."""
+
+    deleted: str
+    name: str | None
+    freed_bytes: int
+    waiting: bool
+    saved_first: str | None
+    warnings: list[str]
+
+
+def checkpoint_view(found: "Checkpoint") -> CheckpointView:
+    return {
+        "id": found.id,
+        "name": found.name,
+        "session_id": found.session_id,
+        "kind": found.kind.value,
+        "created_at": iso(found.created_at),
+        "parent": found.parent,
+        "confidence": found.intent.confidence,
+        "files": found.files,
+        "bytes": found.size_bytes,
+        "changed": _counts(found.changed),
+    }
+
+
+def _counts(changed: "ChangeCounts") -> ChangeCountsView:
+    return {"added": changed.added, "modified": changed.modified, "removed": changed.removed}
+
+
+def tagged_checkpoint_view(found: "Checkpoint") -> TaggedCheckpointView:
+    return {**checkpoint_view(found), "tags": list(found.intent.tags)}
+
+
+def found_checkpoint_view(found: "Checkpoint") -> FoundCheckpointView:
+    return {
+        **checkpoint_view(found),
+        "reasoning": found.intent.reasoning,
+        "tags": list(found.intent.tags),
+        "message_index": found.message_index,
+    }
+
+
+def checkpoint_with_intent_view(found: "Checkpoint", *, is_head: bool) -> CheckpointWithIntentView:
+    from holdfast.domain.selections import selection_of
+
+    intent, selected = found.intent, selection_of(found)
+    return {
+        **checkpoint_view(found),
+        "reasoning": intent.reasoning,
+        "goal_id": intent.goal_id,
+        "task_id": intent.task_id,
+        "tags": list(intent.tags),
+        "partial": found.partial,
+        "restores_from": found.restores_from,
+        "selected": None if selected is None else [to_text(path) for path in selected.paths],
+        "is_head": is_head,
+    }
+
+
+def logged_checkpoint_view(
+    found: "Checkpoint", session: "Session", git: "ComponentState | None", *, is_head: bool
+) -> LoggedCheckpointView:
+    return {
+        **checkpoint_with_intent_view(found, is_head=is_head),
+        "session_title": session.title,
+        "git": git_at_checkpoint_view(git, found),
+    }
+
+
+def saved_view(
+    outcome: "SaveOutcome", elapsed_ms: float, git: GitAtCheckpointView | None
+) -> SavedView:
+    return {
+        **checkpoint_view(outcome.checkpoint),
+        "skipped": skipped_view(outcome.skipped),
+        "deduplicated": outcome.deduplicated,
+        "elapsed_ms": elapsed_ms,
+        "warnings": list(outcome.warnings),
+        "remarks": remarks_in(outcome.warnings),
+        "partial": outcome.checkpoint.partial,
+        "degraded": list(outcome.degraded),
+        "git": git,
+    }
+
+
+def annotation_view(one: "Annotation") -> AnnotationView:
+    return {
+        "number": one.number,
+        "revision": one.revision,
+        "text": one.text,
+        "author": one.author,
+        "at": iso_from_ns(one.at_ns),
+    }
+
+
+def skipped_view(paths: "Iterable[Skipped]") -> list[SkippedView]:
+    return [_skipped(one) for one in paths]
+
+
+def _skipped(one: "Skipped") -> SkippedView:
+    view: SkippedView = {"path": to_text(one.path), "reason": one.reason.value}
+    if one.detail:
+        view["detail"] = one.detail
+    if one.reason.is_failure:
+        view["failed"] = True
+    return view
+
+
+def shown_checkpoint_view(
+    found: "Checkpoint",
+    *,
+    is_head: bool,
+    is_approved: bool,
+    message: "Message | None",
+    annotations: "Iterable[Annotation]",
+    skipped: "Iterable[Skipped]",
+    components: "Sequence[ComponentState]",
+    entries: "Iterable[tuple[bytes, Entry]] | None",
+) -> ShownCheckpointView:
+    from holdfast.domain.rounds import round_name
+
+    git = next((state for state in components if state.name == "git"), None)
+    listed: EntriesView = {}
+    if entries is not None:
+        listed["entries"] = [entry_view(path, entry) for path, entry in entries]
+    return {
+        **checkpoint_with_intent_view(found, is_head=is_head),
+        "tool_calls": found.intent.to_dict()["tool_calls"],
+        "round": round_name(found.round),
+        "message_index": found.message_index,
+        "message": None
+        if message is None
+        else {"role": message.role.value, "content": message.content},
+        "tool_use_id": found.tool_use_id,
+        "is_approved": is_approved,
+        "annotations": [annotation_view(note) for note in annotations],
+        "skipped": skipped_view(skipped),
+        "components": [_component(state) for state in components],
+        "git": git_at_checkpoint_view(git, found),
+        **listed,
+    }
+
+
+def _component(state: "ComponentState") -> ComponentStateView:
+    view: ComponentStateView = {
+        "name": state.name,
+        "facts": dict(state.facts),
+        "problems": list(state.problems),
+    }
+    if state.failure is not None:
+        view["failure"] = state.failure
+    return view
+
+
+def entry_view(path: bytes, entry: "Entry") -> EntryView:
+    from holdfast.domain.entries import FileEntry, SymlinkEntry, kind_of
+
+    view: EntryView = {"path": to_text(path), "type": kind_of(entry)}
+    if isinstance(entry, SymlinkEntry):
+        view["target"] = to_text(entry.target)
+        return view
+    view["mode"] = f"{entry.mode:04o}"
+    if isinstance(entry, FileEntry):
+        view["size"] = entry.size
+        view["digest"] = entry.digest.hex()
+    return view
+
+
+def old_file_view(
+    found: "Checkpoint",
+    path: bytes,
+    entry: "Entry",
+    *,
+    content: bytes | None = None,
+    paths: Iterable[bytes] | None = None,
+) -> OldFileView:
+    """`content` of a file, `paths` of a directory."""
+    held: OldContentView = {}
+    if paths is not None:
+        held["paths"] = [to_text(name) for name in paths]
+    if content is not None:
+        try:
+            held["content"] = content.decode("utf-8")
+        except UnicodeDecodeError:
+            import base64
+
+            held["base64"] = base64.b64encode(content).decode()
+    return {"checkpoint": found.id, **entry_view(path, entry), **held}
+
+
+def deleted_view(found: "Checkpoint", outcome: "DeleteOutcome") -> DeletedView:
+    return {
+        "deleted": found.id,
+        "name": found.name,
+        "freed_bytes": outcome.freed_bytes,
+        "waiting": outcome.waiting,
+        "saved_first": outcome.saved_first,
+        "warnings": list(outcome.warnings),
+    }

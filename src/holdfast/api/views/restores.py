@@ -1,0 +1,210 @@
+"""Restores as data: planned, carried out, and the step that an undo reverts."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+from holdfast.api.views.changes import NumberedHunkView
+from holdfast.api.views.git import GitDriftView, GitNowView, git_drift_view, git_now_view
+from holdfast.api.views.times import iso
+from holdfast.domain.paths import to_text
+from holdfast.domain.remarks import remarks_in
+from holdfast.domain.restore_plans import count_steps
+
+if TYPE_CHECKING:
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+    from holdfast.domain.restore_plans import (
+        Blocked,
+        ComponentOutcome,
+        ComponentStep,
+        Kept,
+        Missing,
+        RestorePlan,
+        Step,
+    )
+    from holdfast.engine.undo import UndoStep
+
+
+class StepView(TypedDict):
+    """One path, and what a restore does to it."""
+
+    type: str
+    path: str
+
+
+class PathReasonView(TypedDict):
+    """A path and the reason why it is listed."""
+
+    path: str
+    reason: str
+
+
+class RestoredComponentView(TypedDict):
+    """A part of the state other than files. `status` and `detail` of one that was restored;
+    `actions`, `blocked` and `choices` of one in a plan."""
+
+    name: str
+    mode: str
+    status: NotRequired[str]
+    detail: NotRequired[str]
+    actions: NotRequired[list[str]]
+    blocked: NotRequired[list[str]]
+    choices: NotRequired[dict[str, str]]
+
+
+class UndoneView(TypedDict):
+    """The step that an undo or a redo takes."""
+
+    type: str
+    what: str
+    at: str | None
+    sessions: list[str]
+    saved: str | None
+    not_restored: list[str]
+
+
+class RestoreView(TypedDict):
+    """A restore, or with `dry_run` the plan of one. `reset_to`, `new_session` and `abandoned` come
+    with a reset, `undone` with undo and redo, `hunks` with chosen hunks."""
+
+    restored_to: str
+    safety_checkpoint: str | None
+    operations: list[StepView]
+    created: int
+    restored: int
+    deleted: int
+    skipped: list[PathReasonView]
+    conflicts: list[PathReasonView]
+    verified: bool | None
+    compared: int | None
+    elapsed_ms: float
+    kept: list[PathReasonView]
+    missing: list[PathReasonView]
+    warnings: list[str]
+    remarks: list[str]
+    components: list[RestoredComponentView]
+    git: GitDriftView | None
+    git_now: GitNowView | None
+    dry_run: bool
+    reset_to: NotRequired[str]
+    new_session: NotRequired[str]
+    abandoned: NotRequired[str | None]
+    undone: NotRequired[UndoneView]
+    hunks: NotRequired[list[NumberedHunkView]]
+
+
+def restored_view(
+    outcome: "RestoreOutcome",
+    elapsed_ms: float,
+    git_now: "PresentGit | None",
+    working: Sequence[str] = (),
+) -> RestoreView:
+    """`working` warns of agents that were at work when it began."""
+    counts = count_steps(outcome.steps)
+    warnings = [*working, *outcome.warnings]
+    return {
+        "restored_to": outcome.restored_to,
+        "safety_checkpoint": outcome.safety if outcome.recorded else None,
+        "operations": _steps(outcome.steps),
+        "created": counts.created,
+        "restored": counts.restored,
+        "deleted": counts.deleted,
+        "skipped": _reasons(outcome.skipped),
+        "conflicts": _reasons(outcome.conflicts),
+        "verified": outcome.verified,
+        "compared": outcome.compared,
+        "elapsed_ms": elapsed_ms,
+        "kept": _reasons(outcome.kept),
+        "missing": _reasons(outcome.missing),
+        "warnings": warnings,
+        "remarks": remarks_in(warnings),
+        "components": [_restored_component(one) for one in outcome.components],
+        "git": git_drift_view(outcome.git),
+        "git_now": git_now_view(git_now),
+        "dry_run": False,
+    }
+
+
+def planned_view(
+    target: "Checkpoint",
+    plan: "RestorePlan",
+    elapsed_ms: float,
+    git_now: "PresentGit | None",
+    *,
+    best_effort: bool,
+) -> RestoreView:
+    """The same for a restore that did not happen."""
+    counts = count_steps(plan.steps)
+    blocked = _reasons(plan.blocked)
+    return {
+        "restored_to": target.id,
+        "safety_checkpoint": None,
+        "operations": _steps(plan.steps),
+        "created": counts.created,
+        "restored": counts.restored,
+        "deleted": counts.deleted,
+        "skipped": blocked if best_effort else [],
+        "conflicts": [] if best_effort else blocked,
+        "verified": None,
+        "compared": None,
+        "elapsed_ms": elapsed_ms,
+        "kept": _reasons(plan.kept),
+        "missing": _reasons(plan.missing),
+        "warnings": list(plan.warnings),
+        "remarks": remarks_in(plan.warnings),
+        "components": [_planned_component(one) for one in plan.components],
+        "git": git_drift_view(plan.git),
+        "git_now": git_now_view(git_now),
+        "dry_run": True,
+    }
+
+
+def undone_view(step: "UndoStep", words: str, when: datetime | None) -> UndoneView:
+    """`words` describe the step to people."""
+    kind = "edits"
+    if step.undone is not None:
+        kind = step.undone.kind.value
+    elif step.turn:
+        kind = "turn"
+    elif step.causes:
+        kind = "tool_call"
+    sessions: list[str] = [one.session_id for one in step.causes]
+    if step.undone is not None:
+        sessions = [step.undone.session_id]
+    return {
+        "type": kind,
+        "what": words,
+        "at": None if when is None else iso(when),
+        "sessions": sessions,
+        "saved": step.saved.id if step.saved is not None else None,
+        "not_restored": list(step.stays),
+    }
+
+
+def _steps(steps: "Iterable[Step]") -> list[StepView]:
+    return [{"type": step.type.value, "path": to_text(step.path)} for step in steps]
+
+
+def _reasons(found: "Iterable[PathProblem | Kept | Blocked | Missing]") -> list[PathReasonView]:
+    return [{"path": to_text(one.path), "reason": one.reason} for one in found]
+
+
+def _restored_component(one: "ComponentOutcome") -> RestoredComponentView:
+    view: RestoredComponentView = {"name": one.name, "mode": one.mode, "status": one.status}
+    if one.detail:
+        view["detail"] = one.detail
+    return view
+
+
+def _planned_component(one: "ComponentStep") -> RestoredComponentView:
+    view: RestoredComponentView = {
+        "name": one.name,
+        "mode": one.mode,
+        "actions": list(one.actions),
+        "blocked": list(one.blocked),
+    }
+    if one.choices:
+        view["choices"] = dict(one.choices)
+    return view
