@@ -27,10 +27,10 @@ from holdfast.domain.intent import SnapshotIntent, make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session
-from holdfast.engine.annotating import annotate
-from holdfast.engine.conversation import add_message
+from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.engine import Engine
-from holdfast.engine.timeline import timeline
+from holdfast.engine.history.annotations import annotate
+from holdfast.engine.history.timeline import timeline
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.ports.story import NewMessage
 

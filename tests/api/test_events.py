@@ -24,7 +24,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NotFound, UsageError
 from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
-from holdfast.engine import events as taking_in
+from holdfast.engine.history import events as taking_in
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
 from tests.support.read_only import told_read_only

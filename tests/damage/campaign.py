@@ -17,7 +17,7 @@ from holdfast.bootstrap.maintenance import repair_workspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.damage.victims import SESSION, Damage, Victim, rows_of
 from tests.support.tree_hash import describe

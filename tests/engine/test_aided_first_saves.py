@@ -194,7 +194,7 @@ def test_what_the_second_process_hands_over_counts_for_what_a_save_may_store(
     for number in range(40):
         fill(root / f"one/file{number}", noise(50_000, number))
     # As if they had grown since they were measured.
-    monkeypatch.setattr("holdfast.engine.save_within_budget._measure", lambda *_: [10])
+    monkeypatch.setattr("holdfast.engine.save.budget._measure", lambda *_: [10])
     monkeypatch.setenv("HOLDFAST_BUDGET", "1MB")
     refused: list[BudgetReached] = []
     scan = Scanner.scan

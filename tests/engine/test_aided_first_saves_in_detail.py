@@ -19,11 +19,11 @@ from holdfast.adapters.local.objects import writer
 from holdfast.adapters.local.reading_process import ReadingProcess, reading_job
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import make_settings
-from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.scan import aided_walk
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
+from holdfast.engine.scan.scan_meter import DiscardingWriter
 from tests.support.aided_saves import OLD_ENOUGH_S, opened_new, read_all, require_as_if_alone, save
 from tests.support.hostile_trees import fill, noise
 

@@ -17,7 +17,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
@@ -170,7 +170,7 @@ def test_a_large_change_that_fits_is_written_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(workspace, budget=100_000_000)
-    monkeypatch.setattr("holdfast.engine.save.UNMEASURED_BYTES", 1_000_000)
+    monkeypatch.setattr("holdfast.engine.save.save.UNMEASURED_BYTES", 1_000_000)
     with composed(workspace) as opened:
         save(opened, "at first")
         written = Written(monkeypatch)
@@ -433,8 +433,8 @@ def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_bac
 def test_a_checkpoint_that_somebody_deletes_between_the_steps_of_a_cleanup_is_no_damage(
     opened: Composed, workspace: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.engine.prune.STEP_BYTES", 1)
-    monkeypatch.setattr("holdfast.engine.prune.COLLECT_AT_BYTES", 1)
+    monkeypatch.setattr("holdfast.engine.retention.cleanup.STEP_BYTES", 1)
+    monkeypatch.setattr("holdfast.engine.retention.cleanup.COLLECT_AT_BYTES", 1)
     for number in range(4):
         fill(workspace / "large", noise(300_000, number))
         save(opened, f"{number}")

@@ -12,7 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import HoldfastError, NotFound, Refused, RestoreConflict, UsageError
 from holdfast.domain.hunks import apply_hunks
-from holdfast.engine.restore.chosen_hunks import choose_hunks
+from holdfast.engine.restore.hunks import choose_hunks
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
 from tests.support.hostile_trees import fill

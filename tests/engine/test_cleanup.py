@@ -14,8 +14,8 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
 from holdfast.engine.engine import Engine
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS

@@ -15,8 +15,7 @@ import pytest
 
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError, RestoreFailed
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at, list_files
+from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe

@@ -15,7 +15,7 @@ from holdfast.domain.checkpoints import Kind, Position
 from holdfast.domain.errors import BudgetReached, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine import conversation
+from holdfast.engine.conversation import conversation
 from tests.support.composition import configure
 
 S = SessionId("s")

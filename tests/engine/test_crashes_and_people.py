@@ -9,8 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.entries import FileEntry
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_files
+from holdfast.engine.stored_objects import list_files, read_content
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
 from tests.support.hostile_trees import fill

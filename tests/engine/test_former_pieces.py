@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.domain.chunk_lists import Piece
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
-from holdfast.engine.former_pieces import FormerPieces
+from holdfast.engine.scan.file_capture import FormerPieces
 
 
 def piece(name: str, size: int) -> Piece:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.listing import list_entries
-from holdfast.engine.save import capture_policy
-from holdfast.engine.scan.left_out import leaves_out
+from holdfast.engine.save.save import capture_policy
+from holdfast.engine.scan.ignore_check import leaves_out
+from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import composed, configure
 from tests.support.ruled_trees import RuledTree, random_settings
 

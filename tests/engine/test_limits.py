@@ -18,8 +18,8 @@ from holdfast.domain.errors import (
     WorkspaceRefused,
 )
 from holdfast.domain.ids import SessionId
-from holdfast.engine.check import run_checks
-from holdfast.engine.space_limit import DISK_RESERVE_BYTES
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill, noise

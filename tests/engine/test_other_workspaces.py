@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.engine.listing import list_entries
+from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import describe

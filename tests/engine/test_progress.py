@@ -10,7 +10,7 @@ from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from tests.support.heard import Heard
 from tests.support.hostile_trees import fill
 

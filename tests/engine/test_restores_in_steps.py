@@ -13,8 +13,7 @@ import pytest
 from holdfast.adapters.local import local_filesystem
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at
+from holdfast.engine.stored_objects import entry_at, read_content
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris

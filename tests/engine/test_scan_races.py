@@ -17,8 +17,8 @@ from holdfast import SessionCheckpointer
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.sqlite_files import HEADER
-from holdfast.engine.listing import list_entries
 from holdfast.engine.scan.stable_read import read_stably, read_whole
+from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_filesystem import Call, WatchedFilesystem

@@ -19,7 +19,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.rollbacks import Rollback, Stretch
 from holdfast.engine.bundles.frames import TOLD
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
@@ -245,7 +245,7 @@ def test_a_bundle_whose_messages_do_not_fit_is_refused_whole(
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("one")
         say(vault_of(session), "a", "b")
-        from holdfast.engine.bundles import exporting
+        from holdfast.engine.bundles import exporter as exporting
 
         parts = [b'{"messages":[],"annotations":[{}]}', b"[]", b'{"messages":[1]}', b"{"]
         gap = b'{"messages":[{"session_id":"s","index":4,"role":"user","content":"x","at_ns":1,'

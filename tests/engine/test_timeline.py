@@ -16,7 +16,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
 from holdfast.domain.timeline import Event, Timeline
-from holdfast.engine.timeline import timeline
+from holdfast.engine.history.timeline import timeline
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
@@ -89,7 +89,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
         clock.now += 10
         engine.restore(engine.reset_request(SESSION))
         say("better so")
-        from holdfast.engine.timeline import timeline
+        from holdfast.engine.history.timeline import timeline
 
         page = timeline(engine.vault, SESSION, limit=100, before=None)
     assert _stream(page) == [

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import SkipReason
-from holdfast.engine.listing import list_entries
+from holdfast.engine.stored_objects import list_entries
 from tests.support.aided_saves import opened_new, require_as_if_alone, save
 from tests.support.composition import Composed, composed, configure, scan_from_nothing
 from tests.support.hostile_trees import fill

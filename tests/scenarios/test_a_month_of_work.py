@@ -11,8 +11,8 @@ import pytest
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
-from holdfast.engine.sessions import end
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.sessions.lifecycle import end
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
 from tests.support.composition import Composed, SteppedClock, composed, configure

@@ -12,7 +12,7 @@ from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import SESSION, scan_from_nothing
 

@@ -24,10 +24,10 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.settings import make_settings
-from holdfast.engine.discarding_writer import DiscardingWriter
 from holdfast.engine.engine import Engine
-from holdfast.engine.restore.chosen_hunks import choose_hunks
-from holdfast.engine.save import capture_policy
+from holdfast.engine.restore.hunks import choose_hunks
+from holdfast.engine.save.save import capture_policy
+from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.clock import Clock

@@ -14,8 +14,8 @@ import signal
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from holdfast.engine.bundles.importing import ImportRequest
-from holdfast.engine.purge.planning import PurgeRequest
+from holdfast.engine.bundles.importer import ImportRequest
+from holdfast.engine.purge.plan import PurgeRequest
 from tests.support.composition import composed
 from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.support.watched_filesystem import Call, WatchedFilesystem

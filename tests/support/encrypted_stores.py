@@ -10,7 +10,7 @@ from holdfast.adapters.local.encryption.key_slots import Secret
 from holdfast.bootstrap.keys import key_file_secret
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 
 HIDDEN = (

@@ -33,11 +33,11 @@ from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import NothingToUndo, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.annotating import annotate
-from holdfast.engine.conversation import add_message
-from holdfast.engine.eviction import make_room
-from holdfast.engine.listing import entry_at
-from holdfast.engine.prune import collect
+from holdfast.engine.conversation.conversation import add_message
+from holdfast.engine.history.annotations import annotate
+from holdfast.engine.retention.cleanup import collect
+from holdfast.engine.retention.eviction import make_room
+from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from tests.support.tree_hash import Node, describe
 from tests.torture.campaign import ROOT

@@ -19,10 +19,10 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
-from holdfast.engine.check import run_checks
-from holdfast.engine.components.choosing import ComponentChoice
-from holdfast.engine.content import read_content
-from holdfast.engine.prune import collect
+from holdfast.engine.components.selection import ComponentChoice
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import collect
+from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
 from tests.support.tree_hash import Node, debris, describe, differences

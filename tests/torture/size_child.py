@@ -22,7 +22,7 @@ import blake3
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 
 _BLOCK = 1 << 20

@@ -17,11 +17,11 @@ from pathlib import Path
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.activities import ActivityKind, ActivityStatus, NewActivity
 from holdfast.domain.ids import SessionId
-from holdfast.engine.annotating import annotate
-from holdfast.engine.check import check_story
-from holdfast.engine.conversation import add_message, messages
-from holdfast.engine.notices import TOLD, take_notices
-from holdfast.engine.references import resolve
+from holdfast.engine.conversation.conversation import add_message, messages
+from holdfast.engine.conversation.notices import TOLD, take_notices
+from holdfast.engine.history.annotations import annotate
+from holdfast.engine.history.references import resolve
+from holdfast.engine.repair.check import check_story
 from holdfast.engine.vault import Vault
 from holdfast.ports.story import Story
 from tests.torture.scenes import SESSION, opened

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.support.tree_hash import debris
 from tests.torture.campaign import Campaign, Case, Scenario

@@ -21,7 +21,7 @@ import pytest
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
-from holdfast.engine.conversation import add_message
+from holdfast.engine.conversation.conversation import add_message
 from tests.support.tree_hash import describe
 from tests.torture.acts import Act, first_save, small_act, telling
 from tests.torture.campaign import Campaign, Case, Scenario

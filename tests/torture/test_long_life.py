@@ -14,8 +14,8 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
-from holdfast.engine.check import run_checks
-from holdfast.engine.prune import collect
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import collect
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS

@@ -23,7 +23,7 @@ import pytest
 from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint
 from holdfast.domain.ids import CheckpointId
-from holdfast.engine.listing import list_entries
+from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SESSION, Composed, composed, configure, scan_from_nothing
 from tests.support.left_out_model import Moment, restore_problems
 from tests.support.ruled_trees import RuledTree, random_settings

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.checkpoints import Checkpoint, SkipReason
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_files
+from holdfast.engine.stored_objects import list_files, read_content
 from tests.support.composition import Composed, composed
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.disks import kind_of, memory_disk

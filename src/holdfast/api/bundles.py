@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.engine.bundles.importing import ImportRequest as ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest as ImportRequest
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.ids import SessionId
-    from holdfast.engine.bundles.exporting import ExportOutcome as ExportOutcome
-    from holdfast.engine.bundles.importing import ImportOutcome as ImportOutcome
+    from holdfast.engine.bundles.exporter import ExportOutcome as ExportOutcome
+    from holdfast.engine.bundles.importer import ImportOutcome as ImportOutcome
     from holdfast.engine.bundles.selection import Selection as Selection
     from holdfast.ports.progress import Progress
     from holdfast.ports.repository import MirrorOutcome
@@ -55,7 +55,7 @@ class Bundles:
 
     def export_to(self, selection: Selection, fd: int, *, progress: Progress) -> None:
         """Write a bundle to an open file, such as standard output."""
-        from holdfast.engine.bundles.exporting import export_to
+        from holdfast.engine.bundles.exporter import export_to
 
         export_to(self._vault, selection, fd, progress=progress)
 
@@ -63,7 +63,7 @@ class Bundles:
         self, path: Path, *, sessions: Sequence[SessionId] | None, replace: bool
     ) -> MirrorOutcome:
         """Write a bundle for `git clone`, of these sessions or, for None, of all."""
-        from holdfast.engine.mirror import export_git_bundle
+        from holdfast.engine.git.mirror import export_git_bundle
 
         return export_git_bundle(self._vault, path, sessions=sessions, replace=replace)
 

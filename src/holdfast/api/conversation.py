@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import ToolCall
     from holdfast.domain.messages import Annotation, Message
-    from holdfast.engine.transcript_import import TranscriptImport
-    from holdfast.engine.transcripts.reading import TranscriptFormat
+    from holdfast.engine.conversation.transcript_import import TranscriptImport
+    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
 
 
 class Conversation:
@@ -33,7 +33,7 @@ class Conversation:
         at: datetime | None = None,
     ) -> Message:
         """Durable when it returns."""
-        from holdfast.engine.conversation import add_message
+        from holdfast.engine.conversation.conversation import add_message
 
         return add_message(self._vault, session_id, role, content, tool_calls=tool_calls, at=at)
 
@@ -41,7 +41,7 @@ class Conversation:
         self, session_id: SessionId, *, first: int = 0, limit: int | None = None
     ) -> list[Message]:
         """By index; `rolled_back_by` names the restore that took a message back."""
-        from holdfast.engine.conversation import messages
+        from holdfast.engine.conversation.conversation import messages
 
         return list(messages(self._vault, session_id, first=first, limit=limit))
 
@@ -49,7 +49,7 @@ class Conversation:
         self, session_id: SessionId, path: Path, agent: TranscriptFormat
     ) -> TranscriptImport:
         """Add the new messages of an agent's transcript."""
-        from holdfast.engine.transcript_import import import_transcript
+        from holdfast.engine.conversation.transcript_import import import_transcript
 
         return import_transcript(self._vault, session_id, path, agent)
 
@@ -64,7 +64,7 @@ class Conversation:
     ) -> Annotation:
         """Write something about a checkpoint; `number` is an annotation that this one replaces. Its
         earlier words are kept."""
-        from holdfast.engine.annotating import annotate
+        from holdfast.engine.history.annotations import annotate
 
         return annotate(self._vault, session_id, reference, text, author=author, number=number)
 
@@ -72,12 +72,12 @@ class Conversation:
         self, session_id: SessionId, reference: str | None = None, *, revisions: bool = False
     ) -> list[Annotation]:
         """Of one checkpoint, or of the whole session; with `revisions`, all earlier words too."""
-        from holdfast.engine.annotating import annotations_of
+        from holdfast.engine.history.annotations import annotations_of
 
         return list(annotations_of(self._vault, session_id, reference, revisions=revisions))
 
     def take_notices(self, session_id: SessionId) -> list[str]:
         """What to tell the agent about restores since it last asked; each notice once."""
-        from holdfast.engine.notices import take_notices
+        from holdfast.engine.conversation.notices import take_notices
 
         return take_notices(self._vault, session_id)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.domain.activities import ActivityKind
-from holdfast.engine import edit_guard
-from holdfast.engine.running import enter, leave, newest_own
+from holdfast.engine.edits import guard as edit_guard
+from holdfast.engine.edits.running import enter, leave, newest_own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ class Edits:
 
     def interrupted(self, session_id: SessionId) -> list[Activity]:
         """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
-        from holdfast.engine.attempts import cut_off
+        from holdfast.engine.edits.attempts import cut_off
 
         return list(cut_off(self._vault, session_id))
 
@@ -72,7 +72,7 @@ class Edits:
     def diff(self, session_id: SessionId, number: int) -> str | None:
         """The changes of a finished edit as a unified diff; None for one that is open or was rolled
         back, and for attempts."""
-        from holdfast.engine.edit_diff import unpacked_diff
+        from holdfast.engine.edits.diff import unpacked_diff
 
         edit_guard.own_activity(self._vault, session_id, number)
         data = self._vault.story.diff_of(number)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Busy, HoldfastError, Refused, UsageError
 from holdfast.domain.events import Event
-from holdfast.engine.events import events_after, take_in_events
+from holdfast.engine.history.events import events_after, take_in_events
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace

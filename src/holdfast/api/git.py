@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.commits import AcceptOutcome
-from holdfast.engine import accept
+from holdfast.engine.git import accept
 from holdfast.ports.repository import CommitWish as CommitWish
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
-    from holdfast.engine.accept import Acceptance
+    from holdfast.engine.git.accept import Acceptance
 
 
 class Acceptances:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from holdfast.domain.activities import Activity, ActivityKind
 from holdfast.domain.errors import UsageError
-from holdfast.engine.running import enter, leave
+from holdfast.engine.edits.running import enter, leave
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ class GuardedBlock:
             raise failure from error
 
     def _drop(self, beginning: asyncio.Future[Activity]) -> None:
-        from holdfast.engine.attempts import keep_attempt
+        from holdfast.engine.edits.attempts import keep_attempt
 
         if not beginning.cancelled() and beginning.exception() is None:
             keep_attempt(self._engine.vault, beginning.result().number)
@@ -125,12 +125,12 @@ class Editing(GuardedBlock):
         self._reason = reason
 
     def _begin(self) -> Activity:
-        from holdfast.engine.edit_guard import start_edit
+        from holdfast.engine.edits.guard import start_edit
 
         return start_edit(self._engine, self._session_id, self._paths, self._reason)
 
     def _end(self, error: BaseException | None) -> None:
-        from holdfast.engine.edit_guard import abort_edit, finalize_edit
+        from holdfast.engine.edits.guard import abort_edit, finalize_edit
 
         if error is None:
             finalize_edit(self._engine.vault, self.number)
@@ -160,12 +160,12 @@ class Attempt(GuardedBlock):
         self.rejected = why
 
     def _begin(self) -> Activity:
-        from holdfast.engine.attempts import begin_attempt
+        from holdfast.engine.edits.attempts import begin_attempt
 
         return begin_attempt(self._engine, self._session_id, self._reasoning, kind=self._kind)
 
     def _end(self, error: BaseException | None) -> None:
-        from holdfast.engine.attempts import keep_attempt, put_back
+        from holdfast.engine.edits.attempts import keep_attempt, put_back
 
         if error is not None:
             put_back(self._engine, self.number, _words(error))

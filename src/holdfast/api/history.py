@@ -45,7 +45,7 @@ class History:
         self, session_id: SessionId, *, limit: int = 100, before: str | None = None
     ) -> Timeline:
         """Every event, newest first, with lanes; `before` is the `next` of the page before."""
-        from holdfast.engine.timeline import timeline
+        from holdfast.engine.history.timeline import timeline
 
         return timeline(self._vault, session_id, limit=limit, before=before)
 

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from holdfast.domain.search_hits import SearchResult
     from holdfast.domain.sessions import Session
     from holdfast.domain.timeline import Timeline
-    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
-    from holdfast.engine.bundles.exporting import ExportOutcome
-    from holdfast.engine.bundles.importing import ImportOutcome
+    from holdfast.engine.bundles.exporter import ExportOutcome
+    from holdfast.engine.bundles.importer import ImportOutcome
+    from holdfast.engine.conversation.transcript_import import TranscriptImport
+    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
     from holdfast.engine.engine import Engine
     from holdfast.engine.replay.replay import Replay
     from holdfast.engine.restore.records import RestoreRequest
-    from holdfast.engine.transcript_import import TranscriptImport
-    from holdfast.engine.transcripts.reading import TranscriptFormat
+    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome, ResetOutcome
     from holdfast.ports.repository import MirrorOutcome
 
 P = ParamSpec("P")
@@ -236,7 +236,7 @@ class SessionCheckpointer:
 
     def hunks(self, reference: str, path: str | PathLike[str]) -> list[NumberedHunk]:
         """What differs in a file between a checkpoint and now, in parts that can be restored."""
-        from holdfast.engine.restore.chosen_hunks import hunks_of_file
+        from holdfast.engine.restore.hunks import hunks_of_file
 
         reference, chosen = arguments.text("reference", reference), arguments.path("path", path)
         request = self._engine.restore_request(self._id, reference, paths=[from_text(chosen)])
@@ -455,7 +455,7 @@ class SessionCheckpointer:
 
     def reset(self) -> ResetOutcome:
         """Back to what was approved last, or to the first checkpoint; the round is abandoned."""
-        from holdfast.engine.approval import reset_outcome
+        from holdfast.engine.sessions.approval import reset_outcome
 
         restored = self._engine.restore(self._engine.reset_request(self._id))
         return reset_outcome(self._engine.vault, self._id, restored)
@@ -468,7 +468,7 @@ class SessionCheckpointer:
 
     def rounds(self) -> list[Round]:
         """Every round, oldest first: merged, abandoned, and the active one last."""
-        from holdfast.engine.approval import rounds_in
+        from holdfast.engine.sessions.approval import rounds_in
 
         return rounds_in(self._engine.vault, self._id)
 
@@ -628,7 +628,7 @@ class SessionCheckpointer:
         best_effort: bool,
         components: Mapping[str, str] | None,
     ) -> RestoreRequest:
-        from holdfast.engine.components.choosing import ComponentChoice
+        from holdfast.engine.components.selection import ComponentChoice
 
         reference = optional(arguments.text, "reference", reference)
         chosen = optional(arguments.paths, "paths", paths)
@@ -647,7 +647,7 @@ class SessionCheckpointer:
         )
         if hunks is None:
             return request
-        from holdfast.engine.restore.chosen_hunks import choose_hunks
+        from holdfast.engine.restore.hunks import choose_hunks
 
         scan = engine.look((request.target.tree,))
         return choose_hunks(engine.vault, scan, request, hunks)

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session, SessionStatus
-    from holdfast.engine.session_deletion import DeletedSession
-    from holdfast.engine.session_overview import SessionSummary as SessionSummary
+    from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.sessions.overview import SessionSummary as SessionSummary
 
 
 class Sessions:
@@ -22,13 +22,13 @@ class Sessions:
 
     def overview(self) -> list[SessionSummary]:
         """Sessions with checkpoints, by their last activity, newest first."""
-        from holdfast.engine.session_overview import sessions_overview
+        from holdfast.engine.sessions.overview import sessions_overview
 
         return sessions_overview(self._vault)
 
     def listed(self) -> list[Session]:
         """Sessions with checkpoints, oldest first."""
-        from holdfast.engine.session_overview import listed_sessions
+        from holdfast.engine.sessions.overview import listed_sessions
 
         return listed_sessions(self._vault)
 
@@ -50,13 +50,13 @@ class Sessions:
 
     def find(self, reference: str) -> Session:
         """By id, title or the beginning of an id; `NotFound` otherwise."""
-        from holdfast.engine.references import find_session
+        from holdfast.engine.history.references import find_session
 
         return find_session(self._vault, reference)
 
     def status(self, session: Session) -> SessionStatus:
         """`ended` also for a session whose agent is gone."""
-        from holdfast.engine.session_overview import effective_status
+        from holdfast.engine.sessions.overview import effective_status
 
         return effective_status(self._vault, session)
 
@@ -75,17 +75,17 @@ class Sessions:
         self, session_id: SessionId, *, title: str | None = None, agent: str | None = None
     ) -> None:
         """Begin the session with a checkpoint of the present state, or resume it."""
-        from holdfast.engine.sessions import start
+        from holdfast.engine.sessions.lifecycle import start
 
         start(self._engine, session_id, title=title, agent=agent)
 
     def rename(self, session_id: SessionId, title: str) -> None:
-        from holdfast.engine.sessions import rename
+        from holdfast.engine.sessions.lifecycle import rename
 
         rename(self._engine, session_id, title)
 
     def end(self, session_id: SessionId) -> Session:
-        from holdfast.engine.sessions import end
+        from holdfast.engine.sessions.lifecycle import end
 
         return end(self._engine, session_id)
 

@@ -30,7 +30,7 @@ __all__ = [
 def typed_value(key: str, words: Sequence[str]) -> Any:
     """A value as people type it: TOML, or plain words. A dot in the key leads to one entry of a
     table, which is checked with the table."""
-    from holdfast.engine.setting_words import entry_of_words, value_of_words
+    from holdfast.engine.settings import entry_of_words, value_of_words
 
     return entry_of_words(words) if "." in key else value_of_words(key, words)
 

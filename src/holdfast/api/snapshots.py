@@ -13,7 +13,7 @@ from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, to_text
 from holdfast.domain.snapshots import Artifact, WorkspaceSnapshot
-from holdfast.engine.content import read_content
+from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
 
 

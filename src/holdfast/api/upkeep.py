@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.retention import Decision
-    from holdfast.engine.prune import CleanupOutcome, CleanupPlan
-    from holdfast.engine.purge.planning import PurgePlan as PurgePlan
-    from holdfast.engine.purge.planning import PurgeRequest as PurgeRequest
-    from holdfast.engine.purge.planning import TextPurgePlan as TextPurgePlan
+    from holdfast.engine.purge.plan import PurgePlan as PurgePlan
+    from holdfast.engine.purge.plan import PurgeRequest as PurgeRequest
+    from holdfast.engine.purge.plan import TextPurgePlan as TextPurgePlan
+    from holdfast.engine.retention.cleanup import CleanupOutcome, CleanupPlan
     from holdfast.ports.progress import Progress
 
 
@@ -64,7 +64,7 @@ class Upkeep:
 
     def is_saved_path(self, path: bytes) -> bool:
         """Whether any checkpoint has something at this path, inside or outside the workspace."""
-        from holdfast.engine.purge.planning import is_known_path
+        from holdfast.engine.purge.plan import is_known_path
 
         return is_known_path(self._engine.vault, path)
 
@@ -79,7 +79,7 @@ class Upkeep:
     ) -> PurgeRequest:
         """Paths in every checkpoint, or whole checkpoints. `everywhere` also removes the same
         content from other paths, `keep_shared` keeps it there; `force` ignores protection."""
-        from holdfast.engine.purge.planning import PurgeRequest
+        from holdfast.engine.purge.plan import PurgeRequest
 
         return PurgeRequest(tuple(paths), tuple(checkpoints), everywhere, keep_shared, force)
 

@@ -191,7 +191,7 @@ class Workspace:
 
     def head(self, scope: SessionId | None = None) -> Checkpoint | None:
         """The checkpoint that the workspace, or one session, is at."""
-        from holdfast.engine.workspace_head import standing_on
+        from holdfast.engine.history.head import standing_on
 
         return standing_on(self._opened.engine.vault, scope)
 

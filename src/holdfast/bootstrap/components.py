@@ -133,7 +133,7 @@ def stored_agent_states(store: LocalStore) -> AgentStates:
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:
-    from holdfast.engine.session_overview import effective_status, listed_sessions
+    from holdfast.engine.sessions.overview import effective_status, listed_sessions
 
     return [
         session.id if session.agent is None else f"{session.id} ({session.agent})"

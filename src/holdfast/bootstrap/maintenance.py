@@ -48,7 +48,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     """
     from holdfast.adapters.local.store_repair import StoreRepairer
     from holdfast.domain.repair_plans import Findings, plan_repair
-    from holdfast.engine.repair import find, mend
+    from holdfast.engine.repair.repair import find, mend
 
     directory = workspace.expanduser().resolve()
     layout = store_of(directory)
@@ -118,7 +118,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
         examine,
     )
     from holdfast.bootstrap.workspace_choice import project_top
-    from holdfast.engine.repair import journal_problem
+    from holdfast.engine.repair.repair import journal_problem
 
     home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
     start = directory.expanduser().resolve()

@@ -22,8 +22,8 @@ from holdfast.adapters.local.reading_process import (
 )
 from holdfast.domain.object_records import Record
 from holdfast.engine.scan.backward_walk import BackwardWalker, Met
+from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.file_capture import FileCapture
-from holdfast.engine.scan.kept_paths import KeptPaths
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.walker import DIRECTORY_FLAGS
 from holdfast.ports.filesystem import write_all
@@ -49,7 +49,7 @@ def serve() -> None:
         say(directory_frame(path, state))
 
     settings, workspace, own_data, named = opened_job(job)
-    kept = KeptPaths(fs, os.fsencode(workspace), named)
+    kept = ExemptPaths(fs, os.fsencode(workspace), named)
     policy = CapturePolicy(settings, workspace, own_data=own_data).keeping(kept)
     stream = RecordStream(hand_on)
     started_ns = job["started_ns"]

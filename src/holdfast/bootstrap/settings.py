@@ -98,7 +98,7 @@ def _take_from_environment(
         text: Any = environment[variable]
         try:
             if text not in ("on", "off"):
-                from holdfast.engine.setting_words import value_of_words  # late: hardly ever needed
+                from holdfast.engine.settings import value_of_words  # late: hardly ever needed
 
                 text = value_of_words(key, [text])
             taken = {key: check_setting(key, text)}

@@ -39,7 +39,7 @@ from holdfast.values.classes import replace
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.key_slots import Secret
     from holdfast.adapters.local.encryption.unlock import Unlocked
-    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
     from holdfast.ports.progress import Progress
 
 _PLAIN = (
@@ -173,8 +173,8 @@ def _make_room_elsewhere(
 def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
     """Whether that was not enough."""
     from holdfast.adapters.local.all_stores import forget_sizes
-    from holdfast.engine.eviction import make_room
-    from holdfast.engine.space_limit import SpaceLimit
+    from holdfast.engine.retention.eviction import make_room
+    from holdfast.engine.save.space_limit import SpaceLimit
 
     workspace = layout.read_description()["workspace"]
     with open_workspace(
@@ -221,7 +221,7 @@ def new_session_id() -> str:
 
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
     """Look at a bundle before a store is made for it; nothing is written."""
-    from holdfast.engine.bundles.importing import verify_for_new_store
+    from holdfast.engine.bundles.importer import verify_for_new_store
 
     budget_bytes = make_settings({}).budget
     return verify_for_new_store(

@@ -26,8 +26,8 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NotFound, WorkspaceRefused
 from holdfast.domain.project_signs import shows_project
 from holdfast.domain.settings import make_settings
-from holdfast.engine.save import capture_policy
-from holdfast.engine.scan.left_out import leaves_out
+from holdfast.engine.save.save import capture_policy
+from holdfast.engine.scan.ignore_check import leaves_out
 from holdfast.engine.scan.policy import CapturePolicy
 from holdfast.engine.scan.repositories import RepositoryKind, repository_kind
 

@@ -15,13 +15,12 @@ from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import SessionStatus
-from holdfast.engine.daily_cleanup import is_cleanup_due
+from holdfast.engine.edits.running import settled
 from holdfast.engine.restore.unfinished import needs_recovery
-from holdfast.engine.running import settled
-from holdfast.engine.save import NOWHERE, add_session, save
+from holdfast.engine.retention.schedule import is_cleanup_due
+from holdfast.engine.save.save import NOWHERE, add_session, save
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
-from holdfast.engine.vault import Vault
-from holdfast.engine.workspace_faults import workspace_trouble
+from holdfast.engine.vault import Vault, workspace_trouble
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
 from holdfast.values.classes import replace
@@ -33,17 +32,17 @@ if TYPE_CHECKING:
     from holdfast.domain.restore_plans import RestorePlan
     from holdfast.domain.retention import Decision
     from holdfast.domain.search_hits import SearchResult
-    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome
-    from holdfast.engine.bundles.exporting import ExportOutcome
-    from holdfast.engine.bundles.importing import ImportOutcome, ImportRequest
+    from holdfast.engine.bundles.exporter import ExportOutcome
+    from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
     from holdfast.engine.bundles.selection import Selection
-    from holdfast.engine.components.choosing import ComponentChoice
-    from holdfast.engine.prune import CleanupOutcome, CleanupPlan
-    from holdfast.engine.purge.planning import PurgePlan, PurgeRequest, TextPurgePlan
+    from holdfast.engine.components.selection import ComponentChoice
+    from holdfast.engine.purge.plan import PurgePlan, PurgeRequest, TextPurgePlan
     from holdfast.engine.restore.records import RestoreRequest
-    from holdfast.engine.session_deletion import DeletedSession
-    from holdfast.engine.undo import UndoStep
-    from holdfast.engine.undo_losses import Loss
+    from holdfast.engine.retention.cleanup import CleanupOutcome, CleanupPlan
+    from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
+    from holdfast.engine.undo.causes import Loss
+    from holdfast.engine.undo.undo import UndoStep
     from holdfast.ports.watcher import WorkspaceWatch
 
     _Outcome = TypeVar(
@@ -148,7 +147,7 @@ class Engine:
         """Once a day, after a save, where no daemon does it; a failure waits for the next day's."""
         with suppress(HoldfastError):
             if is_cleanup_due(self.vault):
-                from holdfast.engine.prune import cleanup
+                from holdfast.engine.retention.cleanup import cleanup
                 from holdfast.ports.progress import NoProgress
 
                 locked = partial(self.exclusive, finished=True)
@@ -165,7 +164,7 @@ class Engine:
     def resolve(self, session_id: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint a reference means, in one session or, without one, in the workspace;
         without a reference, the checkpoint before HEAD."""
-        from holdfast.engine.references import before_head, resolve
+        from holdfast.engine.history.references import before_head, resolve
 
         if reference is None:
             return before_head(self.vault, session_id)
@@ -183,8 +182,8 @@ class Engine:
     ) -> RestoreRequest:
         """The restore is recorded in the session of the checkpoint that it restores; with
         `only_changes`, only if it changes something."""
-        from holdfast.engine.components.choosing import choose_components
-        from holdfast.engine.restore.planning import require_paths, with_companions
+        from holdfast.engine.components.selection import choose_components
+        from holdfast.engine.restore.plan import require_paths, with_companions
         from holdfast.engine.restore.records import RestoreRequest
 
         target = self.resolve(session_id, reference)
@@ -199,19 +198,19 @@ class Engine:
         )
 
     def undo_request(self, session_id: SessionId) -> RestoreRequest:
-        from holdfast.engine.undo import undo_request
+        from holdfast.engine.undo.undo import undo_request
 
         return replace(undo_request(self.vault, session_id), file_filter=self._file_filter)
 
     def redo_request(self, session_id: SessionId) -> RestoreRequest:
-        from holdfast.engine.undo import redo_request
+        from holdfast.engine.undo.undo import redo_request
 
         return replace(redo_request(self.vault, session_id), file_filter=self._file_filter)
 
     def last_step(self, scan: Scan | None = None, *, turn: bool = False) -> UndoStep:
         """What an undo of the whole workspace takes back: the last thing that happened, or, with
         `turn`, everything since the last message. `scan` is the workspace as it is now."""
-        from holdfast.engine.undo import last_step
+        from holdfast.engine.undo.undo import last_step
 
         with self.exclusive(looking=True):
             step = last_step(self.vault, scan or self._look(()), self._look, turn=turn)
@@ -219,27 +218,27 @@ class Engine:
 
     def last_loss(self) -> Loss | None:
         """What the last tool calls deleted that no checkpoint has, where nothing else changed."""
-        from holdfast.engine.undo import last_loss
+        from holdfast.engine.undo.undo import last_loss
 
         with self.exclusive(looking=True):
             return last_loss(self.vault)
 
     def next_step(self) -> UndoStep:
         """What a redo of the whole workspace brings back."""
-        from holdfast.engine.undo import next_step
+        from holdfast.engine.undo.undo import next_step
 
         step = next_step(self.vault)
         return replace(step, request=replace(step.request, file_filter=self._file_filter))
 
     def approval(self, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
         """From what is recorded; with a scan of the workspace also what is not saved yet."""
-        from holdfast.engine.approval import approval
+        from holdfast.engine.sessions.approval import approval
 
         return approval(self.vault, session_id, scan)
 
     def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
         """Lock in what the workspace holds now, and begin the next round."""
-        from holdfast.engine.approval import approve
+        from holdfast.engine.sessions.approval import approve
 
         with self.exclusive(finished=True):
             outcome = approve(
@@ -249,15 +248,15 @@ class Engine:
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to what was approved last, or to how the session began."""
-        from holdfast.engine.approval import reset_request
+        from holdfast.engine.sessions.approval import reset_request
 
         return replace(reset_request(self.vault, session_id), file_filter=self._file_filter)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now; nothing is written, neither here nor in the store."""
-        from holdfast.engine.restore.previewing import preview
+        from holdfast.engine.history.head import standing_on
+        from holdfast.engine.restore.preview import preview
         from holdfast.engine.restore.records import wanted_trees
-        from holdfast.engine.workspace_head import standing_on
 
         with self.exclusive(looking=True):
             scan = self._look(wanted_trees(self.vault, request), request.rules_of)
@@ -265,7 +264,7 @@ class Engine:
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """What is to be said about agents in the middle of a tool call before a restore begins."""
-        from holdfast.engine.restore.planning import loader_for
+        from holdfast.engine.restore.plan import loader_for
         from holdfast.engine.restore.working_agents import working_tools, working_warnings
 
         if not working_tools(self.vault):
@@ -278,13 +277,13 @@ class Engine:
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
         """What was asked for, if it is still meant; or what is found when it is our turn."""
         from holdfast.engine.restore.restore import restore
-        from holdfast.engine.restore.still_meant import still_meant
+        from holdfast.engine.restore.revalidation import revalidate
 
         begun = False
         try:
             with self.exclusive(finished=True):
                 begun = True
-                meant = request() if callable(request) else still_meant(self.vault, request)
+                meant = request() if callable(request) else revalidate(self.vault, request)
                 outcome = restore(self.vault, self._scanner, meant)
         except KeyboardInterrupt as error:
             if not begun:
@@ -298,7 +297,7 @@ class Engine:
         """Between two checkpoints; None for `new` means the workspace as it is now."""
         if new is None:
             return self.changes_in(self.look(), old, renames=renames)
-        from holdfast.engine.compare.tree_difference import tree_difference
+        from holdfast.engine.compare.tree_diff import tree_difference
 
         return tree_difference(self.vault.load_tree, old, new.tree, renames=renames)
 
@@ -306,8 +305,8 @@ class Engine:
         self, scan: Scan, since: Checkpoint | None, *, renames: bool = True
     ) -> list[Change]:
         """What a scan of the workspace found to differ from a checkpoint."""
-        from holdfast.engine.compare.tree_difference import tree_difference
-        from holdfast.engine.restore.planning import loader_for
+        from holdfast.engine.compare.tree_diff import tree_difference
+        from holdfast.engine.restore.plan import loader_for
 
         return tree_difference(loader_for(self.vault, scan), since, scan.tree, renames=renames)
 
@@ -318,19 +317,19 @@ class Engine:
 
     def left_out(self) -> list[Skipped]:
         """What a save now would leave out. No file is read for it."""
-        from holdfast.engine.looking import left_out
+        from holdfast.engine.save.dry_scan import left_out
 
         with self.exclusive(looking=True):
             return left_out(self.vault, self._scanner, self._file_filter)
 
     def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
-        from holdfast.engine.restore.planning import read_report
+        from holdfast.engine.restore.plan import read_report
 
         return read_report(self.vault, checkpoint)
 
     def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
         """Drop a checkpoint from history, and with it the content that nothing else needs."""
-        from holdfast.engine.deletion import delete
+        from holdfast.engine.retention.deletion import delete
 
         with self.exclusive(finished=True):
             saved = self._save_first(f"Deleted {checkpoint.name or short(checkpoint.id)}")
@@ -347,7 +346,7 @@ class Engine:
         progress: Progress | None = None,
     ) -> ExportOutcome:
         """Write a bundle; the file is there whole, or not at all."""
-        from holdfast.engine.bundles.exporting import export_to_file
+        from holdfast.engine.bundles.exporter import export_to_file
 
         return export_to_file(self.vault, selection, path, replace=replace, progress=progress)
 
@@ -355,13 +354,13 @@ class Engine:
         self, request: ImportRequest, *, progress: Progress | None = None
     ) -> ImportOutcome:
         """Take a bundle in, after everything in it was verified; all of it or nothing."""
-        from holdfast.engine.bundles.importing import import_bundle
+        from holdfast.engine.bundles.importer import import_bundle
 
         return import_bundle(self.vault, request, progress=progress)
 
     def plan_purge(self, request: PurgeRequest) -> PurgePlan:
         """What a removal would do now; nothing is changed."""
-        from holdfast.engine.purge.planning import plan_purge, with_holders
+        from holdfast.engine.purge.plan import plan_purge, with_holders
 
         with self.exclusive(looking=True):
             return with_holders(self.vault, plan_purge(self.vault, request))
@@ -401,28 +400,28 @@ class Engine:
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now; nothing is changed."""
-        from holdfast.engine.prune import plan_cleanup
+        from holdfast.engine.retention.cleanup import plan_cleanup
 
         with self.exclusive(looking=True):
             return plan_cleanup(self.vault)
 
     def retention_decisions(self) -> Sequence[Decision]:
         """What the rules say about each checkpoint; nothing is changed."""
-        from holdfast.engine.prune import decisions
+        from holdfast.engine.retention.cleanup import decisions
 
         with self.exclusive(looking=True):
             return decisions(self.vault)
 
     def over_budget(self) -> Sequence[Checkpoint]:
         """What would have to go for the store to fit into its budget; nothing is changed."""
-        from holdfast.engine.eviction import over_budget
+        from holdfast.engine.retention.eviction import over_budget
 
         with self.exclusive(looking=True):
             return over_budget(self.vault)
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
         """Drop what a person agreed to: how many, and the bytes that gave back."""
-        from holdfast.engine.eviction import evict
+        from holdfast.engine.retention.eviction import evict
 
         with self.exclusive(finished=True):
             return evict(self.vault, checkpoints)
@@ -432,7 +431,7 @@ class Engine:
         not `asked` for is the daily cleanup: it saves nothing first, and does not trust the clock
         alone."""
         from holdfast.domain.outcomes import SavedFirst
-        from holdfast.engine.prune import cleanup
+        from holdfast.engine.retention.cleanup import cleanup
 
         locked = partial(self.exclusive, finished=True)
         save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
@@ -448,7 +447,7 @@ class Engine:
         patience_s: float | None = 10.0,
     ) -> SearchResult:
         """Of one session, or of all; see `holdfast.domain.search_query` for what can be asked."""
-        from holdfast.engine.search.finding import search
+        from holdfast.engine.search.search import search
 
         return search(self.vault, text, session_id=session_id, limit=limit, patience_s=patience_s)
 
@@ -470,7 +469,7 @@ class Engine:
     def set_setting(self, key: str, value: Any) -> None:
         """Store a setting of this workspace; None takes it away again. A dot leads to one entry of
         a setting that is a table."""
-        from holdfast.engine.setting_change import set_setting
+        from holdfast.engine.settings import set_setting
 
         with self.exclusive():
             set_setting(self.vault, key, value)
@@ -490,7 +489,7 @@ class Engine:
     def delete_session(self, session_id: SessionId) -> DeletedSession:
         """Remove a session with everything that only it has."""
         from holdfast.domain.errors import NotFound
-        from holdfast.engine.session_deletion import delete_session
+        from holdfast.engine.retention.deletion import delete_session
 
         with self.exclusive(finished=True):
             session = self.vault.catalog.session(session_id)
@@ -528,7 +527,7 @@ class Engine:
 
     def _save_first(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:
         """Unsaved changes, before something that deletes saved states; with the lock held."""
-        from holdfast.engine.unsaved_work import save_unsaved_work
+        from holdfast.engine.save.unsaved_work import save_unsaved_work
 
         return save_unsaved_work(
             self.vault, self._scanner, what, file_filter=self._file_filter, outside=outside
@@ -538,12 +537,12 @@ class Engine:
         """What was done, with what there is to say about the mirror of it, if there is one."""
         if not self.vault.settings.mirror and how != "afresh":
             return outcome
-        from holdfast.engine.mirror import mirror_work
+        from holdfast.engine.git.mirror import mirror_work
 
         said: tuple[str, ...] = mirror_work(self.vault, how)
         return replace(outcome, warnings=(*outcome.warnings, *said)) if said else outcome
 
     def _look(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
-        from holdfast.engine.looking import look
+        from holdfast.engine.save.dry_scan import look
 
         return look(self.vault, self._scanner, self._file_filter, wanted, rules_of)

@@ -1,23 +1,33 @@
-"""Everything an operation needs about one workspace and its store, put together by bootstrap."""
+"""Everything an operation needs about one workspace and its store, put together by bootstrap.
+
+Trouble with the workspace's own file system is translated into the error family here.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import Refused, WorkspaceRefused
+from holdfast.domain.errors import (
+    HoldfastError,
+    NoSpace,
+    Refused,
+    WorkspaceRefused,
+    WorkspaceTrouble,
+)
 from holdfast.domain.ids import Digest
 from holdfast.domain.settings import Settings
 from holdfast.domain.trees import Tree, decode_tree
-from holdfast.engine.progress_relay import ProgressRelay
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.clock import Clock, IdSource
 from holdfast.ports.component_set import Components, NoComponents
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
+from holdfast.ports.progress import ProgressRelay
 from holdfast.ports.stat_cache import StatCache
 from holdfast.ports.store_access import StoreAccess
 from holdfast.values.classes import dataclass, field
@@ -109,3 +119,17 @@ class Vault:
         """What remembered scans are valid for: this directory, on this disk, this store content."""
         status = self.fs.fstat(root_fd)
         return f"1:{status.st_dev}:{status.st_ino}:{self.objects.generation()}"
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def workspace_trouble(workspace: Path, error: OSError) -> HoldfastError:
+    if error.errno in FULL:
+        return NoSpace(
+            f"no space left on the disk of {workspace}", hint="free some disk space and try again"
+        )
+    return WorkspaceTrouble(
+        f"the workspace {workspace} failed: {error.strerror or error}",
+        hint="put the cause right and try again; nothing was lost",
+    )

@@ -1,7 +1,13 @@
-"""How long work tells a person that it is going on."""
+"""How long work tells a person that it is going on.
+
+Most of the time nobody listens: then `ProgressRelay.live` is False, and work that only serves a
+listener is not done.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -25,3 +31,28 @@ class NoProgress:
 
     def transferred(self, size_bytes: int) -> None:
         return None
+
+
+class ProgressRelay:
+    """One per opened workspace; passes everything on to the listener of the moment."""
+
+    __slots__ = ("_listener", "live")
+
+    def __init__(self) -> None:
+        self._listener: TransferProgress = NoProgress()
+        self.live = False
+
+    @contextmanager
+    def told_to(self, listener: TransferProgress) -> Iterator[None]:
+        before, self._listener = self._listener, listener
+        was_live, self.live = self.live, True
+        try:
+            yield
+        finally:
+            self._listener, self.live = before, was_live
+
+    def advance(self, phase: str, done: int, total: int | None) -> None:
+        self._listener.advance(phase, done, total)
+
+    def transferred(self, size_bytes: int) -> None:
+        self._listener.transferred(size_bytes)

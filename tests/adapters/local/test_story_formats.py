@@ -17,7 +17,7 @@ from holdfast.adapters.local.catalog.migrations import MIGRATIONS, applied_migra
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.story.migrations import STORY_MIGRATIONS
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.fixtures import make_told_store as told
 from tests.fixtures.make_store import SESSION, describe

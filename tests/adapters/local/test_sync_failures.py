@@ -13,7 +13,7 @@ import pytest
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NoSpace, StoreSuspect
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill, noise

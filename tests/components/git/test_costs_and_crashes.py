@@ -215,7 +215,7 @@ def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
         "holdfast.components",
         "holdfast.components.installed",
         "holdfast.engine.components",
-        "holdfast.engine.components.taking",
+        "holdfast.engine.components.captured",
         "holdfast.ports.component_set",
     }
     git(place, "init", "-q")

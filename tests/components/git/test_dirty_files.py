@@ -20,7 +20,7 @@ from holdfast.domain.git_place import git_place
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.trees import Tree
-from holdfast.engine.components.drift import present_git
+from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.components.manifests import state_of
 from holdfast.engine.vault import Vault
 from tests.components.git.repositories import SCENES, commit, git, with_history, write

@@ -9,10 +9,10 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreConflict
 from holdfast.domain.ids import Digest, SessionId
-from holdfast.engine.check import run_checks
 from holdfast.engine.components.manifests import named_objects, read_states
-from holdfast.engine.prune import reachable
-from holdfast.engine.repair import mend
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.repair.repair import mend
+from holdfast.engine.retention.cleanup import reachable
 from holdfast.ports.progress import NoProgress
 from tests.components.git.repositories import commit, copied, git, picture, staged, with_history
 

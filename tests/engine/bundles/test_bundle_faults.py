@@ -12,10 +12,10 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.selection import select_sessions
-from holdfast.engine.check import run_checks
-from holdfast.engine.prune import collect
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import collect
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import Fail, Fault, FaultyFilesystem, Kill, Killed
 from holdfast.testing.faulty_sqlite import SqliteFaults

@@ -12,7 +12,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.bundle_inventory import Role
 from holdfast.domain.errors import BundleRefused, HoldfastError
 from holdfast.domain.ids import SessionId
-from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest
 from tests.support.bundle_files import (
     Frames,
     edited,
@@ -240,7 +240,7 @@ def test_optional_parts_of_later_versions_are_passed_over(
 def test_a_file_that_changes_after_it_was_verified_is_refused(
     bundle: Path, target: Composed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.engine.bundles.verifying import VerifiedBundle
+    from holdfast.engine.bundles.verifier import VerifiedBundle
 
     changing = tmp_path / "changing"
     changing.write_bytes(bundle.read_bytes())

@@ -16,7 +16,7 @@ from holdfast.domain.digests import digest_of
 from holdfast.domain.entries import DirectoryEntry, FileEntry
 from holdfast.domain.errors import BudgetReached, BundleRefused, HoldfastError
 from holdfast.domain.trees import Tree, encode_tree
-from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.objects import LARGEST_DELTA_BYTES, MOST_TIMES_THE_BUDGET
 from holdfast.values.compression import Codec, compress, compress_against
 from tests.support.bundle_files import (

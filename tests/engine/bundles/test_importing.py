@@ -18,9 +18,9 @@ from holdfast.domain.errors import (
     Refused,
     UsageError,
 )
-from holdfast.engine.bundles.importing import ImportRequest
+from holdfast.engine.bundles.importer import ImportRequest
 from holdfast.engine.bundles.selection import select_all
-from holdfast.engine.prune import protection_reasons
+from holdfast.engine.retention.cleanup import protection_reasons
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
 

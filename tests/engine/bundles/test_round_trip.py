@@ -14,7 +14,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
 from tests.support.composition import configure

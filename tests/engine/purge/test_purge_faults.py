@@ -12,10 +12,9 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import HoldfastError, NotFound
-from holdfast.engine.check import run_checks
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at, list_files
-from holdfast.engine.purge.planning import PurgeRequest
+from holdfast.engine.purge.plan import PurgeRequest
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import Fail, FaultyFilesystem
 from holdfast.testing.faulty_sqlite import SqliteFaults

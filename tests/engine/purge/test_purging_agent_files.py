@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import fill

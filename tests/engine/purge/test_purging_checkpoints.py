@@ -11,7 +11,7 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.engine.restore.records import described_by_id
 from holdfast.ports.progress import NoProgress
 from tests.support.hostile_trees import fill

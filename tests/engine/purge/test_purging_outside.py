@@ -11,7 +11,7 @@ from holdfast import SessionCheckpointer
 from holdfast.adapters.local.note_files import StoredExternalPaths
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import fill

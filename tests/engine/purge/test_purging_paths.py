@@ -15,7 +15,7 @@ from holdfast.domain.errors import Busy, NotFound, Refused, StoreDamaged, UsageE
 from holdfast.domain.ids import SessionId
 from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
-from holdfast.engine.check import run_checks
+from holdfast.engine.repair.check import run_checks
 from holdfast.ports.progress import NoProgress
 from tests.support.hostile_trees import fill, noise
 from tests.support.raw_search import places_of, unpacked

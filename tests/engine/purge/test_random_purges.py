@@ -11,9 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import is_within, to_text
-from holdfast.engine.check import run_checks
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_entries
+from holdfast.engine.repair.check import run_checks
+from holdfast.engine.stored_objects import list_entries, read_content
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
 from tests.support.raw_search import unpacked

@@ -17,8 +17,8 @@ from holdfast.domain.errors import NotFound, ObjectMissing, Refused, UnknownRefe
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.messages import Role
-from holdfast.engine.listing import entry_at
 from holdfast.engine.replay.replay import Replay
+from holdfast.engine.stored_objects import entry_at
 from holdfast.ports.story import NewMessage
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill, git

@@ -140,7 +140,7 @@ def test_an_index_of_another_log_begins_anew(workspace: Path, tmp_path: Path) ->
 def test_an_index_cut_off_at_any_batch_goes_on_where_it_was(
     workspace: Path, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.engine.search.catching_up._MOST_CHECKPOINTS", 2)
+    monkeypatch.setattr("holdfast.engine.search.index_update._MOST_CHECKPOINTS", 2)
     with SessionCheckpointer(workspace, "s") as session:
         made = _filled(session)
         taken = SqliteSearchIndex.take_in

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.transcripts.messages import TranscriptMessage
-from holdfast.engine.transcripts.reading import PassedOver, TranscriptReading
+from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
+from holdfast.engine.conversation.transcripts.reader import PassedOver, TranscriptReading
 from tests.support.transcripts import codex_line, codex_text
 
 

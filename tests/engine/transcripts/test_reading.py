@@ -14,11 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import NotFound, Refused, UsageError
-from holdfast.engine.transcripts import lines as transcript_lines
-from holdfast.engine.transcripts.lines import TranscriptLines
-from holdfast.engine.transcripts.messages import TranscriptMessage
-from holdfast.engine.transcripts.position import HEAD_BYTES, TranscriptPosition
-from holdfast.engine.transcripts.reading import PassedOver, TranscriptFormat, TranscriptReading
+from holdfast.engine.conversation.transcripts import lines as transcript_lines
+from holdfast.engine.conversation.transcripts.lines import (
+    HEAD_BYTES,
+    TranscriptLines,
+    TranscriptPosition,
+)
+from holdfast.engine.conversation.transcripts.messages import TranscriptMessage
+from holdfast.engine.conversation.transcripts.reader import (
+    PassedOver,
+    TranscriptFormat,
+    TranscriptReading,
+)
 from tests.support.transcripts import claude_line, codex_text
 
 pytestmark = pytest.mark.requirement("SE-2")

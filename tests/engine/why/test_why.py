@@ -22,7 +22,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.ids import SessionId
 from holdfast.domain.line_origins import Explanation, LineState
 from holdfast.domain.paths import InvalidPath
-from holdfast.engine.listing import entry_at
+from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.why import versions
 from holdfast.engine.why.why import why
 from tests.support.hostile_trees import fill

@@ -220,7 +220,7 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
 ) -> None:
     from holdfast.bootstrap.workspace import open_workspace
     from holdfast.engine.purge import purge
-    from holdfast.engine.purge.planning import PurgeRequest, plan_purge
+    from holdfast.engine.purge.plan import PurgeRequest, plan_purge
 
     with open_workspace(cli.workspace, create=False) as opened:
         vault = opened.engine.vault

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         RestorePlan,
         Step,
     )
-    from holdfast.engine.undo import UndoStep
+    from holdfast.engine.undo.undo import UndoStep
 
 
 class StepView(TypedDict):

@@ -10,7 +10,7 @@ from holdfast.domain.remarks import remarks_in
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Skipped
     from holdfast.domain.rounds import Round
-    from holdfast.engine.approval import ApprovalStatus, ApproveOutcome
+    from holdfast.engine.sessions.approval import ApprovalStatus, ApproveOutcome
 
 
 class RoundView(TypedDict):

@@ -7,7 +7,7 @@ from holdfast.api.views.times import iso_from_ns
 if TYPE_CHECKING:
     from holdfast.api.sessions import SessionSummary
     from holdfast.domain.sessions import Session, SessionStatus
-    from holdfast.engine.session_deletion import DeletedSession
+    from holdfast.engine.retention.deletion import DeletedSession
 
 
 class SessionView(TypedDict):

@@ -51,7 +51,7 @@ class NamedIgnored:
         if vault.settings.capture_named_ignored != "on":
             return
         from holdfast.domain.errors import HoldfastError
-        from holdfast.engine.named_ignored import name_ignored_paths
+        from holdfast.engine.save.named_ignored import name_ignored_paths
 
         try:
             self._new = name_ignored_paths(
@@ -96,7 +96,7 @@ def made_ignored(
     named = frozenset(vault.access.named_paths())
     if not named or vault.settings.capture_named_ignored != "on":
         return ()
-    from holdfast.engine.withheld import IgnoredContent
+    from holdfast.engine.compare.ignored_content import IgnoredContent
 
     ignored = IgnoredContent(vault)
     told: dict[bytes, str] = {}
@@ -108,7 +108,7 @@ def made_ignored(
 
 
 def _holds(opened: OpenWorkspace, saved: Checkpoint, path: bytes) -> bool:
-    from holdfast.engine.listing import entry_at
+    from holdfast.engine.stored_objects import entry_at
 
     return entry_at(opened.engine.vault.load_tree, saved.tree, path) is not None
 

@@ -23,7 +23,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, Notice
 from holdfast.domain.checkpoints import Kind, Position, SkipReason
 from holdfast.domain.errors import HoldfastError
-from holdfast.engine.running import settled, unhindered
+from holdfast.engine.edits.running import settled, unhindered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

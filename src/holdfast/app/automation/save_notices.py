@@ -94,7 +94,7 @@ def too_large_notices(
 
 def _too_large_at_first(vault: Vault, session: Session) -> frozenset[bytes]:
     from holdfast.domain.errors import HoldfastError
-    from holdfast.engine.restore.planning import read_report
+    from holdfast.engine.restore.plan import read_report
 
     first = vault.catalog.first_checkpoint(session.id)
     if first is None:

@@ -39,7 +39,7 @@ from holdfast.domain.triggers import (
     enough,
     wait_ns,
 )
-from holdfast.engine.running import unhindered
+from holdfast.engine.edits.running import unhindered
 from holdfast.ports.watcher import Watcher, WatchStatus, WorkspaceWatch
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS

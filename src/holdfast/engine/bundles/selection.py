@@ -15,7 +15,7 @@ from holdfast.domain.errors import NotFound
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.rounds import Round
 from holdfast.domain.sessions import Session
-from holdfast.engine.approval import rounds_in
+from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.vault import Vault
 
 

@@ -21,10 +21,10 @@ from holdfast.engine.compare.content_diff import (
     ContentDiff,
     compare_content,
 )
-from holdfast.engine.content import read_content
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
-from holdfast.engine.withheld import IgnoredContent
 from holdfast.ports.objects import ObjectStore
 from holdfast.values.classes import dataclass
 

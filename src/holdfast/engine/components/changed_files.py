@@ -1,17 +1,29 @@
-"""Which files may be others than when the components of a checkpoint were captured."""
+"""Which files changed since components were captured, and which files a scan saw.
+
+Components use what the scan saw instead of asking the system again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 from holdfast.domain.changes import tree_changes
 from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
+from holdfast.domain.paths import join
+from holdfast.engine.scan.directory_state import (
+    BEING_WRITTEN,
+    NUMBERS,
+    UNSETTLED,
+    DirectoryState,
+)
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.scan.state_changes import changed_paths
 from holdfast.engine.vault import Vault
+from holdfast.ports.component import SeenDirectory, SeenFile
 
 _MOST_CHANGED = 2_000
 _NO_CONTENT = (SkipReason.IGNORED, SkipReason.GIT_DATA, SkipReason.OWN_DATA)
@@ -69,3 +81,23 @@ def _captured_with(vault: Vault, checkpoint: Checkpoint) -> Digest | None:
     if record.id != checkpoint.id or record.components != safety.components:
         return None
     return safety.tree
+
+
+def seen_directories(root: DirectoryState) -> Iterator[SeenDirectory]:
+    waiting = [(b"", root)]
+    while waiting:
+        path, state = waiting.pop()
+        if state.names:
+            yield SeenDirectory(path, (state.names, state.rows), partial(_seen_files, state))
+        for name, child in state.children.items():
+            if isinstance(child, DirectoryState):  # else nothing of it was looked at
+                waiting.append((join(path, name), child))
+
+
+def _seen_files(state: DirectoryState) -> dict[bytes, SeenFile]:
+    rows = NUMBERS.iter_unpack(state.rows)
+    return {
+        name: SeenFile(*row[1:5])
+        for name, row in zip(state.file_names(), rows, strict=True)
+        if not row[5] & (UNSETTLED | BEING_WRITTEN)
+    }

@@ -12,9 +12,8 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import from_text
 from holdfast.domain.sizes import size_words
-from holdfast.engine.content import read_content
-from holdfast.engine.former_pieces import FormerPieces
-from holdfast.engine.scan.file_capture import store_content
+from holdfast.engine.scan.file_capture import FormerPieces, store_content
+from holdfast.engine.stored_objects import read_content
 from holdfast.ports.component import ComponentProblem
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
 from holdfast.ports.progress import TransferProgress

@@ -2,17 +2,23 @@
 
 The call runs in a thread of its own. One that does not end in time is left behind: Python cannot
 end a thread, but nothing waits for it any more, and what it still gives is refused.
+
+The progress that it reports is made fit for one line of a terminal; what makes no sense is ignored,
+and a component that was given up is not listened to any more.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from holdfast.domain.errors import NoSpace
 from holdfast.domain.remarks import reworded
+from holdfast.engine.vault import Vault
 from holdfast.ports.component import ComponentProblem
+from holdfast.ports.progress import TransferProgress
 
 T = TypeVar("T")
 _LONGEST_REASON = 500
@@ -67,3 +73,46 @@ def lines(texts: Iterable[object] | None) -> tuple[str, ...]:
         reworded(text, one_line) if isinstance(text, str) else one_line(text)
         for text in texts or ()
     )
+
+
+_LONGEST_PHASE = 60
+
+
+class ComponentProgress:
+    """Implements `holdfast.ports.progress.TransferProgress` for one call of one component."""
+
+    __slots__ = ("_listener", "_name")
+
+    def __init__(self, name: str, listener: TransferProgress) -> None:
+        self._name = name
+        self._listener: TransferProgress | None = listener
+
+    def advance(self, phase: str, done: int, total: int | None) -> None:
+        listener = self._listener
+        counted = _is_count(done) and (total is None or _is_count(total))
+        if listener is not None and isinstance(phase, str) and counted:
+            line = "".join(c for c in phase[:_LONGEST_PHASE] if c.isprintable())
+            listener.advance(f"{self._name}: {line}", done, total)
+
+    def transferred(self, size_bytes: int) -> None:
+        listener = self._listener
+        if listener is not None and _is_count(size_bytes):
+            listener.transferred(size_bytes)
+
+    def end(self) -> None:
+        self._listener = None
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+@contextmanager
+def component_progress(vault: Vault, name: str, phase: str) -> Iterator[ComponentProgress]:
+    """For the block, in which the component is called and begins with this phase."""
+    told = ComponentProgress(name, vault.progress)
+    told.advance(phase, 0, None)
+    try:
+        yield told
+    finally:
+        told.end()

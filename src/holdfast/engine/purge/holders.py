@@ -21,9 +21,8 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.purges import Holder, Purged
 from holdfast.domain.sizes import count_words
 from holdfast.engine.components.guard import Refusal, guarded
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at
 from holdfast.engine.purge.component_files import is_absolute
+from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import SearchableComponent
 

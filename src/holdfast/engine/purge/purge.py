@@ -25,11 +25,9 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import from_text, is_within, to_text
 from holdfast.domain.purges import PurgeOutcome, Trace
 from holdfast.domain.text_replacement import TextReplacement
-from holdfast.engine.chained_batches import store_chained
-from holdfast.engine.components.releasing import release_components
-from holdfast.engine.prune import reachable
+from holdfast.engine.components.manifests import release_components
 from holdfast.engine.purge.component_files import file_components, is_absolute
-from holdfast.engine.purge.planning import (
+from holdfast.engine.purge.plan import (
     PurgePlan,
     PurgeRequest,
     TextPurgePlan,
@@ -43,7 +41,9 @@ from holdfast.engine.purge.proof import (
     search,
     sought_for,
 )
-from holdfast.engine.purge.said import count_said, replace_said
+from holdfast.engine.purge.story_texts import count_said, replace_said
+from holdfast.engine.retention.cleanup import reachable
+from holdfast.engine.stored_objects import store_chained
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 

@@ -25,12 +25,11 @@ from holdfast.domain.paths import from_text, join, require_safe_path, to_text
 from holdfast.domain.rounds import round_name
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
-from holdfast.engine.compare.tree_difference import tree_difference
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at, list_entries
+from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.compare.tree_diff import tree_difference
 from holdfast.engine.replay.steps import RecordedSteps, ReplayStep
+from holdfast.engine.stored_objects import entry_at, list_entries, read_content
 from holdfast.engine.vault import Vault
-from holdfast.engine.withheld import IgnoredContent
 
 if TYPE_CHECKING:
     from holdfast.engine.replay.temporary_root import TemporaryRoot
@@ -170,7 +169,7 @@ class Replay:
 
     def components(self) -> list[tuple[str, str]]:
         """What was saved besides files, such as git and an agent's memory: name and line each."""
-        from holdfast.engine.components.describing import describe_components
+        from holdfast.engine.components.manifests import describe_components
 
         self._require_open()
         return describe_components(self._vault, self.step.checkpoint)

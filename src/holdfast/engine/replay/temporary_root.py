@@ -26,10 +26,9 @@ from types import FrameType
 from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.domain.errors import NoSpace, Refused
 from holdfast.domain.paths import basename, join, parent
-from holdfast.engine.content import read_content
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles
-from holdfast.engine.vault import Vault
-from holdfast.engine.workspace_faults import FULL
+from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles
+from holdfast.engine.stored_objects import read_content
+from holdfast.engine.vault import FULL, Vault
 from holdfast.ports.filesystem import Filesystem, write_all
 
 PREFIX = b"holdfast-replay-"

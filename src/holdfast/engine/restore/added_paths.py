@@ -16,7 +16,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry, Entry
 from holdfast.domain.paths import basename, from_text, parent
 from holdfast.domain.tree_edits import replace_entries
-from holdfast.engine.restore.planning import read_report
+from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault

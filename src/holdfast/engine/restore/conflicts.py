@@ -18,14 +18,14 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.sqlite_files import JOURNAL, LOG, SHARED_MEMORY, is_shared_memory
 from holdfast.domain.tree_edits import Replacement, replace_entries
-from holdfast.engine.listing import entry_at, remembering
-from holdfast.engine.restore.carried_out import Displaced
 from holdfast.engine.restore.database_groups import ASIDE, BACK
-from holdfast.engine.restore.handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
+from holdfast.engine.restore.progress import Displaced
 from holdfast.engine.restore.slot_moves import return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
+from holdfast.engine.stored_objects import entry_at, remembering
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import SET_ASIDE
 

@@ -17,8 +17,8 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import basename, parent, to_text
 from holdfast.domain.restore_plans import Step, StepType
 from holdfast.domain.sqlite_files import JOURNAL, LOG, database_of
-from holdfast.engine.restore.carried_out import Displaced, Progressed
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.restore.progress import Displaced, RestoreProgress
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.ports.filesystem import Filesystem
@@ -83,7 +83,7 @@ class DatabaseWriter:
         fs: Filesystem,
         handles: DirectoryHandles,
         staging: Staging,
-        done: Progressed,
+        done: RestoreProgress,
         saved: Saved,
         mode_mask: int,
         *,

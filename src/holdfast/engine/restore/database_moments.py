@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from holdfast.domain.entries import FileEntry
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import UNDER_WAY, Step
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
 

@@ -20,15 +20,13 @@ from holdfast.domain.errors import ObjectDamaged, ObjectMissing
 from holdfast.domain.outcomes import PathProblem
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step, StepType
-from holdfast.engine.content import lost_to
-from holdfast.engine.restore.carried_out import Displaced, Progressed, StepFailed
 from holdfast.engine.restore.database_groups import (
     DatabaseGroup,
     DatabaseWriter,
     Saved,
     groups_of,
 )
-from holdfast.engine.restore.handles import (
+from holdfast.engine.restore.directory_handles import (
     DIRECTORY_FLAGS,
     NO_DIRECTORY,
     OWNER_ALL,
@@ -36,10 +34,12 @@ from holdfast.engine.restore.handles import (
     give_to,
     passing_over,
 )
+from holdfast.engine.restore.progress import Displaced, RestoreProgress, StepFailed
 from holdfast.engine.restore.slot_moves import SlotMoves
 from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, Staging, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
-from holdfast.engine.workspace_faults import FULL
+from holdfast.engine.stored_objects import lost_to
+from holdfast.engine.vault import FULL
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.progress import NoProgress, TransferProgress
 
@@ -68,7 +68,7 @@ class Executor:
         self._saved = saved
         self._unusable: set[int] = set()
         self._late_modes: dict[bytes, int] = {}
-        self.done = Progressed()
+        self.done = RestoreProgress()
         self._moves = SlotMoves(fs, handles, self.done)
         self._databases = DatabaseWriter(
             fs, handles, staging, self.done, saved, setid_mask, best_effort=best_effort

@@ -14,13 +14,18 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import is_within
 from holdfast.domain.selections import restore_intent
-from holdfast.engine.components.taking import CapturedComponents, capture_components
-from holdfast.engine.listing import entry_at, remembering
-from holdfast.engine.place_in_conversation import placed
+from holdfast.engine.components.captured import CapturedComponents, capture_components
 from holdfast.engine.restore.conflicts import amended_tree, find_unknown
 from holdfast.engine.restore.journal import Journal
-from holdfast.engine.save import NOWHERE, SavedTree, new_checkpoint, save_tree
+from holdfast.engine.save.save import (
+    NOWHERE,
+    SavedTree,
+    conversation_position,
+    new_checkpoint,
+    save_tree,
+)
 from holdfast.engine.scan.scanner import RulesOf, Scanner
+from holdfast.engine.stored_objects import entry_at, remembering
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
 from holdfast.values.classes import dataclass, replace
@@ -151,7 +156,7 @@ def add_safety(
         parent=head,
         kind=Kind.SAFETY,
         intent=SnapshotIntent(why, confidence=_CERTAIN),
-        position=placed(vault, session_id, NOWHERE)[0],
+        position=conversation_position(vault, session_id, NOWHERE)[0],
         round_number=head.round if head else 1,
         identifier=identifier,
         components=components,

@@ -25,14 +25,12 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.tree_edits import Replacement
-from holdfast.engine.components.restoring import plan_components, with_component_steps
-from holdfast.engine.listing import entry_at, remembering
-from holdfast.engine.looking import look
+from holdfast.engine.components.restore import plan_components, with_component_steps
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
-from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
-from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.records import (
     RestoreRequest,
     add_safety_row,
@@ -42,8 +40,10 @@ from holdfast.engine.restore.records import (
 from holdfast.engine.restore.restore import carry_out, os_error_words
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unfinished import leftovers
-from holdfast.engine.restore.unlocking import put_back_noted
+from holdfast.engine.restore.unlock import put_back_noted
+from holdfast.engine.save.dry_scan import look
 from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.stored_objects import entry_at, remembering
 from holdfast.engine.vault import Vault
 
 FileFilter: TypeAlias = Callable[[Path], bool]

@@ -18,9 +18,10 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
-from holdfast.engine.components.drift import git_drift
-from holdfast.engine.components.releasing import release_components
-from holdfast.engine.components.restoring import (
+from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.git_drift import git_drift
+from holdfast.engine.components.manifests import release_components
+from holdfast.engine.components.restore import (
     ComponentRestore,
     ComponentsFailed,
     blocked_first,
@@ -31,15 +32,13 @@ from holdfast.engine.components.restoring import (
     with_component_steps,
     without_blocked,
 )
-from holdfast.engine.components.taking import CapturedComponents, capture_components
-from holdfast.engine.conversation import follow_restore
-from holdfast.engine.listing import entry_at, remembering
-from holdfast.engine.restore.carried_out import StepFailed
+from holdfast.engine.conversation.conversation import follow_restore
 from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsaved
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.restore.executor import Executor
-from holdfast.engine.restore.handles import DirectoryHandles
 from holdfast.engine.restore.journal import Journal, encode_journal
-from holdfast.engine.restore.previewing import with_left_alone
+from holdfast.engine.restore.preview import with_left_alone
+from holdfast.engine.restore.progress import StepFailed
 from holdfast.engine.restore.records import (
     RestoreRequest,
     add_safety,
@@ -47,15 +46,15 @@ from holdfast.engine.restore.records import (
     rescue,
     resulting_tree,
 )
-from holdfast.engine.restore.saving_first import save_and_plan
+from holdfast.engine.restore.safety_checkpoint import save_and_plan
 from holdfast.engine.restore.staging import Staging
 from holdfast.engine.restore.unfinished import staging_prefix
-from holdfast.engine.restore.unlocking import Unlocked
+from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
-from holdfast.engine.save import SavedTree
+from holdfast.engine.save.save import SavedTree
 from holdfast.engine.scan.scanner import Scanner
-from holdfast.engine.vault import Vault
-from holdfast.engine.workspace_faults import FULL
+from holdfast.engine.stored_objects import entry_at, remembering
+from holdfast.engine.vault import FULL, Vault
 from holdfast.values.classes import replace
 
 NOTHING_CHANGED = "nothing was changed"

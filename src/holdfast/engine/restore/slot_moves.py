@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
-from holdfast.engine.restore.carried_out import Displaced, Progressed
 from holdfast.engine.restore.database_moments import (
     between_transactions,
     rather_between_transactions,
 )
-from holdfast.engine.restore.handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.progress import Displaced, RestoreProgress
 from holdfast.ports.filesystem import SET_ASIDE, Filesystem
 
 Inode: TypeAlias = tuple[int, int]
@@ -31,7 +31,7 @@ Inode: TypeAlias = tuple[int, int]
 class SlotMoves:
     """Notes the ways back, and what somebody else put where something had to be returned."""
 
-    def __init__(self, fs: Filesystem, handles: DirectoryHandles, done: Progressed) -> None:
+    def __init__(self, fs: Filesystem, handles: DirectoryHandles, done: RestoreProgress) -> None:
         self._fs = fs
         self._handles = handles
         self._done = done

@@ -13,8 +13,8 @@ import stat
 
 from holdfast.domain.entries import MODE_MASK, SETID_BITS, FileEntry, SymlinkEntry
 from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
-from holdfast.engine.content import read_content
-from holdfast.engine.restore.handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
+from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
+from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem, write_all
 from holdfast.ports.objects import ObjectStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX, join
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 
 

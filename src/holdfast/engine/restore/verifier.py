@@ -14,7 +14,7 @@ from holdfast.domain.paths import basename, parent
 from holdfast.domain.restore_plans import Step
 from holdfast.domain.sizes import count_words
 from holdfast.domain.sqlite_files import SHARED_MEMORY, database_of, is_shared_memory
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import Filesystem
 

@@ -19,9 +19,9 @@ from holdfast.domain.sqlite_files import database_of
 from holdfast.engine.scan.directory_state import DirectoryState, KnownChild, encode_state
 from holdfast.engine.scan.file_capture import CHUNK_ABOVE_BYTES, FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
+from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.survey import Survey, Swapped
 from holdfast.engine.scan.walker import Walker
-from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 
 _NOT_BUILT = Digest(bytes(DIGEST_BYTES))
@@ -42,7 +42,7 @@ class BackwardSurvey(Survey):
         fd: int,
         path: bytes,
         previous: DirectoryState | None,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> None:
         super().__init__(walker, fd, path, previous, wanted, depth)
@@ -99,7 +99,7 @@ class BackwardWalker(Walker):
         path: bytes,
         previous: DirectoryState | None,
         parent: DirectoryRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         self.go_on()

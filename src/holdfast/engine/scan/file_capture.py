@@ -2,14 +2,21 @@
 
 Files above a threshold are cut by content (FastCDC), so that an insertion moves no later border
 and a small edit stores a small difference. Memory stays flat: one piece at a time.
+
+A changed piece is stored as a difference to its counterpart in the earlier version:
+
+    a piece that the earlier version has too says where the two run side by side
+    → one that it does not have resembles the piece that lies at the same place there
+    → and when the two are about as long, they end at the same place as well
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeVar
 
 from blake3 import blake3
@@ -21,6 +28,41 @@ from holdfast.engine.scan.stable_read import StableRead, read_stably, read_whole
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectWriter
 from holdfast.values.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.engine.scan.scan_meter import ScanMeter
+
+_ABOUT = 8
+"""An eighth more or less: what a few changed rows make of a piece, and a moved cut does not."""
+
+
+class FormerPieces:
+    """Asked for each new piece in order, from the first."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
+        self._starts = [0, *accumulate(piece.size for piece in pieces)]
+        self._numbers = {piece.digest: number for number, piece in enumerate(pieces)}
+        self._at_bytes = 0
+        self._shift_bytes = 0
+
+    def counterpart(self, new: Piece) -> Digest | None:
+        """The piece that this one resembles; None when it is there itself, or beyond the end."""
+        start = self._at_bytes
+        self._at_bytes += new.size
+        number = self._numbers.get(new.digest)
+        if number is not None:
+            self._shift_bytes = self._starts[number] - start
+            return None
+        middle = start + self._shift_bytes + new.size // 2
+        number = bisect_right(self._starts, middle) - 1
+        if not 0 <= number < len(self._pieces):
+            return None
+        former = self._pieces[number]
+        if abs(new.size - former.size) * _ABOUT <= former.size:
+            self._shift_bytes = self._starts[number + 1] - self._at_bytes
+        return former.digest
+
 
 CHUNK_ABOVE_BYTES = 1 << 20
 _PIECE_AVERAGE_BYTES = 64 << 10
@@ -36,10 +78,6 @@ _SPECIAL_KINDS = {
 }
 
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from holdfast.engine.former_pieces import FormerPieces
-    from holdfast.engine.scan.scan_meter import ScanMeter
 
 
 class NoRoom(Exception):

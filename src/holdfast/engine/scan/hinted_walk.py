@@ -20,10 +20,10 @@ from holdfast.domain.paths import join
 from holdfast.engine.scan.directory_state import BEING_WRITTEN, MANY_NAMES, ROW, DirectoryState
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
+from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.rule_files import KnownRules
 from holdfast.engine.scan.survey import VOLATILE
 from holdfast.engine.scan.walker import DEEP, DIRECTORY_FLAGS, Walker, allow_deep_recursion
-from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.watcher import ChangedPlaces
 
@@ -86,7 +86,7 @@ class HintedWalker(Walker):
         self.looked: list[tuple[DirectoryState | None, DirectoryState]] = []
 
     def walk(
-        self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
+        self, root_fd: int, previous: DirectoryState | None, wanted: RequiredTree | None
     ) -> DirectoryState:
         rules = self._rule_files.above_root()
         if previous is None or wanted is not None or previous.parent_rules != rules.fingerprint:
@@ -105,7 +105,7 @@ class HintedWalker(Walker):
         path: bytes,
         previous: DirectoryState | None,
         parent: DirectoryRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         state = super().visit(fd, path, previous, parent, wanted, depth)
@@ -143,7 +143,7 @@ class HintedWalker(Walker):
         name: bytes,
         previous: DirectoryState | None,
         rules: DirectoryRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         if self._at.whole:
@@ -174,7 +174,7 @@ class HintedWalker(Walker):
         path: bytes,
         previous: DirectoryState,
         rules: KnownRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | None:
         if self._at.whole:

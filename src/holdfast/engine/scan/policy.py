@@ -27,7 +27,7 @@ from holdfast.domain.ignore_includes import IncludePatterns
 from holdfast.domain.ignore_rules import Precedence, RuleLayer, RuleStack, parse_rules
 from holdfast.domain.paths import MARKER_DIRECTORY, to_text
 from holdfast.domain.settings import Settings
-from holdfast.engine.scan.kept_paths import KeptPaths
+from holdfast.engine.scan.exempt_paths import ExemptPaths
 from holdfast.engine.scan.repositories import RepositoryKind
 from holdfast.values.classes import dataclass
 
@@ -94,9 +94,9 @@ class CapturePolicy:
             % (self.max_file_size, self._use_defaults, self.has_filter, self._leaves_repositories)
             + self._includes.fingerprint
         )
-        self.kept: KeptPaths | None = None
+        self.kept: ExemptPaths | None = None
 
-    def keeping(self, kept: KeptPaths) -> CapturePolicy:
+    def keeping(self, kept: ExemptPaths) -> CapturePolicy:
         """The same decisions with these exceptions, for one scan."""
         policy = copy(self)
         policy.kept = kept

@@ -17,23 +17,22 @@ from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join
 from holdfast.domain.trees import Tree, decode_tree
-from holdfast.engine.scan.annotations import annotate
 from holdfast.engine.scan.directory_state import DirectoryState, decode_state, encode_state
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy
-from holdfast.engine.scan.tree_builder import build_trees
+from holdfast.engine.scan.required_trees import RequiredTree
+from holdfast.engine.scan.tree_builder import annotate, build_trees
 from holdfast.engine.scan.walker import Walker
-from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore, ObjectWriter
 from holdfast.ports.stat_cache import StatCache
 from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
-    from holdfast.engine.progress_relay import ProgressRelay
-    from holdfast.engine.scan.kept_paths import KeptPaths
-    from holdfast.engine.scan.rationed_capture import MeasuringCapture
+    from holdfast.engine.scan.budgeted_capture import MeasuringCapture
+    from holdfast.engine.scan.exempt_paths import ExemptPaths
     from holdfast.engine.scan.scan_meter import ScanMeter
+    from holdfast.ports.progress import ProgressRelay
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.watcher import WorkspaceWatch
 
@@ -63,7 +62,7 @@ class Scan:
     encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
     begun: Begun | None = None
-    kept: KeptPaths | None = None
+    kept: ExemptPaths | None = None
 
     @property
     def files(self) -> int:
@@ -126,7 +125,7 @@ class Scanner:
         self.watch: WorkspaceWatch | None = None
         self.paranoid = False
         self.restless: set[bytes] = set()
-        self.kept: KeptPaths | None = None
+        self.kept: ExemptPaths | None = None
         self._objects = objects
         self._cache = cache
         self._generation: str | None = None
@@ -195,13 +194,15 @@ class Scanner:
         return self.built(walked, request, begun)
 
     @contextmanager
-    def _wanted(self, root_fd: int, request: ScanRequest) -> Iterator[WantedTree | None]:
+    def _wanted(self, root_fd: int, request: ScanRequest) -> Iterator[RequiredTree | None]:
         if not request.wanted:
             yield None
         elif request.rules_of is None:
-            yield WantedTree(self._load_tree, request.wanted)
+            yield RequiredTree(self._load_tree, request.wanted)
         else:
-            from holdfast.engine.restore.handles import DirectoryHandles  # late: for restores
+            from holdfast.engine.restore.directory_handles import (
+                DirectoryHandles,  # late: for restores
+            )
             from holdfast.engine.scan.target_rules import TargetRules
 
             with DirectoryHandles(self.fs, root_fd) as handles:
@@ -214,14 +215,14 @@ class Scanner:
                     request.rules_of.tree,
                     within=request.rules_of.within,
                 )
-                yield WantedTree(self._load_tree, request.wanted, rules=rules)
+                yield RequiredTree(self._load_tree, request.wanted, rules=rules)
 
     def _capture(self, request: ScanRequest, meter: ScanMeter | None) -> FileCapture:
         if request.largest_bytes is None:
             return FileCapture(self.fs, request.writer, request.started_ns, meter)
-        from holdfast.engine.scan.rationed_capture import RationedCapture  # hardly ever needed
+        from holdfast.engine.scan.budgeted_capture import BudgetedCapture  # hardly ever needed
 
-        return RationedCapture(
+        return BudgetedCapture(
             self.fs,
             request.writer,
             request.started_ns,

@@ -38,10 +38,10 @@ from holdfast.engine.scan.directory_state import (
 from holdfast.engine.scan.file_capture import NoRoom, is_sparse, special_kind
 from holdfast.engine.scan.policy import ENTER_ONLY, IGNORE_FILES, DirectoryRules, Mode, Verdict
 from holdfast.engine.scan.repositories import repository_kind
+from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.rule_files import RuleFiles
 from holdfast.engine.scan.stable_read import NotARegularFile
-from holdfast.engine.scan.undisputed import undisputed
-from holdfast.engine.scan.wanted import WantedTree
+from holdfast.engine.scan.state_changes import unchanged_files
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.walker import Walker
@@ -75,7 +75,7 @@ class Survey:
         fd: int,
         path: bytes,
         previous: DirectoryState | None,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> None:
         self._walker, self._fs = walker, walker.fs
@@ -232,7 +232,7 @@ class Survey:
         if previous is None or not previous.by_rules or previous.rules != rules.fingerprint:
             return
         special = {basename(path) for path in (*self._known_notes, *policy.own_data)}
-        self._files = undisputed(self._fs, self._fd, self._known_rows, self._names, special)
+        self._files = unchanged_files(self._fs, self._fd, self._known_rows, self._names, special)
         chunked = previous.chunks.keys() & self._files.keys()
         self._chunks = {name: previous.chunks[name] for name in chunked}
         if self._walker.meter is not None:

@@ -20,8 +20,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.ignore_rules import RuleStack
 from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, join, parent
 from holdfast.domain.trees import Tree
-from holdfast.engine.content import read_content
-from holdfast.engine.restore.handles import DirectoryHandles
+from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.scan.policy import (
     IGNORE_FILES,
     CapturePolicy,
@@ -31,6 +30,7 @@ from holdfast.engine.scan.policy import (
     rules_fingerprint,
 )
 from holdfast.engine.scan.rule_files import LARGEST_BYTES, RuleFiles
+from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import Filesystem
 from holdfast.ports.objects import ObjectStore
 

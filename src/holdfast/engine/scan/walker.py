@@ -31,9 +31,9 @@ from holdfast.engine.scan.directory_state import (
 )
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import DECIDING_FILES, CapturePolicy, DirectoryRules
+from holdfast.engine.scan.required_trees import RequiredTree
 from holdfast.engine.scan.rule_files import KnownRules, RuleFiles
 from holdfast.engine.scan.survey import Survey
-from holdfast.engine.scan.wanted import WantedTree
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Walker:
         self._keeps_told = False
 
     def walk(
-        self, root_fd: int, previous: DirectoryState | None, wanted: WantedTree | None
+        self, root_fd: int, previous: DirectoryState | None, wanted: RequiredTree | None
     ) -> DirectoryState:
         # Under watch such a look is rare, and what waits for it is wanted small.
         known = previous is not None and previous.files <= _MOST_KEPT
@@ -105,7 +105,7 @@ class Walker:
         name: bytes,
         previous: DirectoryState | None,
         rules: DirectoryRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         """Visit a subdirectory of the open directory `fd`; OSError when it cannot be opened."""
@@ -130,7 +130,7 @@ class Walker:
         path: bytes,
         previous: DirectoryState | None,
         parent: DirectoryRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         if (
@@ -153,7 +153,7 @@ class Walker:
     def found_repository(self) -> None:
         """Called when a directory turns out to have a repository that it did not have."""
 
-    def _wants_skipped(self, previous: DirectoryState, wanted: WantedTree | None) -> bool:
+    def _wants_skipped(self, previous: DirectoryState, wanted: RequiredTree | None) -> bool:
         """Whether something left out last time is needed now."""
         if not previous.skipped:
             return False
@@ -185,7 +185,7 @@ class Walker:
         path: bytes,
         previous: DirectoryState,
         rules: KnownRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | None:
         """The names are as they were: look at the files. None when it is not that simple.
@@ -254,7 +254,7 @@ class Walker:
         path: bytes,
         known: DirectoryState | KnownChild,
         rules: KnownRules,
-        wanted: WantedTree | None,
+        wanted: RequiredTree | None,
         depth: int,
     ) -> DirectoryState | Skipped:
         """A child about which more is to be found out than that it is unchanged."""

@@ -23,7 +23,7 @@ from holdfast.domain.intent import ToolCall
 from holdfast.domain.line_origins import LineOrigin
 from holdfast.domain.messages import Message, Role
 from holdfast.domain.tool_call_targets import Likelihood, likelihood
-from holdfast.engine.told import Told
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
 from holdfast.engine.vault import Vault
 
 _MOST_MESSAGES = 500
@@ -33,7 +33,7 @@ _EARLIER_MESSAGES = 200
 class Causes:
     """Tells what was done; whatever it reads of log and story it reads once."""
 
-    def __init__(self, vault: Vault, session_id: SessionId, told: Told) -> None:
+    def __init__(self, vault: Vault, session_id: SessionId, told: BestEffortStory) -> None:
         self._vault = vault
         self._session_id = session_id
         self.told = told

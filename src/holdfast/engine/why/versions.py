@@ -22,10 +22,9 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, short
 from holdfast.domain.paths import basename, to_text
 from holdfast.domain.selections import selection_of
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import list_files
+from holdfast.engine.stored_objects import list_files, read_content
 from holdfast.engine.vault import Vault
-from holdfast.engine.why.workspace_line import WorkspaceLine
+from holdfast.engine.why.workspace_states import WorkspaceStates
 
 LARGEST_BYTES = 16 * 1024 * 1024
 """Of a file whose lines are told: some 200 MB of memory."""
@@ -74,7 +73,7 @@ class FileVersions:
         newest: FileVersion,
         lines: list[bytes],
         head: Checkpoint | None,
-        line: WorkspaceLine | None = None,
+        line: WorkspaceStates | None = None,
     ) -> None:
         """`newest` is where the walk begins, and `head` what a file of the workspace follows. With
         a `line` it goes through the states of the workspace, else through those of a session."""

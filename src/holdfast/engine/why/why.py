@@ -18,18 +18,17 @@ from holdfast.domain.errors import NotFound, Refused, UsageError
 from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.line_origins import ExplainedLine, Explanation, LineOrigin, LineState
 from holdfast.domain.paths import require_safe_path, to_text
-from holdfast.engine.content import read_content
-from holdfast.engine.listing import entry_at
-from holdfast.engine.references import resolve
-from holdfast.engine.told import Told
+from holdfast.engine.compare.ignored_content import IgnoredContent
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.history.references import resolve
+from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
 from holdfast.engine.why.blame import Found, blame
 from holdfast.engine.why.causes import Causes
-from holdfast.engine.why.concurrent import ConcurrentCalls
-from holdfast.engine.why.present_file import read_present, search_word, too_large
+from holdfast.engine.why.concurrent_calls import ConcurrentCalls
+from holdfast.engine.why.current_file import read_present, search_word, too_large
 from holdfast.engine.why.versions import LARGEST_BYTES, FileVersion, FileVersions, text_lines
-from holdfast.engine.why.workspace_line import WorkspaceLine
-from holdfast.engine.withheld import IgnoredContent
+from holdfast.engine.why.workspace_states import WorkspaceStates
 
 MOST_VERSIONS = 100_000
 """Checkpoints that are looked at; what is older is said not to have been."""
@@ -50,7 +49,7 @@ def why(
     """Of all lines, or of one, counted from 1; of the file in the workspace or in a checkpoint. As
     one session knows it or, with None, from the states that any session has saved."""
     require_safe_path(path)
-    states = WorkspaceLine(vault) if session_id is None else None
+    states = WorkspaceStates(vault) if session_id is None else None
     if reference is None:
         at = _newest(vault, session_id) if states is None else states.newest()
         data = read_present(vault, path, LARGEST_BYTES)
@@ -167,7 +166,7 @@ class _Explained:
         self._session_id = session_id
         self._versions = versions
         self._found = found
-        self._told = Told(vault)
+        self._told = BestEffortStory(vault)
         self._causes_of: dict[SessionId, Causes] = {}
         self._concurrent = ConcurrentCalls(vault)
         self._origins: dict[tuple[object, ...], LineOrigin] = {}

@@ -32,7 +32,7 @@ from holdfast.interfaces.cli.terminal import (
 from holdfast.interfaces.cli.wording import ago, first_line, iso, shortened, size
 
 if TYPE_CHECKING:
-    from holdfast.engine.told import Told
+    from holdfast.engine.conversation.best_effort_story import BestEffortStory
 
 _LONGEST_MESSAGE = 120
 
@@ -45,7 +45,7 @@ def show_sheet(
     is_head: bool,
     is_approved: bool,
     now: datetime,
-    told: Told,
+    told: BestEffortStory,
     session_title: str | None = None,
     components: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -90,7 +90,7 @@ def show_sheet(
         terminal.sentence(f"    {terminal.paint('tool', DIM)} {visible(call_words(call))}")
 
 
-def _show_position(terminal: Terminal, found: Checkpoint, told: Told) -> None:
+def _show_position(terminal: Terminal, found: Checkpoint, told: BestEffortStory) -> None:
     """Where in the conversation it was taken, and for which use of a tool."""
     if found.message_index is not None:
         message = told.message(found.session_id, found.message_index)

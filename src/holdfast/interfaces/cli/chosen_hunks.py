@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.hunk_choice import DEFAULT_CONTEXT, NumberedHunk, hunk_key
-from holdfast.engine.restore.chosen_hunks import choose_hunks, hunks_of_file
+from holdfast.engine.restore.hunks import choose_hunks, hunks_of_file
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines

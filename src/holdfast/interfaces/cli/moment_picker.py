@@ -20,7 +20,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
 from holdfast.engine.engine import Engine
-from holdfast.engine.restore.planning import make_plan
+from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.scan.scanner import Scan
 from holdfast.interfaces.cli.cells import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.checkpoint_view import title

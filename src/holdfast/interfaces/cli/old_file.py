@@ -53,7 +53,7 @@ def _path(invocation: Invocation, opened: Workspace, found: Checkpoint, typed: s
 
 
 def _entry(vault: Vault, found: Checkpoint, path: bytes) -> Entry | None:
-    from holdfast.engine.listing import entry_at
+    from holdfast.engine.stored_objects import entry_at
 
     if path in (b"", b"."):
         return DirectoryEntry(b"", 0o755, found.tree, found.files, found.size_bytes)
@@ -64,7 +64,7 @@ def show_old_file(
     invocation: Invocation, opened: Workspace, found: Checkpoint, path: bytes
 ) -> None:
     from holdfast.domain.ids import short
-    from holdfast.engine.withheld import IgnoredContent
+    from holdfast.engine.compare.ignored_content import IgnoredContent
 
     vault, terminal = opened.engine.vault, invocation.terminal
     entry = _entry(vault, found, path)
@@ -78,7 +78,7 @@ def show_old_file(
     if invocation.json:
         invocation.emit(_as_json(vault, found, path, entry))
     elif isinstance(entry, DirectoryEntry):
-        from holdfast.engine.listing import list_entries
+        from holdfast.engine.stored_objects import list_entries
         from holdfast.interfaces.cli.checkpoint_sheet import show_entries
 
         with invocation.paged():
@@ -93,7 +93,7 @@ def show_old_file(
 
 
 def _write(terminal: Terminal, vault: Vault, entry: FileEntry) -> None:
-    from holdfast.engine.content import read_content
+    from holdfast.engine.stored_objects import read_content
     from holdfast.interfaces.cli.whole_output import whole_output
 
     with whole_output(terminal) as write:
@@ -128,7 +128,7 @@ def _show(terminal: Terminal, vault: Vault, path: bytes, entry: FileEntry) -> No
 
 
 def _content(vault: Vault, entry: FileEntry) -> bytes:
-    from holdfast.engine.content import read_content
+    from holdfast.engine.stored_objects import read_content
 
     return b"".join(read_content(vault.objects, entry))
 
@@ -137,7 +137,7 @@ def _as_json(vault: Vault, found: Checkpoint, path: bytes, entry: Entry) -> OldF
     from holdfast.api.views.checkpoints import old_file_view
 
     if isinstance(entry, DirectoryEntry):
-        from holdfast.engine.listing import list_entries
+        from holdfast.engine.stored_objects import list_entries
 
         names = (name for name, _ in list_entries(vault.load_tree, entry.digest, path))
         return old_file_view(found, path, entry, paths=names)

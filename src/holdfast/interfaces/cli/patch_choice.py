@@ -16,7 +16,7 @@ from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.hunk_choice import MODE, HunkChoice, NumberedHunk, name_in
 from holdfast.domain.paths import is_within
-from holdfast.engine.restore.chosen_hunks import hunks_of_file
+from holdfast.engine.restore.hunks import hunks_of_file
 from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
 from holdfast.interfaces.cli.diff_views.unified import (

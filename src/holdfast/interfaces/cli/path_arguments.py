@@ -90,7 +90,7 @@ def require_restorable(
 ) -> None:
     """Where neither the checkpoint nor the workspace has a path and an older checkpoint has it,
     say which."""
-    from holdfast.engine.listing import entry_at
+    from holdfast.engine.stored_objects import entry_at
 
     vault = opened.engine.vault
     for text in typed:
@@ -107,7 +107,7 @@ def require_restorable(
 
 
 def _where_saved(invocation: Invocation, opened: Workspace, typed: str) -> Checkpoint | None:
-    from holdfast.engine.path_history import newest_with
+    from holdfast.engine.history.history import newest_with
 
     vault = opened.engine.vault
     try:
@@ -124,8 +124,8 @@ def is_known_path(
     checkpoints: Sequence[Checkpoint] = (),
 ) -> bool:
     """Whether the workspace has it, or HEAD, or one of these checkpoints."""
-    from holdfast.engine.listing import entry_at
-    from holdfast.engine.workspace_head import standing_on
+    from holdfast.engine.history.head import standing_on
+    from holdfast.engine.stored_objects import entry_at
 
     vault = opened.engine.vault
     try:

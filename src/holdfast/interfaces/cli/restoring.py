@@ -16,7 +16,7 @@ from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.remarks import reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
-from holdfast.engine.components.drift import present_git
+from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.restore.restore import DONE, NOTHING_CHANGED
 from holdfast.interfaces.cli.cancelling import answering_ctrl_c
@@ -92,7 +92,7 @@ def _rounds(opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome)
     """What a reset says besides; nothing for other restores."""
     if request.kind is not OperationKind.RESET:
         return {}
-    from holdfast.engine.approval import reset_outcome
+    from holdfast.engine.sessions.approval import reset_outcome
 
     ended = reset_outcome(opened.engine.vault, request.session_id, outcome)
     return {
@@ -139,7 +139,7 @@ def _abandoning(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -
     """The round that a reset would abandon; None for other restores, and with nothing to reset."""
     if request.kind is not OperationKind.RESET:
         return None
-    from holdfast.engine.approval import active_round, has_nothing_to_reset
+    from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset
 
     if has_nothing_to_reset(opened.engine.vault, request, plan):
         return None
@@ -152,7 +152,7 @@ def _tell_of_head(
     """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
     if not request.paths or not outcome.steps or request.kind is not OperationKind.RESTORE:
         return
-    from holdfast.engine.workspace_head import standing_on
+    from holdfast.engine.history.head import standing_on
 
     head = standing_on(opened.engine.vault, None)
     if head is None or head.id == request.target.id:
@@ -172,7 +172,7 @@ def _tell_of_git(
     if request.paths or request.target.components is None or "git" in dict(request.components):
         return
     from holdfast.engine.components.manifests import read_states
-    from holdfast.engine.components.restoring import plan_components
+    from holdfast.engine.components.restore import plan_components
 
     vault, present = opened.engine.vault, None
     if outcome is not None and outcome.recorded:
@@ -204,7 +204,7 @@ def _saved_elsewhere(
     noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
     if not noted:
         return []
-    from holdfast.engine.path_history import newest_with
+    from holdfast.engine.history.history import newest_with
 
     found = ((gone.path, newest_with(opened.engine.vault, gone.path)) for gone in noted)
     return [(path, saved) for path, saved in found if saved is not None]

@@ -19,8 +19,8 @@ def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
     if not inside:
         return None
     from holdfast.domain.paths import to_text
-    from holdfast.engine.save import capture_policy
-    from holdfast.engine.scan.left_out import leaves_out
+    from holdfast.engine.save.save import capture_policy
+    from holdfast.engine.scan.ignore_check import leaves_out
 
     vault = opened.engine.vault
     try:

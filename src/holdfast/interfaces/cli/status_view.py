@@ -38,8 +38,8 @@ from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.domain.activities import Activity
-    from holdfast.engine.approval import ApprovalStatus
     from holdfast.engine.components.breaker import Degraded
+    from holdfast.engine.sessions.approval import ApprovalStatus
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.hooks.problems import Problem
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.views.restores import undone_view
 from holdfast.domain.operations import OperationKind
-from holdfast.engine.undo_words import undone_words
+from holdfast.engine.undo.description import undone_words
 from holdfast.interfaces.cli.external_choice import undo_or_redo
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago
@@ -15,7 +15,7 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.undo import UndoStep
+    from holdfast.engine.undo.undo import UndoStep
     from holdfast.interfaces.cli.invocation import Invocation
 
 

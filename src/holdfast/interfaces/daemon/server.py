@@ -30,7 +30,7 @@ from holdfast.adapters.local.linux_calls import give_memory_back
 from holdfast.app.automation.agent_processes import AgentProcesses, end_sessions
 from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.errors import HoldfastError, KeyNeeded, WrongKey
-from holdfast.engine.daily_cleanup import is_cleanup_due
+from holdfast.engine.retention.schedule import is_cleanup_due
 from holdfast.interfaces.daemon import frames
 from holdfast.interfaces.daemon.address import surroundings
 from holdfast.interfaces.daemon.client import peer_user

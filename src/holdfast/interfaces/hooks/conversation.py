@@ -18,7 +18,7 @@ from holdfast.domain.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.app.automation.event_dedupe import EventDedupe
-    from holdfast.engine.transcripts.reading import TranscriptFormat
+    from holdfast.engine.conversation.transcripts.reader import TranscriptFormat
 
 _TRANSCRIPTS: dict[str, TranscriptFormat] = {"claude-code": "claude-code", "codex": "codex"}
 _QUICKLY_READ_BYTES = 256 << 10
@@ -42,7 +42,7 @@ def note_message(opened: OpenWorkspace, event: AgentEvent, deliveries: EventDedu
     session = find_session(opened, event)
     if session is None or deliveries.said_before(event):
         return
-    from holdfast.engine.conversation import add_message
+    from holdfast.engine.conversation.conversation import add_message
 
     try:
         add_message(opened.engine.vault, session.id, "user", event.prompt or _WITHOUT_TEXT)
@@ -60,7 +60,7 @@ def note_who_speaks(opened: OpenWorkspace, event: AgentEvent) -> None:
     from holdfast.adapters.local.processes import agent_above
     from holdfast.domain.masking import masked
     from holdfast.domain.tool_descriptions import one_line
-    from holdfast.engine.session_overview import AGENT_PROCESS
+    from holdfast.engine.sessions.overview import AGENT_PROCESS
 
     vault = opened.engine.vault
     try:
@@ -92,7 +92,7 @@ def _read(opened: OpenWorkspace, event: AgentEvent, *, most_bytes: int | None) -
     session = find_session(opened, event)
     if session is None:
         return
-    from holdfast.engine.transcript_import import import_transcript, unread_bytes
+    from holdfast.engine.conversation.transcript_import import import_transcript, unread_bytes
 
     path, agent, vault = Path(event.transcript_path), _TRANSCRIPTS[event.agent], opened.engine.vault
     if most_bytes is None or unread_bytes(vault, session.id, path, agent) <= most_bytes:

@@ -39,8 +39,8 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.masking import masked
 from holdfast.domain.sessions import SessionStatus
 from holdfast.domain.tool_descriptions import message_description, tool_description
-from holdfast.engine.running import settled, unhindered
-from holdfast.engine.save import was_last_at
+from holdfast.engine.edits.running import settled, unhindered
+from holdfast.engine.save.save import was_last_at
 from holdfast.interfaces.hooks.conversation import note_message, note_who_speaks, read_what_is_new
 from holdfast.interfaces.hooks.protection_notices import fresh
 
@@ -456,7 +456,7 @@ def _with_notices(opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Rep
         return reply
     if not opened.engine.vault.catalog.restores_since(session.id, limit=1):
         return reply  # most events: nothing more is loaded or opened
-    from holdfast.engine.notices import claim_notices
+    from holdfast.engine.conversation.notices import claim_notices
     from holdfast.interfaces.hooks.problems import note_trouble
 
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def settle_in(event: AgentEvent, workspace: Path, claim: NoticeClaim, *, told: bool) -> None:
     """Open the workspace for it; what goes wrong is written down, and the claim runs out."""
-    from holdfast.engine.notices import settle_claim
+    from holdfast.engine.conversation.notices import settle_claim
     from holdfast.interfaces.hooks.problems import note_trouble
 
     try:

@@ -10,9 +10,9 @@ from holdfast.domain.entries import FileEntry
 from holdfast.domain.paths import is_within
 from holdfast.engine.compare.changed_content import compare_change
 from holdfast.engine.compare.content_diff import ContentDiff
-from holdfast.engine.compare.known_paths import require_known_paths
-from holdfast.engine.restore.planning import require_paths
-from holdfast.engine.withheld import WITHHELD, IgnoredContent
+from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent
+from holdfast.engine.compare.tree_diff import require_known_paths
+from holdfast.engine.restore.plan import require_paths
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.results import ChangedPath, Compared
 from holdfast.interfaces.tools.wording import (

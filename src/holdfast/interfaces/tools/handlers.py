@@ -15,7 +15,7 @@ from holdfast.api.session import SessionCheckpointer
 from holdfast.domain.agent_events import NoticeClaim
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId
-from holdfast.engine.notices import claim_notices, settle_claim, take_notices
+from holdfast.engine.conversation.notices import claim_notices, settle_claim, take_notices
 from holdfast.interfaces.tools import (
     comparing,
     explaining,

@@ -11,9 +11,9 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.sizes import size_words
 from holdfast.engine.components.breaker import degraded
-from holdfast.engine.components.describing import describe_components
-from holdfast.engine.listing import list_entries
-from holdfast.engine.told import Told
+from holdfast.engine.components.manifests import describe_components
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.stored_objects import list_entries
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.nothing_saved import EMPTY
@@ -177,7 +177,7 @@ def show(bench: Bench, arguments: dict[str, Any]) -> Answer:
 
 def _written(bench: Bench, found: Checkpoint) -> list[NoteInfo]:
     """The newest notes about a checkpoint, as far as an answer holds them."""
-    told = Told(bench.engine.vault).notes(found)[-_MOST_NOTES:]
+    told = BestEffortStory(bench.engine.vault).notes(found)[-_MOST_NOTES:]
     return [
         NoteInfo(note.number, note.revision, note.author, cut(note.text, _LONGEST_NOTE))
         for note in told

@@ -19,9 +19,9 @@ from holdfast.domain.outcomes import RestoreOutcome
 from holdfast.domain.remarks import remarks_in
 from holdfast.domain.restore_plans import RestorePlan, Step, StepType
 from holdfast.domain.rounds import round_title
-from holdfast.engine.approval import active_round, has_nothing_to_reset, reset_outcome
-from holdfast.engine.components.drift import present_git
+from holdfast.engine.components.git_drift import present_git
 from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset, reset_outcome
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.bench import Answer, Bench
 from holdfast.interfaces.tools.component_news import (

@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.domain.commits import AcceptOutcome
-    from holdfast.engine.accept import AcceptRange
+    from holdfast.engine.git.accept import AcceptRange
     from holdfast.interfaces.cli.terminal import Terminal
 
 _SHOWN = 50

@@ -29,7 +29,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import annotation_view
-    from holdfast.engine.annotating import annotate
+    from holdfast.engine.history.annotations import annotate
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.standard_input import text_on_standard_input
     from holdfast.interfaces.cli.terminal import GREEN

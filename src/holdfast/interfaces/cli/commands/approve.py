@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.engine.approval import ApproveOutcome
+    from holdfast.engine.sessions.approval import ApproveOutcome
 
 _PARTIAL = 3
 

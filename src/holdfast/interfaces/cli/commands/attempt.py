@@ -47,7 +47,7 @@ def run(invocation: Invocation) -> int:
         return _keep(invocation)
     reason = _reason(invocation)
     _require_command(invocation)
-    from holdfast.engine.attempts import begin_attempt, keep_attempt, put_back
+    from holdfast.engine.edits.attempts import begin_attempt, keep_attempt, put_back
 
     # A session that is named has to be there: a typo would keep the attempt where nobody looks.
     begins = invocation.options.session is None
@@ -130,7 +130,7 @@ def _run_command(invocation: Invocation) -> int:
 
 def _keep(invocation: Invocation) -> int:
     from holdfast.domain.paths import to_text
-    from holdfast.engine.attempts import keep_cut_off
+    from holdfast.engine.edits.attempts import keep_cut_off
     from holdfast.interfaces.cli.terminal import visible
 
     invocation.at_most(0)

@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.terminal import DIM, GREEN, RED, Terminal, visible
 from holdfast.interfaces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from holdfast.engine.check import Problem
+    from holdfast.engine.repair.check import Problem
 
 _DAMAGED = 6
 _MOST_LINES = 20
@@ -70,7 +70,7 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
 def _find_problems(invocation: Invocation) -> list[Problem]:
     """A store that is too damaged to be opened is a problem found, not a failed check."""
     from holdfast.domain.errors import NewerStore, StoreDamaged, StoreMissing
-    from holdfast.engine.check import Problem, run_checks
+    from holdfast.engine.repair.check import Problem, run_checks
 
     problems: list[Problem] = []
     try:

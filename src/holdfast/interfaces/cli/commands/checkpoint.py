@@ -148,8 +148,7 @@ def _others(opened: Workspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
         return []
     from holdfast.domain.errors import StoreDamaged
     from holdfast.domain.git_place import git_place
-    from holdfast.engine.components.describing import describe_components
-    from holdfast.engine.components.manifests import read_states
+    from holdfast.engine.components.manifests import describe_components, read_states
 
     try:
         states = {state.name: state for state in read_states(vault.objects, made)}

@@ -63,7 +63,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.dropped import unless_dropped
+    from holdfast.engine.stored_objects import explain_deletion
 
     context = context_lines(invocation.options.context)
     with invocation.open() as opened:
@@ -72,7 +72,7 @@ def run(invocation: Invocation) -> int:
         typed = [*more, *invocation.literal]
         paths = invocation.paths(typed, engine.vault.workspace)
         again = "compare others; see what there is: holdfast log"
-        with unless_dropped(engine.vault, (old, new), "compared", again):
+        with explain_deletion(engine.vault, (old, new), "compared", again):
             _compare(invocation, opened, (old, new), paths, context)
     return 0
 
@@ -89,7 +89,7 @@ def _compare(
     paths: list[bytes],
     context: int,
 ) -> None:
-    from holdfast.engine.compare.known_paths import require_known_paths
+    from holdfast.engine.compare.tree_diff import require_known_paths
     from holdfast.interfaces.cli.diff_views.difference import Difference
     from holdfast.interfaces.cli.diff_views.left_out import left_out_changes
 

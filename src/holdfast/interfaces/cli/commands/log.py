@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.ids import SessionId
     from holdfast.domain.sessions import Session
     from holdfast.domain.timeline import Timeline
-    from holdfast.engine.path_history import HistoryFilter
+    from holdfast.engine.history.history import HistoryFilter
     from holdfast.engine.vault import Vault
 
 _DEFAULT_LIMIT = 20
@@ -80,8 +80,8 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.path_history import history
-    from holdfast.engine.workspace_head import standing_on
+    from holdfast.engine.history.head import standing_on
+    from holdfast.engine.history.history import history
 
     _require_one_view(invocation)
     if invocation.options.rounds:
@@ -120,7 +120,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _wanted(invocation: Invocation, workspace: Path, scope: SessionId | None) -> HistoryFilter:
-    from holdfast.engine.path_history import HistoryFilter
+    from holdfast.engine.history.history import HistoryFilter
 
     options = invocation.options
     return HistoryFilter(
@@ -261,9 +261,8 @@ def _require_one_view(invocation: Invocation) -> None:
 
 def _timeline(invocation: Invocation) -> int:
     from holdfast.api.views.timeline import timeline_view
-    from holdfast.engine.session_overview import listed_sessions
-    from holdfast.engine.timeline import timeline
-    from holdfast.engine.workspace_timeline import workspace_timeline
+    from holdfast.engine.history.timeline import timeline, workspace_timeline
+    from holdfast.engine.sessions.overview import listed_sessions
     from holdfast.interfaces.cli.timeline_view import show_timeline
 
     options = invocation.options
@@ -293,7 +292,7 @@ def _timeline(invocation: Invocation) -> int:
 
 def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
     """The one that was asked for, or the only one there is; None for the whole workspace."""
-    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.engine.sessions.overview import listed_sessions
 
     scope = invocation.scope(opened)
     listed = listed_sessions(opened.engine.vault)
@@ -315,8 +314,8 @@ def _since(page: Timeline, since_ns: int | None) -> Timeline:
 def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
     """Oldest first; in the whole workspace, each names its session."""
     from holdfast.api.views.rounds import round_view
-    from holdfast.engine.approval import rounds_in
-    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.engine.sessions.approval import rounds_in
+    from holdfast.engine.sessions.overview import listed_sessions
 
     vault = opened.engine.vault
     if wanted is not None:
@@ -328,8 +327,8 @@ def _all_rounds(opened: Workspace, wanted: SessionId | None) -> list[RoundView]:
 
 
 def _rounds(invocation: Invocation) -> int:
-    from holdfast.engine.approval import rounds_in
-    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.engine.sessions.approval import rounds_in
+    from holdfast.engine.sessions.overview import listed_sessions
     from holdfast.interfaces.cli.log_table import session_mark
     from holdfast.interfaces.cli.round_view import show_rounds
     from holdfast.interfaces.cli.terminal import BOLD, visible

@@ -38,7 +38,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.views.checkpoints import tagged_checkpoint_view
-    from holdfast.engine.naming import name_checkpoint
+    from holdfast.engine.history.annotations import name_checkpoint
     from holdfast.interfaces.cli.checkpoint_view import identifier
     from holdfast.interfaces.cli.terminal import GREEN, visible
 

@@ -140,7 +140,7 @@ def _git_mode(mode: str | None, references: Sequence[str]) -> dict[str, str]:
 
 def run(invocation: Invocation) -> int:
     from holdfast.domain.component_states import EXACT
-    from holdfast.engine.components.choosing import ComponentChoice
+    from holdfast.engine.components.selection import ComponentChoice
     from holdfast.interfaces.cli.path_arguments import (
         path_mistaken_for_checkpoint,
         require_restorable,

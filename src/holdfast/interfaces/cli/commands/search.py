@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
 
     query = " ".join(invocation.all_words)
     limit = _limit(invocation.options.limit)
-    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.engine.sessions.overview import listed_sessions
 
     with invocation.open() as opened:
         one = invocation.options.session is not None and not invocation.options.all_sessions

@@ -41,8 +41,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.engine.dropped import unless_dropped
-    from holdfast.engine.listing import list_entries
+    from holdfast.engine.stored_objects import explain_deletion, list_entries
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
     words = invocation.at_most(1, "one checkpoint, or one REF:PATH")
@@ -58,11 +57,11 @@ def run(invocation: Invocation) -> int:
             named = named_file(invocation, opened, wanted) if ":" in wanted else None
             if named is None:
                 raise
-            with unless_dropped(vault, named[:1], "shown", "see what there is: holdfast log"):
+            with explain_deletion(vault, named[:1], "shown", "see what there is: holdfast log"):
                 show_old_file(invocation, opened, *named)
             return 0
         entries = list_entries(vault.load_tree, found.tree) if invocation.options.files else None
-        with unless_dropped(vault, (found,), "shown", "see what there is: holdfast log"):
+        with explain_deletion(vault, (found,), "shown", "see what there is: holdfast log"):
             if invocation.json:
                 invocation.emit(_as_json(opened, found, entries))
             else:
@@ -72,7 +71,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _is_head(opened: Workspace, found: Checkpoint) -> bool:
-    from holdfast.engine.workspace_head import standing_on
+    from holdfast.engine.history.head import standing_on
 
     head = standing_on(opened.engine.vault, None)
     return head is not None and head.id == found.id
@@ -80,7 +79,7 @@ def _is_head(opened: Workspace, found: Checkpoint) -> bool:
 
 def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
     """Whether some round was approved with it, not only the last."""
-    from holdfast.engine.approval import rounds_in
+    from holdfast.engine.sessions.approval import rounds_in
 
     past = rounds_in(opened.engine.vault, found.session_id)
     return any(one.approved == found.id for one in past)
@@ -91,9 +90,9 @@ def _as_json(
 ) -> ShownCheckpointView:
     from holdfast.api.views.checkpoints import shown_checkpoint_view
     from holdfast.engine.components.manifests import read_states
-    from holdfast.engine.told import Told
+    from holdfast.engine.conversation.best_effort_story import BestEffortStory
 
-    told = Told(opened.engine.vault)
+    told = BestEffortStory(opened.engine.vault)
     message = None
     if found.message_index is not None:
         message = told.message(found.session_id, found.message_index)
@@ -115,15 +114,15 @@ def _show(
     found: Checkpoint,
     entries: Iterator[tuple[bytes, Entry]] | None,
 ) -> None:
-    from holdfast.engine.components.describing import describe_components
-    from holdfast.engine.told import Told
+    from holdfast.engine.components.manifests import describe_components
+    from holdfast.engine.conversation.best_effort_story import BestEffortStory
     from holdfast.interfaces.cli.checkpoint_sheet import (
         show_annotations,
         show_entries,
         show_sheet,
     )
 
-    told = Told(opened.engine.vault)
+    told = BestEffortStory(opened.engine.vault)
     session = opened.engine.vault.catalog.session(found.session_id)
     show_sheet(
         invocation.terminal,

@@ -21,7 +21,7 @@ example:
 
 def run(invocation: Invocation) -> int:
     from holdfast.api.stores import lost_stores
-    from holdfast.engine.session_overview import listed_sessions
+    from holdfast.engine.sessions.overview import listed_sessions
 
     with invocation.open() as opened:
         session = invocation.session(opened)

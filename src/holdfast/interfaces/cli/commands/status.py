@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.sessions import Session
     from holdfast.engine.components.breaker import Degraded
     from holdfast.engine.scan.scanner import Scan
-    from holdfast.engine.undo import UndoStep
+    from holdfast.engine.undo.undo import UndoStep
     from holdfast.engine.vault import Vault
     from holdfast.interfaces.agent_setup.protection import Protection
     from holdfast.interfaces.cli.status_view import LastThing
@@ -57,10 +57,10 @@ def run(invocation: Invocation) -> int:
 
 
 def _run(invocation: Invocation) -> int:
-    from holdfast.engine.approval import rounds_in
-    from holdfast.engine.attempts import cut_off, still_to_put_back
-    from holdfast.engine.session_overview import effective_status, listed_sessions
-    from holdfast.engine.workspace_head import standing_on
+    from holdfast.engine.edits.attempts import cut_off, still_to_put_back
+    from holdfast.engine.history.head import standing_on
+    from holdfast.engine.sessions.approval import rounds_in
+    from holdfast.engine.sessions.overview import effective_status, listed_sessions
     from holdfast.interfaces.cli.standing_place import not_saved_here
     from holdfast.interfaces.cli.status_view import Status, show_status, status_as_json
 
@@ -151,7 +151,7 @@ def _nothing_saved(invocation: Invocation) -> int:
 
 
 def _git(opened: Workspace, scan: Scan) -> str | None:
-    from holdfast.engine.components.drift import present_git
+    from holdfast.engine.components.git_drift import present_git
 
     place = present_git(opened.engine.vault, scan=scan)
     return None if place is None else str(place)
@@ -166,7 +166,7 @@ def _mark(session: Session | None) -> str:
 def _last(opened: Workspace, scan: Scan) -> LastThing | None:
     """What `undo` would take back; None where there is nothing, or it cannot be told."""
     from holdfast.domain.checkpoints import SETUP_TAG
-    from holdfast.engine.undo_words import loss_words, undone_words
+    from holdfast.engine.undo.description import loss_words, undone_words
     from holdfast.interfaces.cli.status_view import LastThing
     from holdfast.interfaces.cli.undo_view import moment_of
 
@@ -214,7 +214,7 @@ def _removed_and_added(opened: Workspace, scan: Scan, step: UndoStep) -> tuple[i
 
 def _redo(opened: Workspace, scan: Scan) -> str | None:
     """What `redo` would bring back, directly after an undo."""
-    from holdfast.engine.undo_words import undone_words
+    from holdfast.engine.undo.description import undone_words
 
     engine = opened.engine
     try:

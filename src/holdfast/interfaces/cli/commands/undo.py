@@ -11,7 +11,7 @@ from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.undo import UndoStep
+    from holdfast.engine.undo.undo import UndoStep
 
 
 def configure(parser: Parser) -> None:
@@ -69,7 +69,7 @@ def run(invocation: Invocation) -> int:
 
 def _with_loss(opened: Workspace, error: NothingToUndo) -> NothingToUndo:
     """The same error, with what no undo brings back."""
-    from holdfast.engine.undo_words import loss_words
+    from holdfast.engine.undo.description import loss_words
 
     loss = opened.engine.last_loss()
     if loss is None:
@@ -83,7 +83,7 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
     somebody who knows that."""
     if step.loss is None:
         return
-    from holdfast.engine.undo_words import loss_words, undone_words
+    from holdfast.engine.undo.description import loss_words, undone_words
     from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.terminal import visible
 

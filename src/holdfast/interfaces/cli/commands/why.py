@@ -81,7 +81,7 @@ def _place(invocation: Invocation, opened: Workspace, word: str) -> tuple[bytes,
 
 
 def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
-    from holdfast.engine.listing import entry_at
+    from holdfast.engine.stored_objects import entry_at
 
     vault = opened.engine.vault
     paths = invocation.paths([word], vault.workspace)

@@ -14,7 +14,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
-from holdfast.engine.workspace_head import standing_on
+from holdfast.engine.history.head import standing_on
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago, first_line, shortened
@@ -38,7 +38,7 @@ def checkpoints(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str
 
 
 def sessions(invocation: Invocation, opened: Workspace) -> Iterator[tuple[str, str]]:
-    from holdfast.engine.session_overview import effective_status, listed_sessions
+    from holdfast.engine.sessions.overview import effective_status, listed_sessions
 
     vault = opened.engine.vault
     for session in reversed(listed_sessions(vault)):

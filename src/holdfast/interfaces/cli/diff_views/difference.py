@@ -15,9 +15,9 @@ from holdfast.domain.ids import short
 from holdfast.domain.paths import typed
 from holdfast.engine.compare.changed_content import compare_change, contents_of
 from holdfast.engine.compare.content_diff import Content, ContentDiff
+from holdfast.engine.compare.ignored_content import IgnoredContent
 from holdfast.engine.compare.notebooks import CellChange
 from holdfast.engine.vault import Vault
-from holdfast.engine.withheld import IgnoredContent
 from holdfast.interfaces.cli.wording import size
 
 WORKSPACE = "workspace"

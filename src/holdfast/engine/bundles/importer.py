@@ -1,0 +1,219 @@
+"""Taking a bundle into a store.
+
+    verify the whole file → lock → compare with what is there → objects durable, named by nobody
+    → one transaction: sessions, checkpoints, operations → what was said around them
+
+Guarantees: a bundle that is refused for whatever reason changes nothing that anybody can see; a
+crash leaves at worst objects that the next collection takes away (I1, I3, I5). What is there is
+never changed: a checkpoint that the store has is left as it is. Importing again adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
+from holdfast.domain.errors import (
+    BudgetReached,
+    ForeignBundle,
+    IndexDamaged,
+    NoSpace,
+    StoreDamaged,
+)
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.rounds import Round, RoundStatus
+from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
+from holdfast.engine.bundles.placement import ImportPlan, homes_of, place, take_in_story
+from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle
+from holdfast.engine.conversation.conversation import require_room
+from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
+from holdfast.engine.stored_objects import Item, store_chained
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.progress import NoProgress, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """`as_session` takes the bundle's one session in under another name; `foreign` accepts one
+    that comes from another workspace."""
+
+    path: Path
+    as_session: SessionId | None = None
+    foreign: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What was added (or would be), and what the store had already. `told` is the number of
+    messages and annotations that were added."""
+
+    origin: Origin
+    sessions: tuple[SessionId, ...]
+    added: tuple[CheckpointId, ...]
+    already_there: int
+    renamed: int
+    stored_bytes: int
+    latest: CheckpointId
+    latest_session: SessionId
+    told: int = 0
+
+
+def import_bundle(
+    vault: Vault, request: ImportRequest, *, progress: Progress | None = None
+) -> ImportOutcome:
+    """Called without the lock: verifying can take long, and others may go on meanwhile."""
+    progress = progress or NoProgress()
+
+    def accept(origin: Origin) -> None:
+        _require_home(vault.access.workspace_id, origin, foreign=request.foreign)
+
+    with verified_bundle(
+        vault.fs,
+        request.path,
+        accept=accept,
+        most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
+        progress=progress,
+    ) as bundle:
+        with vault.access.exclusive(looking=request.dry_run):
+            plan = place(vault, bundle, request.as_session)
+            if bundle.told_bytes:
+                require_room(vault, bundle.told_bytes)
+            stored_bytes = 0
+            if plan.rows and not request.dry_run:
+                _forget_damaged(vault, bundle)
+                stored_bytes = _store_objects(vault, bundle, progress)
+                _record(vault, plan)
+            told = 0 if request.dry_run else take_in_story(vault, bundle, plan)
+        return ImportOutcome(
+            bundle.origin,
+            plan.sessions,
+            tuple(row.id for row in plan.rows),
+            plan.already_there,
+            sum(old != new for old, new in plan.ids.items()),
+            stored_bytes,
+            plan.latest,
+            plan.latest_session,
+            told,
+        )
+
+
+def verify_for_new_store(
+    fs: Filesystem, request: ImportRequest, *, budget_bytes: int, progress: Progress
+) -> ImportOutcome:
+    """What an import into a workspace without a store would add; made so that a file which is
+    refused does not leave an empty store behind."""
+
+    def accept(origin: Origin) -> None:
+        _require_home(None, origin, foreign=request.foreign)
+
+    with verified_bundle(
+        fs,
+        request.path,
+        accept=accept,
+        most_bytes=budget_bytes * MOST_TIMES_THE_BUDGET,
+        progress=progress,
+    ) as bundle:
+        homes = homes_of(bundle, request.as_session)
+        rows = list(bundle.checkpoints())
+        latest = bundle.origin.latest
+        at = next(row.session_id for row in rows if row.id == latest)
+        added = tuple(row.id for row in rows)
+        return ImportOutcome(
+            bundle.origin, tuple(homes.values()), added, 0, 0, 0, latest, homes[at]
+        )
+
+
+def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) -> None:
+    if foreign or origin.workspace_id == home:
+        return
+    raise ForeignBundle(
+        f"the bundle comes from another workspace, {origin.workspace} ({origin.workspace_id})",
+        hint="if that is what you want, import it with --foreign",
+    )
+
+
+def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
+    """What the store holds and cannot give any more is taken from the bundle."""
+    damaged: set[Digest] = set()
+    for digest in bundle.digests():
+        try:
+            if vault.objects.contains(digest):
+                vault.objects.read(digest)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            damaged.add(digest)
+    if damaged:
+        vault.objects.forget(damaged)
+
+
+def _store_objects(vault: Vault, bundle: VerifiedBundle, progress: Progress) -> int:
+    """Make every object durable; nobody names any of it yet."""
+
+    def items() -> Iterator[Item]:
+        for number, found in enumerate(bundle.objects()):
+            progress.advance("importing", number, bundle.origin.objects)
+            yield found.digest, found.data, found.similar_to
+
+    try:
+        return store_chained(vault.objects, items(), limit_bytes=_room(vault))
+    except NoSpace:
+        raise _no_room(vault) from None
+
+
+def _room(vault: Vault) -> int:
+    budget_left = vault.settings.budget - vault.access.size_bytes()
+    left = min(budget_left, vault.access.free_bytes() - DISK_RESERVE_BYTES)
+    if left <= 0:
+        raise _no_room(vault)
+    return left
+
+
+def _no_room(vault: Vault) -> NoSpace:
+    if vault.settings.budget - vault.access.size_bytes() > vault.access.free_bytes():
+        return NoSpace(
+            "the disk of the store is (almost) full: the bundle does not fit",
+            hint="free some disk space, or move the store: set HOLDFAST_HOME",
+        )
+    return BudgetReached(
+        f"the bundle does not fit into the store's budget of {vault.settings.budget} bytes",
+        hint="raise it: holdfast config set budget '\"10 GB\"', "
+        "or drop checkpoints: holdfast delete REF",
+    )
+
+
+def _record(vault: Vault, plan: ImportPlan) -> None:
+    now_ns = vault.clock.now_ns()
+    with vault.catalog.transaction() as transaction:
+        for session in plan.new_sessions:
+            transaction.add_session(session)
+            for one in plan.rounds[session.id]:
+                transaction.add_operation(_ending(session.id, one, now_ns))
+        for row in plan.rows:
+            fields = {name: getattr(row, name) for name in BundledCheckpoint.__dataclass_fields__}
+            transaction.add_checkpoint(NewCheckpoint(**fields))
+            transaction.add_operation(
+                NewOperation(OperationKind.IMPORT, row.session_id, now_ns, checkpoint=row.id)
+            )
+        if vault.catalog.current_session() is None:
+            transaction.set_current_session(plan.latest_session)
+
+
+def _ending(session_id: SessionId, ended: Round, now_ns: int) -> NewOperation:
+    """What says here that a round ended before its session came here."""
+    at_ns = now_ns if ended.ended_at_ns is None else ended.ended_at_ns
+    if ended.status is RoundStatus.MERGED:
+        return NewOperation(
+            OperationKind.APPROVE,
+            session_id,
+            at_ns,
+            checkpoint=ended.approved,
+            note=ended.message,
+        )
+    return NewOperation(OperationKind.ABANDON, session_id, at_ns, safety=ended.head)

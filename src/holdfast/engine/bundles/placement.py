@@ -1,0 +1,225 @@
+"""Where the sessions and checkpoints of a bundle go in this store, decided before a write.
+
+A checkpoint keeps its id. One that the store has, with the same content and reason, stays as it is;
+one that has the same id and differs is refused by name, and so is a session whose name stands for
+another one here. Under a new name (`as_session`) taken ids are replaced by ones that follow
+from the old id and the new name, so that doing it twice still changes nothing.
+
+The conversation comes with its checkpoints. One that this store has is only ever continued: when
+the last message that both have is not the same, it is another conversation and none of its messages
+are taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from holdfast.domain.bundle_rounds import placed
+from holdfast.domain.bundle_rows import BundledCheckpoint
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import InvalidIntent, Refused
+from holdfast.domain.ids import CHECKPOINT_ID_LENGTH, CheckpointId, SessionId
+from holdfast.domain.messages import Message
+from holdfast.domain.rollbacks import Rollback, Stretch, joined
+from holdfast.domain.rounds import Round
+from holdfast.domain.sessions import Session
+from holdfast.engine.bundles.verifier import VerifiedBundle
+from holdfast.engine.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """Rows under the ids and sessions that they get here."""
+
+    new_sessions: tuple[Session, ...]
+    sessions: tuple[SessionId, ...]
+    rows: tuple[BundledCheckpoint, ...]
+    already_there: int
+    ids: dict[CheckpointId, CheckpointId]
+    latest: CheckpointId
+    latest_session: SessionId
+    homes: dict[SessionId, SessionId]
+    rounds: dict[SessionId, tuple[Round, ...]]
+
+
+def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[SessionId, SessionId]:
+    """Each session of the bundle, and the one that it becomes here."""
+    if as_session is not None and len(bundle.sessions) != 1:
+        raise Refused(
+            f"the bundle holds {len(bundle.sessions)} sessions, which cannot become one",
+            hint="import it without --as-session",
+        )
+    return {s.id: as_session or s.id for s in bundle.sessions}
+
+
+def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) -> ImportPlan:
+    homes = homes_of(bundle, as_session)
+    known = {c.id: c for c in vault.catalog.roots()}
+    ids = _new_ids(bundle, homes, known, renamed=as_session is not None)
+    rows: list[BundledCheckpoint] = []
+    shared: set[SessionId] = set()
+    latest_session = as_session or bundle.sessions[-1].id
+    for row in bundle.checkpoints():
+        there = _placed(row, homes[row.session_id], ids)
+        if row.id == bundle.origin.latest:
+            latest_session = there.session_id
+        here = known.get(there.id)
+        if here is None:
+            rows.append(there)
+        elif _is_same(here, there):
+            shared.add(there.session_id)
+        else:
+            raise Refused(
+                f"checkpoint {there.id} is in this store already, in session "
+                f"{here.session_id!r}, and is not the same",
+                hint="take the bundle in beside it: --as-session NAME",
+            )
+    present = {s.id: s for s in vault.catalog.sessions()}
+    for session_id in homes.values():
+        if session_id in present and session_id not in shared:
+            raise Refused(
+                f"this workspace has a session {session_id!r} already, which is another one",
+                hint="take the bundle in under another name: --as-session NAME",
+            )
+    _require_free_names(vault, rows)
+    new = tuple(
+        _placed_session(s, homes[s.id], ids) for s in bundle.sessions if homes[s.id] not in present
+    )
+    count = sum(1 for _ in bundle.checkpoints())
+    latest = ids[bundle.origin.latest]
+    return ImportPlan(
+        new,
+        tuple(homes.values()),
+        tuple(rows),
+        count - len(rows),
+        ids,
+        latest,
+        latest_session,
+        homes,
+        {homes[s.id]: placed(bundle.rounds[s.id], ids) for s in bundle.sessions},
+    )
+
+
+def _new_ids(
+    bundle: VerifiedBundle,
+    homes: dict[SessionId, SessionId],
+    known: dict[CheckpointId, Checkpoint],
+    *,
+    renamed: bool,
+) -> dict[CheckpointId, CheckpointId]:
+    """Ids stay as they are, unless another session of this store has one of them: a session that
+    is taken in a second time gets ids that follow from its new name, the same each time."""
+    sessions = {row.id: row.session_id for row in bundle.checkpoints()}
+    taken = any(i in known and known[i].session_id != homes[s] for i, s in sessions.items())
+    if not (taken and renamed):
+        return {identifier: identifier for identifier in sessions}
+    return {
+        identifier: CheckpointId(
+            digest_of(f"{identifier} {homes[s]}".encode()).hex()[:CHECKPOINT_ID_LENGTH]
+        )
+        for identifier, s in sessions.items()
+    }
+
+
+def _placed(
+    row: BundledCheckpoint, home: SessionId, ids: dict[CheckpointId, CheckpointId]
+) -> BundledCheckpoint:
+    return replace(
+        row,
+        id=ids[row.id],
+        session_id=home,
+        parent=None if row.parent is None else ids[row.parent],
+        restores_from=None if row.restores_from is None else ids[row.restores_from],
+    )
+
+
+def _placed_session(
+    session: Session, home: SessionId, ids: dict[CheckpointId, CheckpointId]
+) -> Session:
+    return replace(
+        session,
+        id=home,
+        head=None if session.head is None else ids[session.head],
+        approved=None if session.approved is None else ids[session.approved],
+    )
+
+
+def _is_same(here: Checkpoint, row: BundledCheckpoint) -> bool:
+    """The same state for the same reason. A parent may differ: one that was deleted is replaced."""
+    return (here.session_id, here.tree, here.kind, here.intent, here.created_at_ns) == (
+        row.session_id,
+        row.tree,
+        row.kind,
+        row.intent,
+        row.created_at_ns,
+    )
+
+
+def _require_free_names(vault: Vault, rows: list[BundledCheckpoint]) -> None:
+    for row in rows:
+        name = row.intent.checkpoint_name
+        if name is not None and vault.catalog.checkpoint_named(row.session_id, name) is not None:
+            raise InvalidIntent(
+                f"the session {row.session_id!r} already has a checkpoint named {name!r}",
+                hint="take the bundle in under another name: --as-session NAME",
+            )
+
+
+_ELSEWHERE = 0
+"""Stands for an operation of the store that a message comes from."""
+
+
+def take_in_story(vault: Vault, bundle: VerifiedBundle, plan: ImportPlan) -> int:
+    """Called with the store's lock held, when the checkpoints are there; how many rows it was."""
+    added = 0
+    last: dict[SessionId, Message | None] = {}
+    others: set[SessionId] = set()
+    rolled_back: dict[SessionId, list[int]] = {}
+    for part in bundle.story():
+        messages: list[Message] = []
+        for message in part.messages:
+            home = plan.homes[message.session_id]
+            if home not in last:
+                last[home] = _last(vault, home)
+            known = last[home]
+            if (
+                known is not None
+                and known.index == message.index
+                and not _is_same_message(known, message)
+            ):
+                others.add(home)
+            if home in others or (known is not None and message.index <= known.index):
+                continue
+            messages.append(replace(message, session_id=home))
+            if message.rolled_back_by is not None and known is None:
+                rolled_back.setdefault(home, []).append(message.index)
+        annotations = [
+            replace(
+                annotation,
+                session_id=plan.homes[annotation.session_id],
+                checkpoint_id=plan.ids[annotation.checkpoint_id],
+            )
+            for annotation in part.annotations
+        ]
+        added += vault.story.take_in(messages, annotations)
+    for session_id, indexes in rolled_back.items():
+        _mark(vault, session_id, indexes)
+    return added
+
+
+def _last(vault: Vault, session_id: SessionId) -> Message | None:
+    count = vault.story.message_count(session_id)
+    found = vault.story.messages(session_id, first=count - 1, limit=1) if count else ()
+    return found[0] if found else None
+
+
+def _is_same_message(known: Message, message: Message) -> bool:
+    return (known.role, known.content) == (message.role, message.content)
+
+
+def _mark(vault: Vault, session_id: SessionId, indexes: list[int]) -> None:
+    """Messages that were rolled back where they come from are so here, too."""
+    marks = joined([Stretch(index, index, _ELSEWHERE) for index in indexes])
+    rollback = Rollback(_ELSEWHERE, 0, indexes[-1], (), marks)
+    vault.story.add_rollback(session_id, rollback)

@@ -1,0 +1,56 @@
+"""What differs between a checkpoint and another tree, as people see it.
+
+A path that neither side has is a mistake, not an empty difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.domain.changes import (
+    Change,
+    TreeLoader,
+    tree_changes,
+    visible_changes,
+    with_renames,
+)
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import NotFound
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import is_within, to_text
+from holdfast.engine.restore.plan import loader_for
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.vault import Vault
+
+
+def tree_difference(
+    load: TreeLoader, old: Checkpoint | None, new: Digest, *, renames: bool
+) -> list[Change]:
+    """Without `old`, everything is new; with `renames`, a file that moved is one change."""
+    changes = list(visible_changes(tree_changes(load, old.tree if old else None, new)))
+    return with_renames(changes) if renames else changes
+
+
+def require_known_paths(
+    vault: Vault,
+    paths: Sequence[bytes],
+    old: Checkpoint,
+    new: Checkpoint | None,
+    scan: Scan | None,
+    *,
+    hint: str,
+) -> None:
+    """`scan` is the workspace, where that is one of the sides; `hint` tells how paths are given."""
+    trees = [old.tree, *([new.tree] if new else []), *([scan.tree] if scan else [])]
+    load = loader_for(vault, scan) if scan else vault.load_tree
+    for path in paths:
+        if any(entry_at(load, tree, path) is not None for tree in trees):
+            continue
+        for skip in scan.skipped if scan else ():
+            if is_within(path, skip.path):
+                raise NotFound(
+                    f"{to_text(path)!r} is in neither side: {skip.describe()}",
+                    hint="see everything that is left out: holdfast status --skipped",
+                )
+        raise NotFound(f"{to_text(path)!r} is in neither side of the comparison", hint=hint)

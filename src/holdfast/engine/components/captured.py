@@ -1,0 +1,61 @@
+"""The components of one save; where there are only files, asking costs next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+from holdfast.values.tuples import NamedTuple
+
+if TYPE_CHECKING:  # a save of files alone must not pay for it
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.ids import CheckpointId, Digest
+    from holdfast.engine.scan.scanner import Scan
+    from holdfast.engine.vault import Vault
+    from holdfast.ports.component import Intended
+
+
+class CapturedComponents(NamedTuple):
+    """The manifest, if there is anything to say, and what went wrong with whom."""
+
+    manifest: Digest | None = None
+    states: tuple[ComponentState, ...] = ()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        return tuple(text for state in self.states for text in state.troubles)
+
+
+NOTHING = CapturedComponents()
+
+
+def capture_components(
+    vault: Vault,
+    checkpoint: CheckpointId,
+    before: Checkpoint | None,
+    *,
+    intended: dict[str, Intended] | None = None,
+    only: Container[str] | None = None,
+    beyond_budget: bool = False,
+    thorough: bool = True,
+    scan: Scan | None = None,
+) -> CapturedComponents:
+    """Called with the store's lock held; `before` is the checkpoint that HEAD stood on,
+    `intended` what a restore is about to do, and `scan` the one of the files that are saved with
+    it. With `only`, the others are said to be as they were before. Automatic checkpoints are not
+    `thorough`."""
+    if not vault.components.any_for(vault.workspace):
+        return NOTHING
+    from holdfast.engine.components.capture import capture
+
+    return capture(
+        vault,
+        checkpoint,
+        before,
+        intended or {},
+        only=only,
+        beyond_budget=beyond_budget,
+        thorough=thorough,
+        scan=scan,
+    )

@@ -1,0 +1,133 @@
+"""Where git is elsewhere than at a checkpoint whose files come back without it (GT-7).
+
+For a preview the content that files are about to have is read from the store, up to a limit; what
+is beyond it counts as changed. Afterwards the files themselves are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import ComponentState
+from holdfast.domain.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.git_drift import GitDrift
+from holdfast.domain.git_place import PresentGit
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.restore_plans import Step
+from holdfast.engine.components.changed_files import changed_since, seen_directories
+from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.stored_objects import read_content
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import (
+    CaptureRequest,
+    SeenDirectory,
+    VersionedComponent,
+    nothing_seen,
+    unknown_changes,
+)
+
+_LARGEST_READ = 32 << 20
+_MOST_READ = 256 << 20
+_LEAVES_HEAD = "refs"
+After = Mapping[bytes, Callable[[], bytes | None]]
+
+
+def git_drift(
+    vault: Vault,
+    target: Checkpoint,
+    chosen: Sequence[tuple[str, str]] = (),
+    steps: Sequence[Step] = (),
+) -> GitDrift | None:
+    """None when HEAD is where it was, or comes back with the files; `steps` are still to be done.
+    Trouble with git is told elsewhere."""
+    if target.components is None:
+        return None
+    modes = {name: mode.partition(":")[0] for name, mode in chosen}
+    try:
+        states = {state.name: state for state in read_states(vault.objects, target)}
+    except StoreDamaged:
+        return None
+    after = _contents(vault, steps)
+    for component in vault.components.all():
+        state = states.get(component.name)
+        if state is None or state.failure is not None:
+            continue
+        if modes.get(component.name, _LEAVES_HEAD) != _LEAVES_HEAD:
+            continue
+        if isinstance(component, VersionedComponent):
+            timeout_s = vault.settings.component_timeout
+            call = partial(component.drift, vault.workspace, state, after, timeout_s=timeout_s)
+            try:
+                return guarded(call, timeout_s=timeout_s)
+            except Refusal:
+                return None
+    return None
+
+
+def present_git(
+    vault: Vault, *, scan: Scan | None = None, restored: RestoreOutcome | None = None
+) -> PresentGit | None:
+    """Where git is now; None without a repository, and where it does not tell in time. What a scan
+    of the same moment has seen need not be looked at again. Nor need files that were not restored,
+    directly after a restore: what was saved before it says how they are."""
+    component = next((c for c in vault.components.all() if isinstance(c, VersionedComponent)), None)
+    if component is None:
+        return None
+    seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen
+    changed: Callable[[], Sequence[bytes] | None] = unknown_changes
+    known = next(iter(vault.catalog.history(None, limit=1, records=True)), None)
+    if scan is not None:
+        seen = partial(seen_directories, scan.root)
+        changed = partial(changed_since, vault, known, scan)
+    elif restored is not None and restored.recorded:
+        known = vault.catalog.checkpoint(None, restored.safety)
+        changed = partial(list, [step.path for step in restored.steps])
+    request = CaptureRequest(
+        workspace=vault.workspace,
+        owner=vault.access.workspace_id,
+        checkpoint=None,
+        previous=_known_state(vault, known, component.name),
+        now_ns=vault.clock.now_ns(),
+        timeout_s=vault.settings.component_timeout,
+        changed=changed,
+        seen=seen,
+    )
+    try:
+        return guarded(partial(component.place, request), timeout_s=request.timeout_s)
+    except Refusal:
+        return None
+
+
+def _known_state(vault: Vault, known: Checkpoint | None, name: str) -> ComponentState | None:
+    if known is None:
+        return None
+    try:
+        state = state_of(vault.objects, known, name)
+    except StoreDamaged:
+        return None  # what is there now can be told all the same
+    return None if state is None or state.failure is not None else state
+
+
+def _contents(vault: Vault, steps: Sequence[Step]) -> After:
+    """What the steps leave at each path that is no directory, with the largest left out."""
+    left, after = _MOST_READ, {}
+    for step in steps:
+        if isinstance(step.after or step.before, DirectoryEntry):
+            continue
+        left -= step.size_bytes
+        readable = step.size_bytes <= _LARGEST_READ and left >= 0
+        after[step.path] = partial(_content, vault, step.after if readable else None)
+    return after
+
+
+def _content(vault: Vault, entry: Entry | None) -> bytes | None:
+    if isinstance(entry, SymlinkEntry):
+        return entry.target
+    if not isinstance(entry, FileEntry):
+        return None
+    return b"".join(read_content(vault.objects, entry))

@@ -1,0 +1,333 @@
+"""Bringing components back with a checkpoint, and taking that back when one of them fails.
+
+    files are restored and verified → per component, in order: restore, verify
+    → one fails: everything that was begun returns to what the safety checkpoint has
+
+With best effort a failure is told and the others go on. Each call has a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import EXACT, SOME, ComponentState
+from holdfast.domain.errors import RestoreFailed
+from holdfast.domain.ids import short
+from holdfast.domain.remarks import reworded
+from holdfast.domain.restore_plans import (
+    FAILED,
+    RESTORED,
+    ComponentOutcome,
+    ComponentStep,
+    RestorePlan,
+)
+from holdfast.engine.components.capture import look_at
+from holdfast.engine.components.contents import StoreSource
+from holdfast.engine.components.guard import Refusal, component_progress, guarded, lines, one_line
+from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
+from holdfast.ports.progress import NoProgress
+from holdfast.values.classes import replace
+
+_SHOWN = 5
+_SECONDS_A_CONTENT = 0.02
+_NOTHING = "that checkpoint has nothing of it; holdfast show REF tells what one has"
+
+
+class ComponentsFailed(Exception):
+    """A component could not be restored; everything it belongs to has to go back."""
+
+
+def intended_of(
+    vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
+) -> dict[str, Intended]:
+    """What a capture has to know so that the restore can be undone."""
+    states = {state.name: state for state in read_states(vault.objects, target)} if chosen else {}
+    silent = NoProgress()
+    return {
+        name: Intended(
+            states[name], mode, target.id, StoreSource(vault.objects, states[name], silent)
+        )
+        for name, mode in chosen
+        if name in states
+    }
+
+
+def plan_components(
+    vault: Vault,
+    target: Checkpoint,
+    chosen: Sequence[tuple[str, str]],
+    present: Sequence[ComponentState] | None = None,
+) -> tuple[ComponentStep, ...]:
+    """What would be done with each, and why it cannot be; nothing is changed. `present` is what
+    was just captured, if it was."""
+    if not chosen:
+        return ()
+    intended = intended_of(vault, target, chosen)
+    components = {component.name: component for component in vault.components.all()}
+    known = {state.name: state for state in present or ()}
+    steps = []
+    for name, mode in chosen:
+        component, wanted = components.get(name), intended.get(name)
+        if component is None:
+            step = ComponentStep(name, mode, blocked=("it is not installed, or turned off",))
+        elif wanted is None:
+            step = ComponentStep(name, mode, blocked=(_NOTHING,))
+        elif wanted.state.failure is not None:
+            why = f"it was not captured then: {wanted.state.failure}"
+            step = ComponentStep(name, mode, blocked=(why,))
+        else:
+            now = known.get(name) or look_at(vault, component, wanted)
+            step = _planned(vault, component, target, wanted, now)
+        steps.append(step)
+    order = {name: (c.order, name) for name, c in components.items()}
+    return tuple(sorted(steps, key=lambda step: order.get(step.name, (0, step.name))))
+
+
+def _planned(
+    vault: Vault, component: Component, target: Checkpoint, wanted: Intended, now: ComponentState
+) -> ComponentStep:
+    lost = (*now.problems, *(() if now.failure is None else (now.failure,)))
+    if lost:
+        why = f"what is there now cannot be saved, so undo could not bring it back: {lost[0]}"
+        return ComponentStep(component.name, wanted.mode, blocked=(why,))
+    with _asking(vault, "planning", target, wanted.state, now, wanted.mode) as request:
+        try:
+            return guarded(
+                lambda: _step(component.name, wanted.mode, component.plan(request)),
+                timeout_s=request.timeout_s,
+            )
+        except Refusal as error:
+            return ComponentStep(component.name, wanted.mode, blocked=(str(error),))
+
+
+def _step(name: str, mode: str, preview: ComponentPreview) -> ComponentStep:
+    return ComponentStep(
+        name,
+        mode,
+        lines(preview.actions),
+        lines(preview.warnings),
+        lines(preview.blocked),
+        tuple((str(key), one_line(line)) for key, line in preview.choices),
+    )
+
+
+@contextmanager
+def _asking(
+    vault: Vault,
+    phase: str,
+    target: Checkpoint,
+    state: ComponentState,
+    present: ComponentState | None,
+    mode: str,
+) -> Iterator[RestoreOf]:
+    """A request that is good for the block: one that was given up gets nothing more."""
+    name = f"{target.name} ({short(target.id)})" if target.name else short(target.id)
+    with component_progress(vault, state.name, phase) as progress:
+        contents = StoreSource(vault.objects, state, progress)
+        try:
+            yield RestoreOf(
+                workspace=vault.workspace,
+                owner=vault.access.workspace_id,
+                present=present,
+                target=state,
+                mode=mode,
+                label=target.id,
+                title=f"{name}: {target.intent.reasoning.splitlines()[0][:100]}",
+                contents=contents,
+                now_ns=vault.clock.now_ns(),
+                timeout_s=vault.settings.component_timeout,
+                progress=progress,
+            )
+        finally:
+            contents.end()
+
+
+class ComponentRestore:
+    """The component part of one restore; `revert` takes back what `run` began."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        target: Checkpoint,
+        safety: Checkpoint,
+        chosen: Sequence[tuple[str, str]],
+        *,
+        best_effort: bool,
+        present: Checkpoint | None = None,
+    ) -> None:
+        """`present` is what was captured just now, where that is not the safety checkpoint."""
+        self._vault = vault
+        self._target = target
+        self._safety = safety
+        self._present = present or safety
+        self._best_effort = best_effort
+        modes = dict(chosen)
+        self._chosen = [(c, modes[c.name]) for c in vault.components.all() if c.name in modes]
+        self._begun: list[tuple[Component, str]] = []
+        self.outcomes: list[ComponentOutcome] = []
+
+    def run(self) -> None:
+        """`ComponentsFailed` when one fails and best effort was not asked for."""
+        for component, mode in self._chosen:
+            name = component.name
+            state = state_of(self._vault.objects, self._target, name)
+            if state is None or state.failure is not None:
+                self._failed(name, mode, _NOTHING)
+                continue
+            try:
+                self._restore(component, state, mode)
+                self.outcomes.append(ComponentOutcome(name, mode, RESTORED))
+            except Refusal as error:
+                self._failed(name, mode, str(error), component)
+
+    def _restore(self, component: Component, state: ComponentState, mode: str) -> None:
+        present = state_of(self._vault.objects, self._present, component.name)
+        self._begun.append((component, mode))
+        with _asking(self._vault, "restoring", self._target, state, present, mode) as request:
+            timeout_s = _time_to_restore(request)
+            guarded(lambda: component.restore(request), timeout_s=timeout_s)
+            request.progress.advance("verifying", 0, None)
+            wrong = guarded(lambda: lines(component.verify(request)), timeout_s=timeout_s)
+        if wrong:
+            raise Refusal(f"after the restore {wrong[0]}")
+
+    def _failed(self, name: str, mode: str, why: str, component: Component | None = None) -> None:
+        if not self._best_effort:
+            raise ComponentsFailed(f"{name}: {why}")
+        where = "not restored"
+        if component is not None:
+            where = "as it was before" if self._put_back(component, mode) is None else "unknown"
+        self.outcomes.append(ComponentOutcome(name, mode, FAILED, f"{why} (it is {where})"))
+
+    def revert(self) -> None:
+        """Everything that was begun as the safety checkpoint has it, newest first."""
+        problems = []
+        while self._begun:
+            component, mode = self._begun.pop()
+            why = self._put_back(component, mode)
+            if why is not None:
+                problems.append(f"{component.name}: {why}")
+        if problems:
+            raise RestoreFailed(
+                f"the restore failed, and could not be taken back: {'; '.join(problems)}",
+                hint="put the cause right; the next command takes it back",
+            )
+
+    def _put_back(self, component: Component, mode: str) -> str | None:
+        """Why it could not be put back; None when it was."""
+        state = state_of(self._vault.objects, self._safety, component.name)
+        if state is None or state.failure is not None:
+            return "what was there before was not captured"
+        # Of each part there is what was there before, or what was just brought about.
+        begun = state_of(self._vault.objects, self._target, component.name)
+        back = mode if mode.startswith(f"{SOME}:") else EXACT  # parts that nobody chose stay
+        with _asking(self._vault, "taking back", self._safety, state, begun, back) as request:
+            try:
+                guarded(lambda: component.restore(request), timeout_s=_time_to_restore(request))
+            except Refusal as error:
+                return str(error)
+        return None
+
+
+def _time_to_restore(request: RestoreOf) -> float:
+    """The limit is for something that hangs. Writing very many files durably takes its time."""
+    return request.timeout_s + _SECONDS_A_CONTENT * len(request.target.contents)
+
+
+def left_alone(
+    vault: Vault, target: Checkpoint, chosen: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """What a restore would usually bring back and that checkpoint could not save; and what it has,
+    and the restore is not asked to bring back although it is not as it was, of components whose
+    parts are chosen one by one (BX-7)."""
+    if target.components is None:
+        return ()
+    states = {s.name: s for s in read_states(vault.objects, target) if s.name not in dict(chosen)}
+    lost = [text.partition(": ") for text in vault.components.missing()] if states else []
+    warnings = [f"{name}: left as it is; {why}" for name, _, why in lost if name in states]
+    for component in vault.components.all() if states else ():
+        if component.name not in states:
+            continue
+        failure = states[component.name].failure
+        if failure is not None and component.restored_by_default:
+            warnings.append(
+                f"{component.name}: left as it is; that checkpoint could not save it: {failure}"
+            )
+        elif SOME in component.modes:
+            (step,) = plan_components(vault, target, ((component.name, EXACT),))
+            differing = [line for _, line in step.choices] + list(step.blocked)
+            if differing:
+                some = "; ".join(differing[:_SHOWN]) + ("; …" if len(differing) > _SHOWN else "")
+                warnings.append(
+                    f"{component.name}: not as it was, and left alone without --{component.name}: "
+                    f"{some}"
+                )
+    return tuple(warnings)
+
+
+def blocked_first(steps: Sequence[ComponentStep]) -> str | None:
+    return next((f"{s.name}: {s.blocked[0]}" for s in steps if s.blocked), None)
+
+
+def without_blocked(steps: Sequence[ComponentStep]) -> tuple[tuple[str, str], ...]:
+    return tuple((step.name, step.mode) for step in steps if not step.blocked)
+
+
+def marked_idle(
+    outcomes: Sequence[ComponentOutcome], steps: Sequence[ComponentStep]
+) -> tuple[ComponentOutcome, ...]:
+    """With a mark on those that had nothing to do, and with what was left as it is."""
+    planned = {step.name: step for step in steps}
+    return tuple(
+        replace(one, idle=not step.actions, left=_left(step))
+        if one.status == RESTORED and (step := planned.get(one.name)) is not None
+        else replace(one, idle=one.status == RESTORED)
+        for one in outcomes
+    )
+
+
+def _left(step: ComponentStep) -> tuple[str, ...]:
+    """Choices that are no part of what is done."""
+    return tuple(line for _, line in step.choices if line not in step.actions)
+
+
+def told(steps: Sequence[ComponentStep]) -> tuple[ComponentOutcome, ...]:
+    """What best effort says about those that cannot even be begun."""
+    return tuple(
+        ComponentOutcome(step.name, step.mode, FAILED, step.blocked[0])
+        for step in steps
+        if step.blocked
+    )
+
+
+def with_component_steps(plan: RestorePlan, steps: tuple[ComponentStep, ...]) -> RestorePlan:
+    """The plan with what happens to components, and what is worth a warning about that."""
+    warnings = tuple(
+        reworded(text, f"{step.name}: {{}}".format)
+        for step in steps
+        for text in step.warnings
+        if text not in plan.warnings  # said about the files already
+    )
+    return replace(plan, components=steps, warnings=(*plan.warnings, *warnings))
+
+
+def concerns(vault: Vault, paths: Sequence[bytes]) -> tuple[str, ...]:
+    """What components say about files that are about to change; a preview goes on without."""
+    said: list[str] = []
+    timeout_s = vault.settings.component_timeout
+    for component in vault.components.all() if paths else ():
+        try:
+            said += guarded(partial(_concerns, vault, component, paths), timeout_s=timeout_s)
+        except Refusal as error:  # whatever a plug-in does, a preview is only a preview
+            said.append(f"{component.name}: {error}")
+    return tuple(said)
+
+
+def _concerns(vault: Vault, component: Component, paths: Sequence[bytes]) -> tuple[str, ...]:
+    timeout_s = vault.settings.component_timeout
+    return lines(component.concerns(vault.workspace, paths, timeout_s=timeout_s))

@@ -1,0 +1,138 @@
+"""Which components a restore includes, and how; and which an undo brings back.
+
+A restore takes what was asked for, over what is usual. An undo brings back just the parts that the
+restore changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.component_states import EXACT, SOME, ComponentState
+from holdfast.domain.errors import UsageError
+from holdfast.engine.components.contents import StoreSource
+from holdfast.engine.components.guard import Refusal, guarded
+from holdfast.engine.components.manifests import read_states, state_of
+from holdfast.engine.vault import Vault
+from holdfast.ports.component import Component, DividedComponent
+from holdfast.ports.progress import NoProgress
+from holdfast.values.classes import dataclass, field
+
+LEAVE = "files"
+"""A mode that every component has: leave it alone, restore files only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentChoice:
+    """`modes` says how components come back; `include` and `exclude` which do, beside the usual."""
+
+    modes: Mapping[str, str] = field(default_factory=dict)
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+
+def _parts(
+    choice: ComponentChoice | None,
+) -> tuple[Mapping[str, str], Sequence[str], Sequence[str]]:
+    choice = choice or ComponentChoice()
+    return choice.modes, choice.include, choice.exclude
+
+
+def default_mode(component: Component) -> str:
+    """How a component comes back with a whole checkpoint when nobody says anything."""
+    mode = getattr(component, "default_mode", EXACT)
+    return str(mode) if mode in component.modes else EXACT
+
+
+def choose_components(
+    vault: Vault,
+    target: Checkpoint,
+    choice: ComponentChoice | None = None,
+    *,
+    paths: Sequence[bytes] = (),
+) -> tuple[tuple[str, str], ...]:
+    """Name and mode of each; `UsageError` for names and modes that do not exist."""
+    modes, include, exclude = _parts(choice)
+    if target.components is None and not (modes or include or exclude):
+        return ()  # nothing has to be loaded to know that
+    components = {component.name: component for component in vault.components.all()}
+    for name in (*include, *exclude, *modes):
+        if name not in components:
+            raise UsageError(
+                f"there is no component {name!r}",
+                hint=f"components are: {', '.join(sorted(components)) or 'none'}",
+            )
+    chosen: dict[str, str] = {}
+    if not paths and target.components is not None:
+        usual = {name for name, c in components.items() if c.restored_by_default}
+        states = read_states(vault.objects, target) if usual else ()
+        chosen = {
+            state.name: default_mode(components[state.name])
+            for state in states
+            if state.name in usual and state.failure is None
+        }
+    chosen |= dict.fromkeys(include, EXACT)
+    for name, mode in modes.items():
+        allowed = (LEAVE, *components[name].modes)
+        if mode.partition(":")[0] not in allowed:
+            raise UsageError(
+                f"{name} cannot be restored as {mode!r}", hint=f"choose one of {', '.join(allowed)}"
+            )
+        chosen[name] = mode
+    chosen = {n: m for n, m in chosen.items() if m != LEAVE and n not in exclude}
+    if chosen and paths:
+        raise UsageError(
+            f"{', '.join(sorted(chosen))} can only be restored with a whole checkpoint",
+            hint="leave out the paths",
+        )
+    return tuple(sorted(chosen.items()))
+
+
+def changed_components(
+    vault: Vault, before: Checkpoint, after: Checkpoint
+) -> tuple[tuple[str, str], ...]:
+    """Components that differ between two checkpoints, each to be restored as it was before."""
+    if before.components == after.components:
+        return ()
+    later = {state.name: state for state in read_states(vault.objects, after)}
+    components = {component.name: component for component in vault.components.all()}
+    changed = []
+    for state in read_states(vault.objects, before):
+        now = later.get(state.name)
+        if state.failure is None and not state.same_as(now):
+            mode = _changed_parts(vault, components.get(state.name), state, now)
+            changed += [(state.name, mode)] if mode is not None else []
+    return tuple(changed)
+
+
+def changed_parts(vault: Vault, name: str, before: Checkpoint, after: Checkpoint) -> bool:
+    """Whether parts that both checkpoints have of a component differ between them."""
+    component = next((one for one in vault.components.all() if one.name == name), None)
+    states = [state_of(vault.objects, one, name) for one in (before, after)]
+    old, new = states
+    if old is None or new is None or old.failure is not None or new.failure is not None:
+        return False
+    return not old.same_as(new) and _changed_parts(vault, component, old, new) is not None
+
+
+def _changed_parts(
+    vault: Vault, component: Component | None, state: ComponentState, now: ComponentState | None
+) -> str | None:
+    """The mode that brings back what is not as it was, and no more; None when nothing is."""
+    if now is None or now.failure is not None or not isinstance(component, DividedComponent):
+        return EXACT
+    divided, silent = component, NoProgress()
+    try:
+        keys = guarded(
+            lambda: divided.differing(
+                state,
+                StoreSource(vault.objects, state, silent),
+                now,
+                StoreSource(vault.objects, now, silent),
+            ),
+            timeout_s=vault.settings.component_timeout,
+        )
+    except Refusal:
+        return EXACT  # and its plan says what is wrong
+    return f"{SOME}:{','.join(keys)}" if keys else None

@@ -1,0 +1,1 @@
+"""The conversation of a session: messages, transcripts, and notices to agents."""

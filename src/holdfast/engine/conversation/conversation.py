@@ -1,0 +1,210 @@
+"""The conversation of a session: recorded, read from transcripts, and kept in step with restores.
+
+    a save notes the index of the last message → a restore goes back to that place: later messages
+    are kept, and marked rolled back → an undo takes the marks away
+
+Marks are derived from the operation log: whoever looks at the conversation first follows the log to
+its end, so that a crash between a restore and its marks is made good. Nothing here waits for the
+store's lock, but the first message of a session that had ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import BudgetReached, HoldfastError, UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall, storable, storable_call
+from holdfast.domain.messages import MOST_CHARACTERS, Message, Role
+from holdfast.domain.operations import RESTORING_KINDS, Operation
+from holdfast.domain.rollbacks import Rollback, roll_back
+from holdfast.domain.sessions import SessionStatus
+from holdfast.engine.sessions.admission import require_open_session, resume
+from holdfast.engine.vault import Vault
+from holdfast.ports.story import NewMessage
+from holdfast.values.classes import replace
+
+SHARE_OF_BUDGET = 4
+"""The story may take one part in so many of the store's budget: it must not crowd saves out."""
+
+_LONGEST_CALLS = 1_000_000
+_NO_TIME_NS = 1 << 63
+_LARGEST_INDEX = 1 << 62
+
+
+def add_message(
+    vault: Vault,
+    session_id: SessionId,
+    role: str,
+    content: str,
+    *,
+    tool_calls: Iterable[ToolCall] = (),
+    at: datetime | None = None,
+) -> Message:
+    """Durable when it returns; its index is the next one of the session, which goes on with it if
+    it had ended."""
+    session = require_open_session(vault, session_id)
+    new = NewMessage(_role(role), _content(content), _nanoseconds(vault, at), _calls(tool_calls))
+    require_room(vault)
+    if session is not None and session.status is SessionStatus.ENDED:
+        resume(vault, session_id)
+    return vault.story.add_messages(session_id, [new])[0]
+
+
+def messages(
+    vault: Vault, session_id: SessionId, *, first: int = 0, limit: int | None = None
+) -> Sequence[Message]:
+    """By index, with the marks of every restore so far."""
+    for bound in (first, 0 if limit is None else limit):
+        if (
+            isinstance(bound, bool)
+            or not isinstance(bound, int)
+            or not 0 <= bound <= _LARGEST_INDEX
+        ):
+            raise UsageError(f"{bound!r:.40} is no index of a message and no number of them")
+    if not vault.access.has_story():
+        return ()
+    follow(vault, session_id)
+    return vault.story.messages(session_id, first=first, limit=limit)
+
+
+def require_room(vault: Vault, more_bytes: int = 0) -> None:
+    """`BudgetReached` when conversations take too much of it, or would with so many bytes more."""
+    most = vault.settings.budget // SHARE_OF_BUDGET
+    taken = vault.story.size_bytes() if vault.access.has_story() else 0
+    if taken + more_bytes > most:
+        raise BudgetReached(
+            f"the conversations of this store take more than {most} bytes, a quarter of its budget",
+            hint="raise it: holdfast config set budget '\"10 GB\"'; checkpoints go on",
+        )
+
+
+def follow_restore(vault: Vault, session_id: SessionId) -> None:
+    """Right after a restore, so that hardly ever anybody else has to. What fails here is done by
+    whoever looks at the conversation next."""
+    if vault.access.has_story():
+        with contextlib.suppress(HoldfastError):
+            follow(vault, session_id)
+
+
+def follow(vault: Vault, session_id: SessionId) -> None:
+    """Let the marks say what the restores in the log did; of several who do, each does a part."""
+    story = vault.story
+    if story.message_count(session_id) == 0:
+        return
+    earlier = list(story.rollbacks(session_id))
+    while True:
+        followed = earlier[-1].operation if earlier else 0
+        left = vault.catalog.operations(session_id, kinds=RESTORING_KINDS, after=followed)
+        if not left:
+            return
+        earlier = _of_this_log(vault, session_id, earlier)
+        for operation in left:
+            done = _followed(vault, earlier, operation)
+            if not story.add_rollback(session_id, done):
+                earlier = list(story.rollbacks(session_id))  # somebody else was quicker
+                break
+            earlier.append(done)
+
+
+def _of_this_log(
+    vault: Vault, session_id: SessionId, earlier: Sequence[Rollback]
+) -> list[Rollback]:
+    """After a repair of a catalog that was lost, checkpoints count from one again: what restores of
+    the lost log left behind came before every checkpoint there is."""
+    known = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
+    numbers = {operation.sequence for operation in known}
+    return [r if r.operation in numbers else replace(r, record=0) for r in earlier]
+
+
+def _followed(vault: Vault, earlier: list[Rollback], operation: Operation) -> Rollback:
+    record = _checkpoint(vault, operation, operation.checkpoint)
+    safety = _checkpoint(vault, operation, operation.safety)
+    through = _index(safety)
+    if record is None:
+        return roll_back(
+            earlier,
+            operation=operation.sequence,
+            record=0,
+            target=None,
+            keeps=-1,
+            through=through,
+        )
+    # After a restore of some paths the work still stands where it stood.
+    whole = record.restores_from is not None and record.parent == record.restores_from
+    target = _checkpoint(vault, operation, record.restores_from) if whole else None
+    return roll_back(
+        earlier,
+        operation=operation.sequence,
+        record=record.sequence,
+        target=target.sequence if target is not None else None,
+        keeps=_index(record),
+        through=through,
+    )
+
+
+def _index(checkpoint: Checkpoint | None) -> int:
+    """-1 for a checkpoint from before the conversation."""
+    if checkpoint is None or checkpoint.message_index is None:
+        return -1
+    return checkpoint.message_index
+
+
+def _checkpoint(
+    vault: Vault, operation: Operation, checkpoint_id: CheckpointId | None
+) -> Checkpoint | None:
+    if checkpoint_id is None:
+        return None
+    return vault.catalog.checkpoint(operation.session_id, checkpoint_id)
+
+
+def _role(role: str) -> Role:
+    try:
+        return Role(role)
+    except ValueError:
+        known = ", ".join(known.value for known in Role)
+        raise UsageError(f"there is no role {role!r}", hint=f"roles are: {known}") from None
+
+
+def _content(content: str) -> str:
+    if not isinstance(content, str):
+        raise UsageError("the content of a message is a text")
+    content = storable(content)
+    if len(content) > MOST_CHARACTERS:
+        raise UsageError(
+            f"the message has {len(content)} characters; at most {MOST_CHARACTERS} fit",
+            hint="shorten it; long material belongs into a file of the workspace",
+        )
+    return content
+
+
+def _calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    if isinstance(calls, (str, Mapping)):
+        raise UsageError("tool_calls is one call, not a list of them", hint=f"use ({calls!r:.60},)")
+    checked = tuple(storable_call(call) for call in calls)
+    if sum(len(str(call)) for call in checked) > _LONGEST_CALLS:
+        raise UsageError(
+            f"the tool calls of the message take more than {_LONGEST_CALLS} characters",
+            hint="shorten their arguments",
+        )
+    return checked
+
+
+def _nanoseconds(vault: Vault, at: Any) -> int:
+    if at is None:
+        return vault.clock.now_ns()
+    if not isinstance(at, datetime):
+        raise UsageError("the time of a message is a datetime")
+    try:
+        at_ns = int(at.timestamp() * 1_000_000) * 1000
+    except (ValueError, OverflowError, OSError):  # as the platform's clock has it
+        at_ns = _NO_TIME_NS
+    if abs(at_ns) >= _NO_TIME_NS:
+        raise UsageError(
+            f"the time {at} cannot be kept", hint="leave it out: then it is the time of now"
+        )
+    return at_ns

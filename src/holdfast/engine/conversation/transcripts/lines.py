@@ -1,0 +1,190 @@
+"""The lines of a file that somebody is still writing, read in pieces.
+
+    verify the position → read pieces up to the size at opening → cut at line ends
+
+Memory is bounded by the longest line that is given out, whatever the file holds: a longer one is
+passed over and counted, and the position remembers being inside it. Bytes that are appended while
+reading belong to the next reading, so that every reading ends. Only regular files are opened: a
+FIFO or a device, also behind a symlink, is refused without waiting for it.
+
+A last line without its end is held back, unless `is_whole` says that nothing is missing from it.
+Positions are made of the bytes that were given out, not of what the file holds by then: a file
+rewritten meanwhile does not fit the position, and is noticed the next time.
+
+A position holds an offset at the end of a line, and fingerprints of the bytes at the beginning of
+the file and right before the offset. A file that was replaced, truncated or rewritten differs in
+one of them, or is too short.
+Not guaranteed: that a file is noticed whose only changed bytes lie between the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from holdfast.domain.errors import NotFound, Refused
+
+HEAD_BYTES = 4096
+TAIL_BYTES = 1024
+_DIGEST_BYTES = 16
+LONGEST_LINE_BYTES = 16 * 1024 * 1024
+_PIECE_BYTES = 256 * 1024
+_HINT = "name the transcript file that the agent writes"
+
+ReadAt = Callable[[int, int], bytes]
+"""Bytes of a file: how many, from which offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPosition:
+    """Where to go on. `in_long_line`: the rest of the line there is to be passed over."""
+
+    offset: int
+    head: str
+    tail: str
+    in_long_line: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "offset": self.offset,
+            "head": self.head,
+            "tail": self.tail,
+            "in_long_line": self.in_long_line,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TranscriptPosition:
+        return cls(data["offset"], data["head"], data["tail"], data["in_long_line"])
+
+    def fits(self, size: int, read_at: ReadAt) -> bool:
+        """Whether the file still begins with what was read."""
+        if not 0 <= self.offset <= size:
+            return False
+        tail_bytes = min(self.offset, TAIL_BYTES)
+        return (
+            fingerprint(read_at(min(self.offset, HEAD_BYTES), 0)) == self.head
+            and fingerprint(read_at(tail_bytes, self.offset - tail_bytes)) == self.tail
+        )
+
+
+def fingerprint(data: bytes) -> str:
+    return blake3(data).digest(length=_DIGEST_BYTES).hex()
+
+
+class TranscriptLines:
+    """An iterator of whole lines, without their ends. Close it, or use it as a context."""
+
+    def __init__(
+        self,
+        path: Path,
+        since: TranscriptPosition | None = None,
+        *,
+        is_whole: Callable[[bytes], bool] = lambda line: False,
+    ) -> None:
+        self._path = path
+        self._is_whole = is_whole
+        self._fd = _open_regular(path)
+        try:
+            self._size = os.fstat(self._fd).st_size
+            self.restarted = since is not None and not since.fits(self._size, self._read_at)
+            begin = since if since is not None and not self.restarted else None
+            self._offset = begin.offset if begin else 0
+            self._in_long_line = begin.in_long_line if begin else False
+            self._head = self._read_at(min(self._offset, HEAD_BYTES), 0)
+            tail_bytes = min(self._offset, TAIL_BYTES)
+            self._tail = self._read_at(tail_bytes, self._offset - tail_bytes)
+        except BaseException:
+            self.close()
+            raise
+        self.too_long = 0
+
+    @property
+    def position(self) -> TranscriptPosition:
+        """Behind the last line that was given out."""
+        return TranscriptPosition(
+            self._offset, fingerprint(self._head), fingerprint(self._tail), self._in_long_line
+        )
+
+    def __iter__(self) -> Iterator[bytes]:
+        pending = bytearray()
+        searched = 0
+        ahead = self._offset
+        while ahead < self._size:
+            piece = self._read_at(min(_PIECE_BYTES, self._size - ahead), ahead)
+            if not piece:
+                break  # truncated meanwhile
+            ahead += len(piece)
+            pending += piece
+            while (end := pending.find(b"\n", searched)) >= 0:
+                line = bytes(memoryview(pending)[: end + 1])
+                del pending[: end + 1]
+                searched = 0
+                self._pass(line)
+                if self._in_long_line:
+                    self._in_long_line = False
+                elif len(line) > LONGEST_LINE_BYTES:
+                    self.too_long += 1
+                else:
+                    yield line[:-1]
+            searched = len(pending)
+            if self._in_long_line or searched > LONGEST_LINE_BYTES:
+                self.too_long += not self._in_long_line
+                self._in_long_line = True
+                self._pass(bytes(pending))
+                pending.clear()
+                searched = 0
+        if pending and self._is_whole(bytes(pending)):
+            self._pass(bytes(pending))
+            yield bytes(pending)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _pass(self, data: bytes) -> None:
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
+        self._tail = (self._tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
+        self._offset += len(data)
+
+    def _read_at(self, count: int, offset: int) -> bytes:
+        try:
+            return os.pread(self._fd, count, offset)
+        except OSError as error:
+            raise _trouble(self._path, error) from error
+
+
+def _open_regular(path: Path) -> int:
+    """The file, after a look at what it is: opening a device can do things of its own."""
+    try:
+        _require_regular(path, os.stat(path))
+        # Without blocking: what was a file a moment ago may be a FIFO now.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _trouble(path, error) from error
+    try:
+        _require_regular(path, os.fstat(fd))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        raise
+    return fd
+
+
+def _require_regular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise Refused(f"{path} is not a regular file", hint=_HINT)
+
+
+def _trouble(path: Path, error: OSError | ValueError) -> NotFound | Refused:
+    if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
+        return NotFound(f"there is no transcript {str(path)!r}", hint=_HINT)
+    return Refused(f"the transcript {path} cannot be read: {error.strerror}", hint=_HINT)

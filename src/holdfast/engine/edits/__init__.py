@@ -1,0 +1,1 @@
+"""Edits, attempts and tool calls under way: kept first, put back when they fail."""

@@ -1,0 +1,155 @@
+"""Trying something with the whole workspace at stake: kept when it works, taken back when not.
+
+    begin: save → noted as open       keep: settled       put back: restore → settled
+
+The restore carries what was tried and why it failed as its note, so that the history knows failed
+attempts too. An attempt whose process dies stays open until somebody restores its checkpoint or
+says that it is to be kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus, NewActivity
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import SessionId, short
+from holdfast.domain.intent import make_intent, storable
+from holdfast.domain.operations import RESTORING_KINDS, Operation
+from holdfast.domain.paths import is_within
+from holdfast.domain.selections import Selection, selection_of
+from holdfast.engine.edits.guard import open_activity
+from holdfast.engine.edits.running import is_running, settled
+from holdfast.engine.restore.plan import loader_for
+from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.engine.engine import Engine
+    from holdfast.engine.scan.scanner import Scan
+
+_LONGEST_REASON = 500
+
+
+def begin_attempt(
+    engine: Engine,
+    session_id: SessionId,
+    reasoning: str,
+    *,
+    kind: ActivityKind = ActivityKind.ATTEMPT,
+) -> Activity:
+    """The attempt, open; the workspace is saved when this returns."""
+    vault = engine.vault
+    intent = make_intent(reasoning)
+    with settled(vault), vault.access.exclusive():
+        saved = engine.save(session_id, intent, kind=Kind.TOOL).checkpoint
+        return vault.story.begin(
+            NewActivity(
+                session_id,
+                kind,
+                intent.reasoning,
+                saved.id,
+                vault.clock.now_ns(),
+                vault.processes.own_identity(),
+                message_index=saved.message_index,
+            )
+        )
+
+
+def keep_attempt(vault: Vault, number: int) -> Activity | None:
+    return vault.story.settle(number, ActivityStatus.KEPT, at_ns=vault.clock.now_ns())
+
+
+def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
+    """Take the workspace back to before the attempt, and record why."""
+    vault = engine.vault
+    attempt = open_activity(vault, number)
+    reason = storable(reason)[:_LONGEST_REASON] or "no reason given"
+    request = engine.restore_request(attempt.session_id, attempt.checkpoint)
+    tried = attempt.reason[:_LONGEST_REASON]
+    engine.restore(replace(request, note=f"attempt failed: {tried}: {reason}"))
+    return vault.story.settle(
+        number, ActivityStatus.PUT_BACK, at_ns=vault.clock.now_ns(), outcome=reason
+    )
+
+
+def cut_off(vault: Vault, session_id: SessionId | None = None) -> Sequence[Activity]:
+    """Edits and attempts that began and whose process is gone; those that somebody has taken back
+    by a restore since are settled on the way."""
+    if not vault.access.has_story():
+        return ()
+    left = [a for a in vault.story.open_activities(session_id) if not is_running(vault, a)]
+    return [activity for activity in left if not _was_restored(vault, activity)]
+
+
+def keep_cut_off(vault: Vault, session_id: SessionId) -> Sequence[Activity]:
+    """Somebody decided that the work is to stay as it is."""
+    kept = [keep_attempt(vault, activity.number) for activity in cut_off(vault, session_id)]
+    return [activity for activity in kept if activity is not None]
+
+
+def still_to_put_back(vault: Vault, scan: Scan, activity: Activity) -> tuple[bytes, ...]:
+    """The paths of an edit that a restore of its checkpoint can be of: what it named and never made
+    is in neither place."""
+    load = loader_for(vault, scan)
+    try:
+        before = _required(vault, activity).tree
+        return tuple(
+            path
+            for path in activity.paths
+            if any(entry_at(load, tree, path) is not None for tree in (before, scan.tree))
+        )
+    except (NotFound, StoreDamaged):
+        return activity.paths
+
+
+def _was_restored(vault: Vault, activity: Activity) -> bool:
+    for operation in vault.catalog.operations(activity.session_id, kinds=RESTORING_KINDS):
+        if operation.at_ns < activity.started_at_ns or operation.checkpoint is None:
+            continue
+        record = vault.catalog.checkpoint(activity.session_id, operation.checkpoint)
+        if record is None or record.restores_from != activity.checkpoint:
+            continue
+        if _covers(vault, operation, selection_of(record), activity):
+            vault.story.settle(
+                activity.number,
+                ActivityStatus.PUT_BACK,
+                at_ns=vault.clock.now_ns(),
+                outcome="its process was gone, and somebody restored it",
+            )
+            return True
+    return False
+
+
+def _covers(
+    vault: Vault, operation: Operation, selected: Selection | None, activity: Activity
+) -> bool:
+    """Whether a restore took back all of it: of an attempt everything, of an edit each of its files
+    that was in either state."""
+    if selected is None:
+        return True
+    if activity.kind is not ActivityKind.EDIT or selected.hunks:
+        return False
+    left = [p for p in activity.paths if not any(is_within(p, at) for at in selected.paths)]
+    if not left or not selected.paths:
+        return True
+    if operation.safety is None:
+        return False
+    try:
+        trees = [_required(vault, activity).tree]
+        safety = vault.catalog.checkpoint(activity.session_id, operation.safety)
+        trees += [safety.tree] if safety is not None else []
+        return not any(entry_at(vault.load_tree, tree, path) for tree in trees for path in left)
+    except (NotFound, StoreDamaged):
+        return False
+
+
+def _required(vault: Vault, activity: Activity) -> Checkpoint:
+    found = vault.catalog.checkpoint(activity.session_id, activity.checkpoint)
+    if found is None:
+        raise NotFound(f"the checkpoint {short(activity.checkpoint)} is gone")
+    return found

@@ -1,0 +1,143 @@
+"""What an edit changed in its files: a unified diff, compressed, as the story keeps it.
+
+    4 B size of the diff | 1 B codec | the diff, compressed if that is smaller
+
+Content that is not text, or too large to compare, is told by its sizes, and of ignored files there
+is nothing but that they changed. The diff of one edit is
+bounded: what goes beyond is left out, and said.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+from collections.abc import Iterable, Iterator
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import FileEntry, SymlinkEntry
+from holdfast.domain.paths import basename, parent
+from holdfast.domain.text_replacement import TextReplacement
+from holdfast.engine.compare.content_diff import BytesContent, compare_content
+from holdfast.engine.compare.ignored_content import WITHHELD, IgnoredContent
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.scan.stable_read import read_whole
+from holdfast.engine.stored_objects import entry_at, read_content
+from holdfast.engine.vault import Vault
+from holdfast.values.compression import Codec, compress, decompress
+
+_HEAD = struct.Struct("<IB")
+_LARGEST_FILE_BYTES = 4 << 20
+_LARGEST_DIFF_BYTES = 1 << 20
+
+
+def edit_diff(vault: Vault, before: Checkpoint, paths: Iterable[bytes]) -> bytes:
+    """How the files differ now from what a checkpoint has; compressed."""
+    parts: list[bytes] = []
+    size = 0
+    ignored = IgnoredContent(vault)
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        for path in paths:
+            old = _stored(vault, before, path)
+            new = _present(vault, handles, path)
+            withheld = old != new and ignored.rule(path) is not None
+            for part in _withheld(path) if withheld else _difference(path, old, new):
+                size += len(part)
+                if size > _LARGEST_DIFF_BYTES:
+                    parts.append(b"(the rest is left out: the diff is too large)\n")
+                    return _packed(b"".join(parts))
+                parts.append(part)
+    return _packed(b"".join(parts))
+
+
+def unpacked_diff(data: bytes) -> str:
+    """As it was given to the story; bytes that are not UTF-8 are replaced."""
+    size, codec = _HEAD.unpack_from(data)
+    text = decompress(Codec(codec), data[_HEAD.size :], size, None)
+    return text.decode("utf-8", "replace")
+
+
+def repacked_diff(data: bytes, replacement: TextReplacement) -> bytes:
+    """With a text replaced; the same bytes where it is not in there."""
+    size, codec = _HEAD.unpack_from(data)
+    text = decompress(Codec(codec), data[_HEAD.size :], size, None)
+    said = text.decode("utf-8", "surrogateescape")
+    new = replacement.text(said)
+    return data if new == said else _packed(new.encode("utf-8", "surrogateescape"))
+
+
+def _packed(text: bytes) -> bytes:
+    codec, packed = compress(text)
+    return _HEAD.pack(len(text), codec) + packed
+
+
+def _stored(vault: Vault, before: Checkpoint, path: bytes) -> bytes | int | None:
+    """Bytes, or the size of what is too large, or None for nothing."""
+    entry = entry_at(vault.load_tree, before.tree, path)
+    if isinstance(entry, SymlinkEntry):
+        return entry.target
+    if not isinstance(entry, FileEntry):
+        return None
+    if entry.size > _LARGEST_FILE_BYTES:
+        return entry.size
+    return b"".join(read_content(vault.objects, entry))
+
+
+def _present(vault: Vault, handles: DirectoryHandles, path: bytes) -> bytes | int | None:
+    from os import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK, O_RDONLY
+
+    try:
+        area = handles.open(parent(path))
+        status = vault.fs.stat(basename(path), dir_fd=area, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return vault.fs.readlink(basename(path), dir_fd=area)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > _LARGEST_FILE_BYTES:
+            return status.st_size
+        flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        fd = vault.fs.open(basename(path), flags, dir_fd=area)
+    except OSError as error:
+        if error.errno in NO_DIRECTORY:
+            return None
+        return -1
+    try:
+        return read_whole(vault.fs, fd, status.st_size)
+    except OSError:
+        return -1
+    finally:
+        vault.fs.close(fd)
+
+
+def _withheld(path: bytes) -> Iterator[bytes]:
+    """A story is exported and searched: what it says of an ignored file is that it changed."""
+    yield b"--- a/" + path + b"\n+++ b/" + path + b"\n"
+    yield f"({WITHHELD})\n".encode()
+
+
+def _difference(path: bytes, old: bytes | int | None, new: bytes | int | None) -> Iterator[bytes]:
+    if old == new:
+        return
+    yield b"--- " + (b"/dev/null" if old is None else b"a/" + path) + b"\n"
+    yield b"+++ " + (b"/dev/null" if new is None else b"b/" + path) + b"\n"
+    if isinstance(old, int) or isinstance(new, int):
+        yield b"(too large, or not readable: not compared)\n"
+        return
+    found = compare_content(
+        path,
+        None if old is None else BytesContent(old),
+        None if new is None else BytesContent(new),
+        git=lambda: None,
+    )
+    if found.kind in ("binary", "too_large"):
+        yield b"(%b: %d bytes became %d)\n" % (
+            found.kind.replace("_", " ").encode(),
+            len(old or b""),
+            len(new or b""),
+        )
+        return
+    for hunk in found.hunks():
+        yield hunk.header() + b"\n"
+        for line in hunk.lines:
+            yield line.kind.encode() + line.text + b"\n"
+            if line.no_newline:
+                yield b"\\ No newline at end of file\n"

@@ -1,0 +1,170 @@
+"""Edits and tool calls that are running: who does them, and waiting for them before a save.
+
+    a save finds others at work → waits for them, up to a limit → is made all the same, and marked
+    partial with what was still running
+
+What the caller itself is in the middle of is not waited for: a checkpoint inside an edit is meant.
+Neither is what cannot end while the caller waits, because it runs on the same thread. Tools of
+agents count too, from the hook before to the one after, unless the caller is part of the agent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from holdfast.domain.checkpoints import Skipped, SkipReason
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import WorkspaceId
+from holdfast.engine.save.save import SavedTree, add_report
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.domain.activities import Activity
+    from holdfast.ports.agent_tools import RunningTool
+
+_PAUSE_S = 0.02
+
+_own: ContextVar[frozenset[tuple[WorkspaceId, int]]] = ContextVar("own", default=frozenset())
+_unhindered: ContextVar[bool] = ContextVar("unhindered", default=False)
+_unsettled: ContextVar[tuple[Skipped, ...] | None] = ContextVar("unsettled", default=None)
+_threads: dict[tuple[WorkspaceId, int], int] = {}
+
+
+def enter(vault: Vault, number: int, *, thread: int | None = None) -> None:
+    """The caller is in the middle of an activity from now on; `thread` is where its work runs."""
+    key = (vault.access.workspace_id, number)
+    _own.set(_own.get() | {key})
+    _threads[key] = threading.get_ident() if thread is None else thread
+
+
+def leave(vault: Vault, number: int) -> None:
+    key = (vault.access.workspace_id, number)
+    _own.set(_own.get() - {key})
+    _threads.pop(key, None)
+
+
+def newest_own(vault: Vault) -> int:
+    """The activity that the caller began last and is still in the middle of."""
+    place = vault.access.workspace_id
+    numbers = [number for at, number in _own.get() if at == place]
+    if not numbers:
+        raise NotFound("no edit is open here", hint="begin one: session.start_edit([path])")
+    return max(numbers)
+
+
+@contextmanager
+def settled(vault: Vault) -> Iterator[tuple[Skipped, ...]]:
+    """Wait for what others are in the middle of; what is left of it, for the report of the save.
+    Never to be called with the store's lock held, unless it was called before without."""
+    known = _unsettled.get()
+    if known is not None:
+        yield known
+        return
+    token = _unsettled.set(_wait(vault))
+    try:
+        yield _unsettled.get() or ()
+    finally:
+        _unsettled.reset(token)
+
+
+@contextmanager
+def unhindered() -> Iterator[None]:
+    """For saves that no tool of an agent may hold up, such as those of the agents' own hooks."""
+    token = _unhindered.set(True)
+    try:
+        yield
+    finally:
+        _unhindered.reset(token)
+
+
+def with_unsettled(vault: Vault, saved: SavedTree, unsettled: Sequence[Skipped]) -> SavedTree:
+    """The same save, with a report that names what was still running, and a warning that it is
+    partial for that reason."""
+    skipped = [*saved.scan.skipped, *unsettled]
+    writer = vault.objects.writer()
+    try:
+        report = add_report(writer, skipped)
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+    reasons = dict.fromkeys(note.detail for note in unsettled)
+    partial = "the checkpoint is partial and may hold half of its work (setting wait_for_edits)"
+    warnings = [f"{why}; {partial}" for why in reasons]
+    return replace(
+        saved,
+        scan=replace(saved.scan, skipped=skipped),
+        report=report,
+        warnings=(*saved.warnings, *warnings),
+    )
+
+
+def is_running(vault: Vault, activity: Activity) -> bool:
+    """Whether the process that began it still lives."""
+    owner, processes = activity.owner, vault.processes
+    return owner == processes.own_identity() or processes.is_alive(owner)
+
+
+def _wait(vault: Vault) -> tuple[Skipped, ...]:
+    deadline_ns = vault.clock.monotonic_ns() + int(vault.settings.wait_for_edits * 1e9)
+    pause = threading.Event()
+    while True:
+        others = _others(vault) if vault.access.has_story() else []
+        tools = _tools(vault)
+        awaited = [tool for tool in tools if not tool.waited]
+        hopeless = all(_is_on_this_thread(vault, activity) for activity in others)
+        late = vault.clock.monotonic_ns() >= deadline_ns
+        if late or (hopeless and not awaited):
+            for tool in awaited:
+                vault.running_tools.give_up(tool.key)
+            notes = [note for activity in others for note in _notes(activity)]
+            return (*notes, *map(_note, tools))
+        pause.wait(_PAUSE_S)
+
+
+def _tools(vault: Vault) -> list[RunningTool]:
+    if _unhindered.get() or not vault.access.has_running_tools():
+        return []
+    return vault.running_tools.of_others(vault.clock.now_ns())
+
+
+def _note(tool: RunningTool) -> Skipped:
+    why = f"a tool of an agent was still running: {tool.tool}"
+    return Skipped(b"", SkipReason.UNSTABLE, why)
+
+
+def _others(vault: Vault) -> list[Activity]:
+    from holdfast.domain.activities import ActivityKind  # late: most stores have no story
+
+    awaited = (ActivityKind.EDIT, ActivityKind.TOOL)
+    try:
+        begun = vault.story.open_activities()
+    except StoreDamaged:
+        return []  # the save itself tells
+    place = vault.access.workspace_id
+    return [
+        activity
+        for activity in begun
+        if activity.kind in awaited
+        and (place, activity.number) not in _own.get()
+        and is_running(vault, activity)
+    ]
+
+
+def _is_on_this_thread(vault: Vault, activity: Activity) -> bool:
+    thread = _threads.get((vault.access.workspace_id, activity.number))
+    return activity.owner == vault.processes.own_identity() and thread == threading.get_ident()
+
+
+def _notes(activity: Activity) -> Iterator[Skipped]:
+    from holdfast.domain.activities import ActivityKind
+
+    what = "an edit" if activity.kind is ActivityKind.EDIT else "a tool call"
+    why = f"{what} was still running: {activity.reason:.200}"
+    for path in activity.paths or (b"",):
+        yield Skipped(path, SkipReason.UNSTABLE, why)

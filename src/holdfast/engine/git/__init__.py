@@ -1,0 +1,1 @@
+"""Commits from checkpoints: accepting work into git, and the mirror branch."""

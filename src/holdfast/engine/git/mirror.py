@@ -1,0 +1,152 @@
+"""Keeping a mirror of the checkpoints in git, when somebody has asked for one.
+
+    after a save, approval or restore has ended, without the store's lock: what is missing is added,
+    for a few seconds at most → the rest with the next one, or all of it with a cleanup
+
+Guarantee: whatever happens to the mirror, what was saved is saved; trouble is a warning. Paths that
+only the setting `include` protects stay out of it: a branch may be pushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from holdfast.domain.branch_names import DEFAULT_MIRROR
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ignore_includes import IncludePatterns
+from holdfast.domain.mirror_commits import mirror_names
+from holdfast.domain.paths import from_text, parent
+from holdfast.domain.trees import Tree
+from holdfast.engine.bundles.new_file import new_file
+from holdfast.engine.sessions.approval import rounds_in
+from holdfast.engine.stored_objects import read_content
+from holdfast.engine.vault import Vault
+from holdfast.ports.repository import MirrorOutcome, MirrorPlace
+
+_AT_ONCE = 200
+_PATIENCE_NS = 3_000_000_000
+_BEHIND = "it is not complete yet: the next checkpoint goes on, or holdfast cleanup does all of it"
+_STILL_THERE = "mirror: it may still hold what was removed"
+_LEFTOVERS = (
+    "mirror: what was removed may still lie in the git repository, where the mirror had it: "
+    "git gc --prune=now takes it away"
+)
+
+
+class History:
+    """The checkpoints of some sessions, or of all, as a mirror shows them."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        *,
+        sessions: Sequence[SessionId] | None = None,
+        patience_ns: int | None = None,
+    ) -> None:
+        self._vault = vault
+        self._sessions = sessions
+        clock = vault.clock
+        self._until_ns = None if patience_ns is None else clock.monotonic_ns() + patience_ns
+        included = vault.settings.include
+        self._included = IncludePatterns.parse(included) if included else None
+        self._named = frozenset(vault.access.named_paths())
+
+    @property
+    def owner(self) -> str:
+        return self._vault.access.workspace_id
+
+    def after(self, sequence: int) -> Sequence[Checkpoint]:
+        while found := self._vault.catalog.checkpoints_after(sequence, _AT_ONCE):
+            chosen = [one for one in found if self._is_chosen(one.session_id)]
+            if chosen:
+                return chosen
+            sequence = found[-1].sequence
+        return ()
+
+    def tree(self, digest: Digest) -> Tree:
+        return self._vault.load_tree(digest)
+
+    def content(self, entry: FileEntry) -> Iterator[bytes]:
+        return read_content(self._vault.objects, entry)
+
+    def names(self) -> Mapping[bytes, CheckpointId]:
+        catalog = self._vault.catalog
+        chosen = [session for session in catalog.sessions() if self._is_chosen(session.id)]
+        newest = [(catalog.history(s.id, limit=1, records=True), s.id) for s in chosen]
+        latest = max(((rows[0].sequence, of) for rows, of in newest if rows), default=None)
+        return mirror_names(
+            ((session, rounds_in(self._vault, session.id)) for session in chosen),
+            None if latest is None else latest[1],
+        )
+
+    def leaves_out(self, path: bytes) -> bool:
+        """What is ignored is not for git, which may carry it elsewhere."""
+        if path in self._named:
+            return True
+        included, is_dir = self._included, False
+        while included is not None and path:
+            if included.matches(path, is_dir):
+                return True
+            path, is_dir = parent(path), True
+        return False
+
+    def has_time(self) -> bool:
+        return self._until_ns is None or self._vault.clock.monotonic_ns() < self._until_ns
+
+    def _is_chosen(self, session_id: SessionId) -> bool:
+        return self._sessions is None or session_id in self._sessions
+
+
+def mirror_place(vault: Vault) -> MirrorPlace:
+    branch = vault.settings.mirror
+    below = vault.settings.mirror_refs or branch
+    return MirrorPlace(b"refs/heads/" + from_text(branch), b"refs/" + from_text(below) + b"/")
+
+
+def mirror_work(vault: Vault, how: str) -> tuple[str, ...]:
+    """Bring the mirror up to date: `soon`, which takes a few seconds at most; `everything`, however
+    long it takes; or `afresh`, without what was purged. What is worth saying about it."""
+    if not vault.settings.mirror:
+        return _turned_off(vault)
+    repository, place = vault.open_repository(), mirror_place(vault)
+    if how == "afresh":
+        made = repository.remake_mirror(vault.workspace, place, History(vault))
+        return (*_told(made), _LEFTOVERS if made.complete else _STILL_THERE)
+    patience_ns = _PATIENCE_NS if how == "soon" else None
+    return _told(repository.mirror(vault.workspace, place, History(vault, patience_ns=patience_ns)))
+
+
+def _turned_off(vault: Vault) -> tuple[str, ...]:
+    """Turning the mirror off leaves its branch where it was."""
+    try:
+        repository = vault.open_repository()
+    except Refused:
+        return ()
+    left = repository.former_mirrors(vault.workspace, vault.access.workspace_id)
+    return tuple(f"mirror: {text}" for text in left)
+
+
+def _told(outcome: MirrorOutcome) -> tuple[str, ...]:
+    said = outcome.warnings
+    if not outcome.complete and not said:
+        said = (_BEHIND,)
+    return tuple(f"mirror: {text}" for text in said)
+
+
+def export_git_bundle(
+    vault: Vault, path: Path, *, sessions: Sequence[SessionId] | None, replace: bool = False
+) -> MirrorOutcome:
+    """Write a git bundle of sessions, or of all, that `git clone` takes."""
+    branch = vault.settings.mirror or DEFAULT_MIRROR
+    place = MirrorPlace(b"refs/heads/" + from_text(branch), b"refs/tags/")
+    history = History(vault, sessions=sessions)
+    if not history.after(0):
+        raise NotFound(
+            "there is no checkpoint to export", hint='make one: holdfast checkpoint "why"'
+        )
+    with new_file(vault.fs, path, replace=replace) as fd:
+        return vault.open_repository().bundle(place, history, fd)

@@ -1,0 +1,1 @@
+"""The recorded past: checkpoints by reference, the timeline, annotations and events."""

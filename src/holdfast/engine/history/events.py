@@ -1,0 +1,183 @@
+"""Taking what happened into the numbered stream, from the log of operations and from the story.
+
+    nothing new since the last time → done (a few small reads)
+    else, batch by batch: each source from where it was read to, merged by time
+    → added in one transaction with how far each has been read
+
+Operations, messages, annotations and edits have an order of their own, which is kept; between
+sources time decides. Sessions and settings keep no history: what they are is compared with what
+they were. Guarantee: everything acknowledged before it began is in the stream, once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from holdfast.domain.activities import Activity, ActivityKind, ActivityStatus
+from holdfast.domain.digests import digest_of
+from holdfast.domain.events import (
+    Event,
+    NewEvent,
+    of_annotation,
+    of_edit,
+    of_message,
+    of_operation,
+    of_setting,
+    of_status,
+)
+from holdfast.domain.ids import SessionId
+from holdfast.domain.operations import mark_of
+from holdfast.domain.sessions import Session
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.vault import Vault
+from holdfast.ports.event_log import EventCursors, EventsLost
+from holdfast.ports.story import Story
+
+_AT_ONCE = 1_000
+_TRIES = 3
+_DELETED = "deleted"
+
+
+def events_after(vault: Vault, number: int, limit: int) -> Sequence[Event]:
+    """What is in the stream already, in order. A number above all that there are is one of a log
+    that was lost: then everything is told."""
+    log = vault.access.events
+    with suppress(EventsLost):
+        return log.after(0 if number > log.newest() else number, limit)
+    return ()
+
+
+def take_in_events(vault: Vault) -> None:
+    """Bring the stream up to date; `Busy` where somebody else does that and does not end."""
+    for attempt in range(_TRIES):
+        try:
+            while _take_in_some(vault):
+                pass
+        except EventsLost:
+            if attempt == _TRIES - 1:
+                raise
+        else:
+            return
+
+
+def _take_in_some(vault: Vault) -> bool:
+    """Whether there may be more."""
+    log = vault.access.events
+    if _Batch(vault, log.cursors()).is_empty():
+        return False
+    with log.exclusive():
+        batch = _Batch(vault, log.cursors())
+        log.take_in(batch.events, batch.cursors)
+    return not batch.is_last
+
+
+class _Batch:
+    """What comes next of every source, and how far they have then been read."""
+
+    def __init__(self, vault: Vault, cursors: EventCursors) -> None:
+        self._vault = vault
+        self._told = BestEffortStory(vault)
+        self._known = cursors
+        self._now_ns = vault.clock.now_ns()
+        self.cursors = cursors
+        self.is_last = True
+        sources = [self._operations(), *self._of_story(), self._statuses(), self._settings()]
+        ordered = (_in_their_order(number, found) for number, found in enumerate(sources))
+        self.events = [event for *_, event in heapq.merge(*ordered)]
+
+    def is_empty(self) -> bool:
+        return self.cursors == self._known
+
+    def _operations(self) -> list[NewEvent]:
+        catalog, known = self._vault.catalog, self._known
+        if known.operation:
+            read = catalog.operations_after(known.operation - 1, 1)
+            if not read or mark_of(read[0]) != known.operation_mark:
+                known = replace(known, operation=0)  # another log: what was told is not repeated
+        found = catalog.operations_after(known.operation, _AT_ONCE)
+        self._reached(found)
+        if found:
+            newest = found[-1]
+            self.cursors = replace(
+                self.cursors, operation=newest.sequence, operation_mark=mark_of(newest)
+            )
+        return [of_operation(operation) for operation in found]
+
+    def _of_story(self) -> Iterator[list[NewEvent]]:
+        generation = "".join(self._told(lambda story: (story.generation(),)))
+        if generation != self._known.story:
+            again = replace(self._known, message=0, annotation=0, activity=0, open_edits=())
+            self._known = again  # rows may have other numbers now; what was told is not repeated
+            self.cursors = replace(
+                self.cursors, story=generation, message=0, annotation=0, activity=0, open_edits=()
+            )
+        known = self._known
+        messages = self._told(lambda story: story.messages_after(known.message, _AT_ONCE))
+        notes = self._told(lambda story: story.annotations_after(known.annotation, _AT_ONCE))
+        begun = self._told(lambda story: story.activities_after(known.activity, _AT_ONCE))
+        for found in (messages, notes, begun):
+            self._reached(found)
+        edits = [*self._opened_before(known), *begun]
+        edits = [edit for edit in edits if edit.kind is ActivityKind.EDIT]
+        still_open = tuple(edit.number for edit in edits if edit.status is ActivityStatus.OPEN)
+        self.cursors = replace(
+            self.cursors,
+            message=messages[-1][0] if messages else known.message,
+            annotation=notes[-1].sequence if notes else known.annotation,
+            activity=begun[-1].number if begun else known.activity,
+            open_edits=still_open,
+        )
+        yield [of_message(message) for _, message in messages]
+        yield [of_annotation(note) for note in notes]
+        ended = [edit for edit in edits if edit.status is not ActivityStatus.OPEN]
+        yield [of_edit(edit) for edit in sorted(ended, key=lambda edit: edit.ended_at_ns or 0)]
+
+    def _opened_before(self, known: EventCursors) -> Iterator[Activity]:
+        for number in known.open_edits:
+            yield from self._told(partial(_activity, number))
+
+    def _statuses(self) -> list[NewEvent]:
+        sessions = {str(session.id): session for session in self._vault.catalog.sessions()}
+        now = {str(key): session.status.value for key, session in sessions.items()}
+        before = self._known.sessions
+        self.cursors = replace(self.cursors, sessions=now)
+        changed = [
+            of_status(SessionId(key), status, self._began(sessions[key], is_new=key not in before))
+            for key, status in now.items()
+            if before.get(key) != status
+        ]
+        gone = [key for key in before if key not in sessions]
+        return [*changed, *(of_status(SessionId(key), _DELETED, self._now_ns) for key in gone)]
+
+    def _began(self, session: Session, *, is_new: bool) -> int:
+        return session.created_at_ns if is_new else self._now_ns
+
+    def _settings(self) -> list[NewEvent]:
+        values = self._vault.catalog.settings()
+        now = {key: digest_of(value.encode()).hex()[:16] for key, value in values.items()}
+        before = self._known.settings
+        self.cursors = replace(self.cursors, settings=now)
+        names = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+        return [of_setting(name, self._now_ns) for name in names]
+
+    def _reached(self, found: Sequence[object]) -> None:
+        self.is_last = self.is_last and len(found) < _AT_ONCE
+
+
+def _activity(number: int, story: Story) -> Sequence[Activity]:
+    found = story.activity(number)
+    return () if found is None else (found,)
+
+
+def _in_their_order(
+    source: int, found: Sequence[NewEvent]
+) -> Iterator[tuple[int, int, int, NewEvent]]:
+    """With a time that never goes back, as a clock may that was set meanwhile."""
+    latest = 0
+    for place, event in enumerate(found):
+        latest = max(latest, event.at_ns)
+        yield latest, source, place, event

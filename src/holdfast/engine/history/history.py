@@ -1,0 +1,105 @@
+"""The history of the workspace, or of some paths in it, within a stretch of time.
+
+A checkpoint changed a path if it has something else there than the state that was saved before it,
+whichever session saved that. Nothing is read but trees, and of those only the way to the paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, pairwise
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.entries import Entry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import Digest, SessionId
+from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.vault import Vault
+
+_PAGE = 200
+_CACHED = 1_000
+_MOST_LOOKED_AT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """Of one session or of all, with the records of restores or without."""
+
+    session_id: SessionId | None = None
+    records: bool = False
+    paths: Sequence[bytes] = ()
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for less than everything."""
+        return bool(self.paths) or self.since_ns is not None or self.until_ns is not None
+
+    def wants(self, one: Checkpoint) -> bool:
+        """As far as the checkpoint itself tells."""
+        return (
+            (self.session_id is None or one.session_id == self.session_id)
+            and (self.records or not one.kind.is_record)
+            and (self.since_ns is None or one.created_at_ns >= self.since_ns)
+            and (self.until_ns is None or one.created_at_ns <= self.until_ns)
+        )
+
+
+def history(vault: Vault, wanted: HistoryFilter, limit: int | None) -> tuple[list[Checkpoint], int]:
+    """Newest first, and how many more there are."""
+    if not wanted.is_narrow:
+        scope, records = wanted.session_id, wanted.records
+        found = list(vault.catalog.history(scope, limit=limit, records=records))
+        if limit is None or len(found) < limit:
+            return found, 0
+        counts = vault.catalog.counts(scope)
+        total = counts.checkpoints + (counts.records if records else 0)
+        return found, max(total - len(found), 0)
+    matching = _matching(vault, wanted)
+    found = list(islice(matching, limit))
+    return found, sum(1 for _ in matching)
+
+
+def newest_with(vault: Vault, path: bytes) -> Checkpoint | None:
+    """The newest checkpoint of any session that has the path, records of restores included, among
+    the latest few thousand. Damaged ones are passed over."""
+    looked_at: set[Digest] = set()
+    for one in islice(_everything(vault), _MOST_LOOKED_AT):
+        if one is None or one.tree in looked_at:
+            continue
+        looked_at.add(one.tree)
+        try:
+            if entry_at(vault.load_tree, one.tree, path) is not None:
+                return one
+        except StoreDamaged:
+            continue
+    return None
+
+
+def _matching(vault: Vault, wanted: HistoryFilter) -> Iterator[Checkpoint]:
+    @lru_cache(maxsize=_CACHED)
+    def at(tree: Digest) -> tuple[Entry | None, ...]:
+        return tuple(entry_at(vault.load_tree, tree, path) for path in wanted.paths)
+
+    def changed(one: Checkpoint, before: Checkpoint | None) -> bool:
+        if not wanted.paths:
+            return True
+        if before is None:
+            return any(entry is not None for entry in at(one.tree))
+        return one.tree != before.tree and at(one.tree) != at(before.tree)
+
+    for one, before in pairwise(_everything(vault)):
+        if one is not None and wanted.wants(one) and changed(one, before):
+            yield one
+
+
+def _everything(vault: Vault) -> Iterator[Checkpoint | None]:
+    """Of every session, records included, newest first; None behind the first one ever."""
+    before: int | None = None
+    while page := vault.catalog.history(None, limit=_PAGE, records=True, before=before):
+        yield from page
+        before = page[-1].sequence
+    yield None

@@ -1,0 +1,242 @@
+"""The timeline of a session or of the whole workspace, a page at a time, from catalog and story.
+
+Checkpoints and messages are read a chunk at a time while the page is made, so that it costs what
+stands on it; annotations, activities and restores, which are few, are read whole.
+A story that cannot be read costs what it would have told, and the page says so.
+
+    workspace: a page of each session → always the newest event of all → the first `limit` of them
+    lanes: each session has its own, beside those of the sessions that stand above it
+
+A page's `next` names for each session where it goes on, so that pages fit together exactly.
+Not guaranteed: that a session keeps its lane on the next page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from holdfast.domain.errors import UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Message
+from holdfast.domain.operations import RESTORING_KINDS
+from holdfast.domain.rounds import RoundStatus
+from holdfast.domain.timeline import Cursor, Event, Outline, Sources, Timeline
+from holdfast.domain.timeline_lanes import make_timeline
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.history.head import standing_on
+from holdfast.engine.sessions.approval import rounds_in
+from holdfast.engine.sessions.overview import listed_sessions
+from holdfast.engine.vault import Vault
+from holdfast.ports.story import Story
+
+MOST_EVENTS = 1_000_000
+"""On one page; what is older comes with the next."""
+
+_FIRST_CHUNK = 250
+_LARGEST_CHUNK = 1_000
+
+
+def timeline(
+    vault: Vault,
+    session_id: SessionId,
+    *,
+    limit: int,
+    before: str | None,
+    messages: bool = True,
+) -> Timeline:
+    """The newest events, or those before the place that the page before named as `next`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise UsageError(
+            f"the limit {limit!r} is not a number of events from 1 on",
+            hint="leave it out for the usual number",
+        )
+    limit = min(limit, MOST_EVENTS)
+    cursor = Cursor() if before is None else Cursor.decode(before)
+    session = vault.catalog.session(session_id)
+    if session is None:
+        return Timeline(())
+    told = BestEffortStory(vault)
+    rounds = rounds_in(vault, session_id)
+    restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
+    notes = told(lambda story: story.annotations(session_id))
+    done = told(lambda story: story.activities(session_id))
+    sources = Sources(
+        _outlines(vault, session_id, cursor.checkpoint, limit),
+        [
+            one
+            for one in reversed(rounds)
+            if one.status is RoundStatus.MERGED and one.number < cursor.approval
+        ],
+        _messages(told, session_id, cursor.message, limit) if messages else (),
+        sorted(
+            (note for note in notes if note.sequence < cursor.annotation),
+            key=lambda note: -note.sequence,
+        ),
+        [one for one in reversed(done) if one.number < cursor.activity],
+        {op.checkpoint: op for op in restores if op.checkpoint is not None},
+    )
+    head = standing_on(vault, session_id)
+    page = make_timeline(
+        sources,
+        cursor,
+        limit=limit,
+        head=head.id if head is not None else None,
+        approved=session.approved,
+        rounds=rounds,
+    )
+    if told.trouble is None:
+        return page
+    return replace(page, warnings=(f"messages and annotations are missing: {told.trouble}",))
+
+
+def _outlines(vault: Vault, session_id: SessionId, before: int, limit: int) -> Iterator[Outline]:
+    """Newest first."""
+    for size in _chunks(limit):
+        chunk = vault.catalog.outline(session_id, limit=size, before=before)
+        yield from chunk
+        if len(chunk) < size:
+            return
+        before = chunk[-1].sequence
+
+
+def _messages(
+    told: BestEffortStory, session_id: SessionId, before: int, limit: int
+) -> Iterator[Message]:
+    """Newest first."""
+    counted = told(lambda story: (story.message_count(session_id),))
+    end = min(before, *counted) if counted else 0
+    for size in _chunks(limit):
+        first = max(end - size, 0)
+        if first == end:
+            return
+        found = told(partial(_stretch, session_id=session_id, first=first, limit=end - first))
+        yield from reversed(found)
+        end = first
+
+
+def _stretch(story: Story, *, session_id: SessionId, first: int, limit: int) -> Sequence[Message]:
+    return story.messages(session_id, first=first, limit=limit)
+
+
+def _chunks(limit: int) -> Iterator[int]:
+    """How many to read at once, without end: few for a short page, more for a long one."""
+    size = _FIRST_CHUNK
+    while True:
+        yield min(size, limit + 1)
+        size = min(2 * size, _LARGEST_CHUNK)
+
+
+_NEWEST = ""
+"""The place of a session of which nothing was told yet."""
+
+
+@dataclass(slots=True)
+class _Strand:
+    """One session on a page: its events, how many of them were taken, and its first lane."""
+
+    session_id: SessionId
+    place: str
+    page: Timeline
+    taken: int = 0
+    offset: int = 0
+    lanes: frozenset[int] = field(default_factory=frozenset)
+    """Those that go on below the last event taken."""
+
+    @property
+    def newest(self) -> Event | None:
+        return self.page.events[self.taken] if self.taken < len(self.page.events) else None
+
+    def take(self, head: CheckpointId | None) -> Event:
+        event = self.page.events[self.taken]
+        self.taken += 1
+        own = () if event.lane is None or event.ends else (event.lane,)
+        self.lanes = frozenset(lane + self.offset for lane in (*event.passing, *own))
+        found = event.checkpoint
+        return event._replace(
+            lane=None if event.lane is None else event.lane + self.offset,
+            passing=tuple(lane + self.offset for lane in event.passing),
+            joins=tuple(lane + self.offset for lane in event.joins),
+            is_head=found is not None and found.id == head,
+            session_id=self.session_id,
+        )
+
+
+def workspace_timeline(
+    vault: Vault, *, limit: int, before: str | None, messages: bool = True
+) -> Timeline:
+    """The newest events of all sessions, or those before the place that the page before named."""
+    sessions = [one.id for one in listed_sessions(vault)]
+    places = dict.fromkeys(sessions, _NEWEST) if before is None else _decoded(before)
+    limit = min(limit, MOST_EVENTS)
+    strands = [
+        _Strand(one, places[one], _page(vault, one, limit, places[one], messages=messages))
+        for one in sessions
+        if one in places
+    ]
+    at = standing_on(vault, None)
+    events = _merged(strands, limit, None if at is None else at.id)
+    rest = ((one.session_id, _next(vault, one, messages)) for one in strands)
+    more = {session: place for session, place in rest if place is not None}
+    return Timeline(
+        tuple(events),
+        head=None if at is None else at.id,
+        next=json.dumps(more) if more else None,
+        warnings=tuple(dict.fromkeys(said for one in strands for said in one.page.warnings)),
+    )
+
+
+def _page(
+    vault: Vault, session_id: SessionId, limit: int, place: str, *, messages: bool
+) -> Timeline:
+    return timeline(vault, session_id, limit=limit, before=place or None, messages=messages)
+
+
+def _merged(strands: Sequence[_Strand], limit: int, head: CheckpointId | None) -> list[Event]:
+    events: list[Event] = []
+    free = 0
+    while len(events) < limit:
+        waiting = [(one, event) for one in strands if (event := one.newest) is not None]
+        if not waiting:
+            break
+        strand, _ = max(waiting, key=lambda pair: pair[1].at_ns)
+        if not strand.taken:
+            strand.offset, free = free, free + strand.page.lanes
+        event = strand.take(head)
+        beside = {
+            lane
+            for other in strands
+            if other is not strand and other.taken and _goes_on(other)
+            for lane in other.lanes
+        }
+        events.append(event._replace(passing=tuple(sorted({*event.passing, *beside}))))
+    return events
+
+
+def _goes_on(strand: _Strand) -> bool:
+    return strand.newest is not None or strand.page.next is not None
+
+
+def _next(vault: Vault, strand: _Strand, messages: bool) -> str | None:
+    """Where the session goes on; None when all of it was told."""
+    if strand.taken == len(strand.page.events):
+        return strand.page.next
+    if not strand.taken:
+        return strand.place
+    told = _page(vault, strand.session_id, strand.taken, strand.place, messages=messages)
+    return told.next
+
+
+def _decoded(text: str) -> dict[SessionId, str]:
+    try:
+        found = json.loads(text)
+        if isinstance(found, dict) and all(isinstance(place, str) for place in found.values()):
+            return {SessionId(session): place for session, place in found.items()}
+    except (ValueError, RecursionError):
+        pass
+    raise UsageError(
+        f"{text!r:.40} is no place in a timeline of the workspace",
+        hint="give back what the page before said comes next, of a timeline of the workspace",
+    )

@@ -1,0 +1,413 @@
+"""What a removal would do, as data: the same for the preview and for doing it.
+
+    paths        every checkpoint that has one keeps existing without it: its tree is made anew, and
+                 its report says that the path was removed
+    checkpoints  the row goes, with everything that only it needs
+
+Objects that go are those that were needed before and are not afterwards. Content that also lies at
+another path is found and named; nothing is removed before the caller has said what to do with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.domain.changes import ChangeType, tree_changes, visible_changes
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Skipped, SkipReason
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import NotFound, Refused
+from holdfast.domain.ids import CheckpointId, Digest, short
+from holdfast.domain.paths import is_within, to_text
+from holdfast.domain.purges import Holder, Purged, count_in_words
+from holdfast.domain.retention import APPROVED
+from holdfast.domain.sizes import count_words
+from holdfast.domain.tree_edits import replace_entries
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.purge.component_files import ComponentFiles, is_absolute
+from holdfast.engine.purge.contents import Contents
+from holdfast.engine.purge.holders import find_holders, purged_content
+from holdfast.engine.purge.story_texts import quoted_in, telling_parts
+from holdfast.engine.restore.plan import read_report, require_paths
+from holdfast.engine.restore.records import described_by_id
+from holdfast.engine.retention.cleanup import protection_reasons, reachable_from
+from holdfast.engine.sessions.approval import rounds_in
+from holdfast.engine.stored_objects import entry_at
+from holdfast.engine.vault import Vault
+
+PURGED_TAG = "purged"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """Paths in every checkpoint, those outside of the workspace absolute, or whole checkpoints.
+
+    `everywhere` also removes the same content from other paths, `keep_shared` leaves it there;
+    `force` goes on where a checkpoint is protected.
+    """
+
+    paths: tuple[bytes, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    everywhere: bool = False
+    keep_shared: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextPurgePlan:
+    """Where a text is: how many messages, checkpoints and so on say it, which is replaced, and
+    which files of checkpoints and data of components hold it, which stay."""
+
+    said: Mapping[str, int]
+    paths: tuple[bytes, ...] = ()
+    components: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePlan:
+    """`replaced` rows say something else from now on; `new_objects` must be durable before, and
+    `similar` names for some of them an earlier one that they resemble. `components` are those
+    of checkpoints that stay, which may hold the same in a form of their own: git commits, dumps.
+    `purged` is what other places are searched for, and `holders` what was found there."""
+
+    removed: tuple[Checkpoint, ...]
+    replaced: tuple[Checkpoint, ...]
+    new_objects: dict[Digest, bytes]
+    paths: tuple[bytes, ...]
+    gone: frozenset[Digest]
+    gone_contents: frozenset[Digest]
+    stays_elsewhere: tuple[bytes, ...] = ()
+    refusals: tuple[str, ...] = ()
+    hint: str = ""
+    similar: dict[Digest, Digest] = field(default_factory=dict)
+    components: tuple[str, ...] = ()
+    purged: Purged = field(default_factory=Purged)
+    holders: tuple[Holder, ...] = ()
+    telling_parts: tuple[str, ...] = ()
+    """Of the content at the paths: what somebody who quoted it would have repeated."""
+
+    @property
+    def changed(self) -> tuple[CheckpointId, ...]:
+        """Checkpoints that lose a path; records that only speak of another name are not counted."""
+        return tuple(c.id for c in self.replaced if PURGED_TAG in c.intent.tags)
+
+    def require_allowed(self) -> None:
+        if self.refusals:
+            raise Refused("; ".join(self.refusals), hint=self.hint)
+
+
+def is_known_path(vault: Vault, path: bytes) -> bool:
+    """Whether any checkpoint of the workspace has something at this path."""
+    if not is_absolute(path):
+        trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
+        if any(entry_at(vault.load_tree, tree, path) is not None for tree in trees):
+            return True
+        path = _in_components(vault, path)
+    files = ComponentFiles(vault, vault.objects.read)
+    return any(files.has(c.components, path) for c in vault.catalog.roots())
+
+
+def _in_components(vault: Vault, path: bytes) -> bytes:
+    """How components call a path of the workspace: agents may remember things in it."""
+    return os.path.join(os.fsencode(vault.workspace), path)
+
+
+def plan_purge(vault: Vault, request: PurgeRequest) -> PurgePlan:
+    """Called with the store's lock held; changes nothing."""
+    planner = _Planner(vault, request)
+    if request.checkpoints:
+        return planner.without_checkpoints()
+    return planner.without_paths(_required(vault, request.paths))
+
+
+def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
+    """The plan, with what other places hold now."""
+    found = find_holders(vault, plan.purged, plan.gone_contents, plan.components)
+    quoted = quoted_in(vault, plan.telling_parts, plan.paths)
+    if quoted:
+        words = f"quoted in {count_in_words(quoted)}"
+        found = (Holder("what was said", words, "holdfast purge --text TEXT"), *found)
+    return replace(plan, holders=found)
+
+
+def _required(vault: Vault, paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Validated: an absolute path is one only where a checkpoint has it."""
+    given = [path.rstrip(b"/") for path in paths]
+    outside = [path for path in given if is_absolute(path) and is_known_path(vault, path)]
+    inside = require_paths(path for path in given if path not in outside)
+    both = (_in_components(vault, path) for path in inside)
+    return (*inside, *outside, *(path for path in both if is_known_path(vault, path)))
+
+
+@dataclass(slots=True)
+class _Planner:
+    vault: Vault
+    request: PurgeRequest
+    new_objects: dict[Digest, bytes] = field(default_factory=dict)
+    similar: dict[Digest, Digest] = field(default_factory=dict)
+    last_trees: list[Digest] = field(default_factory=list)
+    files: ComponentFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = ComponentFiles(self.vault, self.read)
+
+    def read(self, digest: Digest) -> bytes:
+        made = self.new_objects.get(digest)
+        return self.vault.objects.read(digest) if made is None else made
+
+    def load(self, digest: Digest) -> Tree:
+        return decode_tree(self.read(digest))
+
+    def reachable(self, rows: Iterable[Checkpoint]) -> set[Digest]:
+        return reachable_from(self.vault, rows, self.load, self)
+
+    def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
+        roots = list(self.vault.catalog.roots())
+        contents = Contents(self.vault, self.load)
+        removals = {c.id: self._present(c, paths) for c in roots}
+        if not any(removals.values()):
+            raise NotFound(
+                f"no checkpoint has {' or '.join(repr(to_text(p)) for p in paths)}",
+                hint="see what is in one: holdfast show REF --files",
+            )
+        wanted = self._contents(contents, roots, removals)
+        rows = self._rewritten(roots, removals)
+        shared = wanted & self.reachable(rows)
+        elsewhere: tuple[bytes, ...] = ()
+        places: dict[CheckpointId, tuple[bytes, ...]] = {}
+        if shared:
+            known: dict[Digest, tuple[bytes, ...]] = {}
+            for c in rows:
+                outside = self.files.places(c.components, shared)
+                places[c.id] = (*contents.places(c.tree, shared, known), *sorted(outside))
+            elsewhere = tuple(sorted({path for found in places.values() for path in found}))
+        if shared and self.request.everywhere:
+            removals = {c.id: (*removals[c.id], *places[c.id]) for c in roots}
+            rows = self._rewritten(roots, removals)
+            paths, elsewhere = (*paths, *elsewhere), ()
+        refusals, hint = self._refusals_of_paths(removals, elsewhere)
+        unnamed = {name for c in rows for name in self.files.unnamed(c.components, shared)}
+        if unnamed and not self.request.keep_shared:
+            also = f"the component {', '.join(sorted(unnamed))} has the same content"
+            refusals, hint = [*refusals, also], _UNNAMED_HINT
+        changed = [row for row in rows if removals[row.id]]
+        plan = self._plan((), changed, roots, rows, paths, wanted, elsewhere, refusals, hint)
+        plan = replace(plan, telling_parts=telling_parts(self.vault, plan.gone_contents))
+        return self._with_purged(plan, roots, rows)
+
+    def _present(self, checkpoint: Checkpoint, paths: Iterable[bytes]) -> tuple[bytes, ...]:
+        return tuple(
+            path
+            for path in paths
+            if (
+                self.files.has(checkpoint.components, path)
+                if is_absolute(path)
+                else entry_at(self.load, checkpoint.tree, path) is not None
+            )
+        )
+
+    def _contents(
+        self,
+        contents: Contents,
+        roots: Sequence[Checkpoint],
+        removals: dict[CheckpointId, tuple[bytes, ...]],
+    ) -> set[Digest]:
+        found: set[Digest] = set()
+        seen: set[Digest] = set()
+        for checkpoint in roots:
+            paths = removals[checkpoint.id]
+            outside = [path for path in paths if is_absolute(path)]
+            found |= self.files.contents(checkpoint.components, outside)
+            for path in paths:
+                entry = None if is_absolute(path) else entry_at(self.load, checkpoint.tree, path)
+                if entry is not None:
+                    contents.below(entry, found, seen)
+        return found
+
+    def _rewritten(
+        self, roots: Sequence[Checkpoint], removals: dict[CheckpointId, tuple[bytes, ...]]
+    ) -> list[Checkpoint]:
+        """Every checkpoint as it is afterwards, in the same order."""
+        rows: dict[CheckpointId, Checkpoint] = {}
+        for checkpoint in roots:
+            row = checkpoint
+            if removals[checkpoint.id]:
+                row = self._without(checkpoint, removals[checkpoint.id])
+            parent = rows.get(checkpoint.parent) if checkpoint.parent is not None else None
+            if row is not checkpoint:
+                row = replace(row, changed=self._changes(parent, row))
+            rows[checkpoint.id] = row
+        return list(rows.values())
+
+    def _without(self, checkpoint: Checkpoint, paths: tuple[bytes, ...]) -> Checkpoint:
+        outermost = [p for p in paths if not any(p != q and is_within(p, q) for q in paths)]
+        inside = [path for path in outermost if not is_absolute(path)]
+        outside = [path for path in outermost if is_absolute(path)]
+        tree, report, manifest = checkpoint.tree, checkpoint.report, checkpoint.components
+        if inside:
+            tree, encoded = replace_entries(self.load, checkpoint.tree, dict.fromkeys(inside))
+            self._take(encoded)
+            report = self._report(checkpoint, inside)
+        if outside and manifest is not None:
+            made = self.files.without(manifest, outside)
+            self.new_objects |= made
+            manifest = next(reversed(made))
+        root = self.load(tree)
+        intent = checkpoint.intent
+        if PURGED_TAG not in intent.tags:
+            intent = replace(intent, tags=(*intent.tags, PURGED_TAG))
+        return replace(
+            checkpoint,
+            tree=tree,
+            report=report,
+            components=manifest,
+            files=root.file_count,
+            size_bytes=root.size_bytes,
+            intent=intent,
+        )
+
+    def _take(self, encoded: dict[Digest, bytes]) -> None:
+        """The directories on the way to a path, each beside the one of the checkpoint before."""
+        trees = list(encoded)
+        if len(trees) == len(self.last_trees):
+            for new, old in zip(trees, self.last_trees, strict=True):
+                if new not in self.new_objects:
+                    self.similar[new] = old
+        self.last_trees = trees
+        self.new_objects |= encoded
+
+    def _report(self, checkpoint: Checkpoint, paths: list[bytes]) -> Digest:
+        """What the checkpoint left out, with these paths; a restore then leaves them alone."""
+        kept = [s for s in read_report(self.vault, checkpoint) if s.path not in paths]
+        rows = [*kept, *(Skipped(path, SkipReason.PURGED) for path in paths)]
+        listed = [[to_text(s.path), s.reason.name, s.detail] for s in rows]
+        data = json.dumps(listed, separators=(",", ":")).encode()
+        digest = digest_of(data)
+        self.new_objects[digest] = data
+        return digest
+
+    def _changes(self, parent: Checkpoint | None, row: Checkpoint) -> ChangeCounts:
+        if parent is None:
+            return ChangeCounts(added=row.files)
+        counts = dict.fromkeys(ChangeType, 0)
+        for change in visible_changes(tree_changes(self.load, parent.tree, row.tree)):
+            counts[change.type] += 1
+        return ChangeCounts(
+            counts[ChangeType.ADDED], counts[ChangeType.MODIFIED], counts[ChangeType.REMOVED]
+        )
+
+    def _refusals_of_paths(
+        self, removals: dict[CheckpointId, tuple[bytes, ...]], elsewhere: tuple[bytes, ...]
+    ) -> tuple[list[str], str]:
+        if elsewhere and not self.request.keep_shared:
+            return [
+                f"the same content also lies at {_some(elsewhere)}"
+            ], "remove it there too with --everywhere, or leave it there with --keep-shared"
+        approved = [] if self.request.force else self._approved_with(removals)
+        return approved, _APPROVED_HINT if approved else ""
+
+    def _approved_with(self, removals: dict[CheckpointId, tuple[bytes, ...]]) -> list[str]:
+        """Every approved round that would lose something, also one that others have followed."""
+        found = []
+        for session in self.vault.catalog.sessions():
+            rounds = {r.approved: f", {r.name}" for r in rounds_in(self.vault, session.id)}
+            for approved, name in ({session.approved: ""} | rounds).items():
+                if approved is not None and (paths := removals.get(approved)):
+                    found.append(
+                        f"{_some(paths)} belongs to an approved round{name} of session "
+                        f"{session.id} (checkpoint {short(approved)}), which would change"
+                    )
+        return found
+
+    def without_checkpoints(self) -> PurgePlan:
+        removed = {c.id: c for c in self.request.checkpoints}
+        roots = list(self.vault.catalog.roots())
+        rows = [_forgetting(c, removed.values()) for c in roots if c.id not in removed]
+        was = {c.id: c for c in roots}
+        changed = [row for row in rows if row != was[row.id]]
+        refusals: list[str] = []
+        hint = _FORCE_HINT
+        if not self.request.force:
+            reasons = protection_reasons(self.vault)
+            for checkpoint in removed.values():
+                why = reasons.get(checkpoint.id)
+                if why == APPROVED:
+                    hint = _APPROVED_GONE_HINT
+                if why is None and checkpoint.name is not None:
+                    why = f"it has a name ({checkpoint.name})"
+                if why is not None:
+                    refusals.append(f"checkpoint {short(checkpoint.id)} is protected: {why}")
+        contents = Contents(self.vault, self.load)
+        wanted: set[Digest] = set()
+        seen: set[Digest] = set()
+        for checkpoint in removed.values():
+            wanted |= self.files.contents(checkpoint.components, None)
+            for entry in self.load(checkpoint.tree).by_name.values():
+                contents.below(entry, wanted, seen)
+        plan = self._plan(
+            tuple(removed.values()), changed, roots, rows, (), wanted, (), refusals, hint
+        )
+        return self._with_purged(plan, tuple(removed.values()), rows)
+
+    def _with_purged(
+        self, plan: PurgePlan, losing: Sequence[Checkpoint], rows: Sequence[Checkpoint]
+    ) -> PurgePlan:
+        names = {name for c in rows for name in self.files.unsearched(c.components)}
+        gone = plan.gone | plan.gone_contents
+        purged = purged_content(self.vault, self.load, losing, plan.paths, gone)
+        return replace(plan, components=tuple(sorted(names)), purged=purged)
+
+    def _plan(
+        self,
+        removed: tuple[Checkpoint, ...],
+        changed: list[Checkpoint],
+        roots: list[Checkpoint],
+        rows: list[Checkpoint],
+        paths: tuple[bytes, ...],
+        contents: set[Digest],
+        elsewhere: tuple[bytes, ...],
+        refusals: list[str],
+        hint: str,
+    ) -> PurgePlan:
+        before, after = self.reachable(roots), self.reachable(rows)
+        return PurgePlan(
+            removed,
+            tuple(changed),
+            {d: data for d, data in self.new_objects.items() if d in after},
+            paths,
+            frozenset(before - after),
+            frozenset(contents - after),
+            elsewhere,
+            tuple(refusals),
+            hint,
+            self.similar,
+        )
+
+
+_FORCE_HINT = "insist with --force"
+_APPROVED_GONE_HINT = (
+    "insist with --force: holdfast reset then goes back to what was approved before it, or to the "
+    "first checkpoint"
+)
+_UNNAMED_HINT = "leave it there with --keep-shared, or purge the checkpoints that have it"
+_APPROVED_HINT = "insist with --force: the round stays approved, without it"
+
+
+def _forgetting(row: Checkpoint, removed: Iterable[Checkpoint]) -> Checkpoint:
+    """A record that speaks of a removed checkpoint by its name says its id instead."""
+    if not row.kind.is_record:
+        return row
+    reasoning = row.intent.reasoning
+    for gone in removed:
+        if gone.name is not None and gone.session_id == row.session_id:
+            reasoning = described_by_id(reasoning, gone.name, gone.id)
+    return replace(row, intent=replace(row.intent, reasoning=reasoning))
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    shown = ", ".join(to_text(path) for path in paths[:_SHOWN])
+    more = len(paths) - _SHOWN
+    return f"{shown} and {count_words(more, 'more path')}" if more > 0 else shown

@@ -1,0 +1,1 @@
+"""Verifying a store, and repairing what is damaged."""

@@ -1,0 +1,383 @@
+"""Finding what is wrong with the content of a store, and putting it right as far as it can be.
+
+    find:  objects that cannot be read → paths of checkpoints that are lost by it → of these, what
+           the workspace still has → whole states that no checkpoint names any more
+    mend:  store again what the workspace has → drop what cannot be read → write damaged packs anew
+           → give unnamed states a checkpoint → let checkpoints name what is left of them
+
+Every step is durable by itself and found again if it is cut off, so a repair can be repeated at any
+time. Nothing is deleted: packs, rows and journals that go are set aside first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Collection, Container
+from dataclasses import asdict, dataclass, replace
+
+from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
+from holdfast.domain.component_states import ComponentState, encode_manifest
+from holdfast.domain.digests import digest_of
+from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
+from holdfast.domain.intent import SnapshotIntent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import basename, to_text
+from holdfast.domain.repair_plans import DamagedState, UnnamedState
+from holdfast.domain.sessions import Session
+from holdfast.domain.trees import decode_tree
+from holdfast.engine.components.manifests import read_states
+from holdfast.engine.repair.losses import ALL_COMPONENTS, DamagedCheckpoint, LossFinder
+from holdfast.engine.restore.conflicts import amended_tree
+from holdfast.engine.restore.directory_handles import DirectoryHandles
+from holdfast.engine.restore.journal import decode_journal
+from holdfast.engine.restore.plan import read_report
+from holdfast.engine.restore.records import rescue
+from holdfast.engine.restore.recovery import put_modes_back
+from holdfast.engine.restore.unfinished import leftovers, staging_prefix
+from holdfast.engine.restore.unlock import decode_note, put_back_noted
+from holdfast.engine.save.save import add_report, capture_policy
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.ports.objects import ObjectWriter, WriteTotals
+
+RECOVERED = SessionId("recovered")
+_TREE, _CHUNK_LIST = b"HFT1", b"HFC1"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFindings:
+    """What is wrong with content; `healable` are lost objects that the workspace still has."""
+
+    packs: tuple[tuple[int, str], ...]
+    lost: frozenset[Digest]
+    healable: frozenset[Digest]
+    damaged: tuple[DamagedCheckpoint, ...]
+    unnamed: tuple[UnnamedState, ...]
+    journal: str | None
+
+    @property
+    def damaged_states(self) -> tuple[DamagedState, ...]:
+        return tuple(DamagedState(d.id, () if d.is_gone else _lost_paths(d)) for d in self.damaged)
+
+
+def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
+    """Called with the store's lock held; changes nothing."""
+    unreadable = vault.objects.unreadable()
+    checkpoints = list(vault.catalog.roots())
+    lost = set(unreadable)
+    found: dict[Digest, bytes] | None = None
+    present: dict[Digest, bytes] = {}
+    while True:
+        after = LossFinder(vault, unreadable, present)
+        damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
+        lost |= after.lost
+        if found is None:
+            found = _in_workspace(vault, _Unheld(vault, unreadable)) if lost else {}
+        if len(present) == len(lost & found.keys()):
+            break
+        # A directory or a list of chunks that is there again names more that may be lost.
+        present = {digest: found[digest] for digest in lost & found.keys()}
+    unnamed = _unnamed(vault, after.trees) if history_is_incomplete else ()
+    return ContentFindings(
+        tuple(sorted(vault.objects.damaged_packs().items())),
+        frozenset(lost),
+        frozenset(present),
+        tuple(damaged),
+        tuple(unnamed),
+        journal_problem(vault),
+    )
+
+
+def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
+    """Called with the store's lock held, on a store that can be opened."""
+    _heal(vault, find(vault, history_is_incomplete=False))
+    unreadable = vault.objects.unreadable()
+    if unreadable:
+        vault.objects.forget(unreadable)
+    vault.objects.mend_packs(occasion)
+    if history_is_incomplete:
+        _name(vault, find(vault, history_is_incomplete=True).unnamed)
+    found = find(vault, history_is_incomplete=False)
+    if found.damaged:
+        _note_rows(vault, occasion, found.damaged)
+        for damage in found.damaged:
+            _mark(vault, damage)
+    if found.journal is not None:
+        _save_what_staging_holds(vault)
+        _set_staging_aside(vault, occasion)
+        vault.access.set_journal_aside(occasion)
+
+
+def journal_problem(vault: Vault) -> str | None:
+    """Why an unfinished restore cannot be finished."""
+    try:
+        note = vault.access.read_note()
+        if note is not None:
+            decode_note(note)
+        data = vault.access.read_journal()
+        if data is None:
+            return None
+        journal = decode_journal(data)
+        if vault.catalog.operation_with_token(journal.token) is not None:
+            return None
+        for wanted in (journal.target, journal.safety):
+            if vault.catalog.checkpoint(journal.session_id, wanted) is None:
+                return f"it names checkpoint {wanted}, which does not exist"
+        if journal.tree is not None and not vault.objects.contains(journal.tree):
+            return "it names a state that the store does not have"
+        if journal.trouble is not None:
+            return f"{journal.trouble}; the state before that restore is {short(journal.safety)}"
+    except StoreDamaged as error:
+        return error.message
+    return None
+
+
+class _Unheld:
+    """Every object that the store cannot give."""
+
+    def __init__(self, vault: Vault, unreadable: Collection[Digest]) -> None:
+        self._vault = vault
+        self._unreadable = unreadable
+
+    def __contains__(self, digest: object) -> bool:
+        assert isinstance(digest, bytes)
+        return digest in self._unreadable or not self._vault.objects.contains(Digest(digest))
+
+
+class _Collecting:
+    """A writer that takes only what is wanted; into the store, or nowhere."""
+
+    def __init__(self, wanted: Container[Digest], writer: ObjectWriter | None = None) -> None:
+        self._wanted = wanted
+        self._writer = writer
+        self.found: dict[Digest, bytes] = {}
+
+    def add(self, digest: Digest, data: bytes, *, similar_to: Digest | None = None) -> bool:
+        if digest not in self._wanted:
+            return False
+        self.found[digest] = data if data.startswith((_TREE, _CHUNK_LIST)) else b""
+        return self._writer.add(digest, data) if self._writer is not None else False
+
+    def commit(self) -> WriteTotals:
+        return WriteTotals()
+
+    def abandon(self) -> None:
+        return None
+
+
+def _in_workspace(
+    vault: Vault, lost: Container[Digest], writer: ObjectWriter | None = None
+) -> dict[Digest, bytes]:
+    """Lost objects that a look at every file of the workspace finds again."""
+    collecting = _Collecting(lost, writer)
+    try:
+        with vault.open_root() as root_fd:
+            scan = Scanner(vault.fs, vault.objects, None).scan(
+                root_fd,
+                capture_policy(vault),
+                collecting,
+                generation="repair",
+                started_ns=vault.clock.now_ns(),
+            )
+        add_report(collecting, scan.skipped)  # often the same as it was then
+    except (HoldfastError, OSError):
+        return collecting.found  # a workspace that is gone or closed heals nothing
+    return collecting.found
+
+
+def _heal(vault: Vault, found: ContentFindings) -> None:
+    if not found.healable:
+        return
+    held = [digest for digest in found.healable if vault.objects.contains(digest)]
+    vault.objects.forget(held)
+    writer = vault.objects.writer()
+    try:
+        _in_workspace(vault, found.healable, writer)
+        writer.commit()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
+    """Roots among the trees that nothing names: what a lost row stood for, or a killed save."""
+    trees: dict[Digest, UnnamedState] = {}
+    below: set[Digest] = set()
+    for digest in vault.objects.digests():
+        try:
+            data = vault.objects.read(digest)
+            tree = decode_tree(data) if data.startswith(_TREE) else None
+        except IndexDamaged:
+            raise
+        except StoreDamaged:
+            continue
+        if tree is None:
+            continue
+        below.update(entry.digest for entry in tree.directories)
+        if digest not in named:
+            trees[digest] = UnnamedState(digest, tree.file_count)
+    return [state for digest, state in sorted(trees.items()) if digest not in below]
+
+
+def _name(vault: Vault, states: Collection[UnnamedState]) -> None:
+    """Checkpoints of their own for states that lost theirs, in a session of their own."""
+    for state in states:
+        tree = vault.load_tree(state.tree)
+        now_ns = vault.clock.now_ns()
+        session = vault.catalog.session(RECOVERED)
+        new = NewCheckpoint(
+            id=CheckpointId(vault.ids.new_id()),
+            session_id=RECOVERED,
+            parent=session.head if session is not None else None,
+            kind=Kind.MANUAL,
+            created_at_ns=now_ns,
+            tree=state.tree,
+            intent=SnapshotIntent(
+                "Recovered by repair: a state whose checkpoint is lost", tags=("recovered",)
+            ),
+            files=tree.file_count,
+            size_bytes=tree.size_bytes,
+            changed=ChangeCounts(),
+            partial=True,
+        )
+        with vault.catalog.transaction() as transaction:
+            if session is None:
+                transaction.add_session(Session(RECOVERED, now_ns))
+            transaction.add_checkpoint(new)
+            transaction.add_operation(
+                NewOperation(OperationKind.REPAIR, RECOVERED, now_ns, checkpoint=new.id)
+            )
+            transaction.set_head(RECOVERED, new.id)
+
+
+def _lost_paths(damage: DamagedCheckpoint) -> tuple[bytes, ...]:
+    paths = tuple(loss.path for loss in damage.losses)
+    return (*paths, b"") if damage.report_lost else paths
+
+
+def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoint]) -> None:
+    """The rows as they were: should the lost content turn up again, they say what it was."""
+    rows = []
+    lost = {damage.id: [to_text(path) for path in _lost_paths(damage)] for damage in damaged}
+    for checkpoint in vault.catalog.roots():
+        if checkpoint.id in lost:
+            row = asdict(checkpoint) | {"lost": lost[checkpoint.id]}
+            rows.append(json.loads(json.dumps(row, default=lambda b: b.hex())))
+    data = json.dumps({"checkpoints": rows}, indent=1).encode()
+    vault.access.keep_aside(occasion, "damaged-checkpoints.json", data)
+
+
+def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
+    checkpoint = next(c for c in vault.catalog.roots() if c.id == damage.id)
+    if damage.is_gone:
+        _drop(vault, checkpoint)
+        return
+    tree = checkpoint.tree
+    if damage.losses:
+        tree = amended_tree(vault, tree, {loss.path: None for loss in damage.losses})
+    left_out = [] if damage.report_lost else read_report(vault, checkpoint)
+    left_out += [Skipped(path, SkipReason.LOST) for path in _lost_paths(damage)]
+    writer = vault.objects.writer()
+    report = add_report(writer, left_out)
+    components = _components_left(vault, writer, checkpoint, damage.components_lost)
+    writer.commit()
+    left = vault.load_tree(tree)
+    what_is_left = replace(
+        checkpoint,
+        tree=tree,
+        report=report,
+        files=left.file_count,
+        size_bytes=left.size_bytes,
+        partial=True,
+        components=components,
+    )
+    with vault.catalog.transaction() as transaction:
+        transaction.replace_checkpoint(what_is_left)
+
+
+def _components_left(
+    vault: Vault, writer: ObjectWriter, checkpoint: Checkpoint, lost: Collection[str]
+) -> Digest | None:
+    """The manifest without the content that is gone; what is lost of it says so."""
+    if not lost:
+        return checkpoint.components
+    states: tuple[ComponentState, ...] = ()
+    if ALL_COMPONENTS not in lost:
+        states = read_states(vault.objects, checkpoint)
+    left = [s for s in states if s.name not in lost]
+    left += [ComponentState(name, failure=SkipReason.LOST.value) for name in lost]
+    data = encode_manifest(tuple(left))
+    digest = digest_of(data)
+    writer.add(digest, data)
+    return digest
+
+
+def _drop(vault: Vault, checkpoint: Checkpoint) -> None:
+    session = vault.catalog.session(checkpoint.session_id)
+    with vault.catalog.transaction() as transaction:
+        if session is not None and session.head == checkpoint.id:
+            transaction.set_head(session.id, checkpoint.parent)
+        transaction.remove_checkpoint(checkpoint.id)
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.LOST,
+                checkpoint.session_id,
+                vault.clock.now_ns(),
+                checkpoint=checkpoint.id,
+            )
+        )
+
+
+def _save_what_staging_holds(vault: Vault) -> None:
+    """As far as it can be done: into the safety checkpoint of the restore that is given up, and
+    with the modes that directories had. What cannot be saved is set aside with the rest."""
+    with contextlib.suppress(OSError, HoldfastError):
+        journal = decode_journal(vault.access.read_journal() or b"")
+        safety = vault.catalog.checkpoint(journal.session_id, journal.safety)
+        if safety is not None:
+            with contextlib.suppress(OSError, HoldfastError):
+                rescue(vault, journal, safety)
+        put_modes_back(vault, journal.modes)
+    with contextlib.suppress(OSError, HoldfastError):
+        put_back_noted(vault, lambda path: None)
+    vault.access.remove_note()
+
+
+def _set_staging_aside(vault: Vault, occasion: str) -> None:
+    """Without its journal nobody knows which path a slot belongs to, but its bytes may be the only
+    copy of something. Those of a sealed store stay in the workspace, where they were readable
+    already, by a name that no restore takes for its own. What another store has staged is in use,
+    or for its own repair."""
+    try:
+        with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+            found = [*leftovers(vault, handles), *_staged_on_other_mounts(vault)]
+    except (OSError, HoldfastError):
+        return  # a workspace that is gone or closed
+    for path in found:
+        source = os.path.join(os.fsencode(vault.workspace), path)
+        beside = os.path.join(os.path.dirname(source), b"set-aside-" + occasion.encode())
+        if not vault.access.is_sealed():
+            place = os.fsencode(vault.access.aside(occasion))
+            with contextlib.suppress(OSError):  # on another file system, moving means reading
+                os.rename(source, os.path.join(place, basename(path)))
+                continue
+        os.makedirs(beside, 0o700, exist_ok=True)
+        os.rename(source, os.path.join(beside, basename(path)))
+
+
+def _staged_on_other_mounts(vault: Vault) -> list[bytes]:
+    """A restore stages at the top of each file system that it changes."""
+    found = []
+    prefix, workspace = staging_prefix(vault), os.path.realpath(os.fsencode(vault.workspace))
+    for top in vault.fs.mount_points_below(os.fsencode(vault.workspace)):
+        with contextlib.suppress(OSError):
+            found += [
+                os.path.relpath(os.path.join(top, name), workspace)
+                for name in os.listdir(top)
+                if name.startswith(prefix) and os.path.isdir(os.path.join(top, name))
+            ]
+    return found

@@ -1,0 +1,352 @@
+"""From a checkpoint and the present state to a plan: for previews and for restores alike."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from holdfast.domain.changes import TreeLoader, tree_changes, visible_changes
+from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.database_steps import with_whole_databases
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import NotFound, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.paths import (
+    basename,
+    from_text,
+    is_within,
+    parent,
+    require_safe_path,
+    to_text,
+)
+from holdfast.domain.remarks import Remark
+from holdfast.domain.restore_plans import (
+    Blocked,
+    Kept,
+    LeftOutByRules,
+    Missing,
+    RestorePlan,
+    Step,
+    StepType,
+    plan_restore,
+    topmost,
+)
+from holdfast.domain.sqlite_files import COMPANIONS, HEADER, JOURNAL, database_of
+from holdfast.domain.trees import Tree, decode_tree
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.save.save import capture_policy
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.scan.target_rules import TargetRules
+from holdfast.engine.stored_objects import entry_at, list_files, read_content
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.engine.restore.records import RestoreRequest
+
+_NEVER_CAPTURED = (SkipReason.TOO_LARGE, SkipReason.SPECIAL)
+_LEFT_OUT = (
+    SkipReason.IGNORED,
+    SkipReason.FILTERED,
+    SkipReason.TOO_LARGE,
+    SkipReason.OVER_BUDGET,
+    SkipReason.SPECIAL,
+    SkipReason.UNREADABLE,
+    SkipReason.TOO_DEEP,
+    SkipReason.GIT_DATA,
+)
+_DEFAULT_RULE = "default"
+
+
+def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
+    """From the present state, as `scan` found it with the rules of both sides, to the request's
+    goal."""
+    load = loader_for(vault, scan)
+    target, paths = request.goal, request.paths
+    left_out_then = read_report(vault, target)
+    with _target_rules(vault, scan, request) as left_out:
+        plan = plan_restore(
+            load,
+            scan.tree,
+            target.tree,
+            paths=paths,
+            current_skipped=_in_the_way(scan.skipped),
+            target_skipped=_in_the_way(left_out_then),
+            under_way={
+                skip.path.removesuffix(JOURNAL)
+                for skip in scan.skipped
+                if skip.reason is SkipReason.TRANSACTION
+            },
+            other_workspaces={
+                skip.path: skip.describe()
+                for skip in scan.skipped
+                if skip.reason.is_another_workspace
+            },
+            left_out_by_rules=left_out if request.keeps_left_out else None,
+        )
+        uncaptured = tuple(_uncaptured(scan, plan, left_out_then, left_out, request))
+    plan = with_whole_databases(
+        plan,
+        {skip.path for skip in scan.skipped if skip.reason is SkipReason.SHARED_MEMORY},
+        lambda path: (entry_at(load, scan.tree, path), entry_at(load, target.tree, path)),
+        lambda entry: _is_database(vault, entry),
+    )
+    plan = _with_all_names(plan, load, scan.tree, target.tree, paths)
+    for path in paths:
+        here = {entry_at(load, tree, path) for tree in (scan.tree, target.tree)}
+        if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
+            raise _unknown(path, scan.skipped, left_out_then)
+    brought_back = {step.path for step in plan.steps if step.after is not None}
+    missing = () if request.hunks is not None else _missing(vault, left_out_then, paths)
+    return replace(
+        plan,
+        blocked=(*plan.blocked, *_lost(left_out_then, paths)),
+        kept=(*topmost(plan.kept), *_unread(scan, plan, paths), *uncaptured),
+        warnings=(
+            *_warnings(scan, plan),
+            *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
+        ),
+        missing=tuple(one for one in missing if one.path not in brought_back),
+    )
+
+
+def _with_all_names(
+    plan: RestorePlan, load: TreeLoader, now: Digest, then: Digest, paths: tuple[bytes, ...]
+) -> RestorePlan:
+    """A database is replaced even if only its log differs. If its file has several names, they are
+    all replaced, so that they go on to be one file."""
+    groups = {
+        step.after.link
+        for step in plan.steps
+        if step.type is StepType.RESTORE
+        and isinstance(step.after, FileEntry)
+        and step.after.link is not None
+        and step.after.same_state(step.before)
+    }
+    if not groups:
+        return plan
+    planned = {step.path for step in plan.steps}
+    more = [
+        Step(StepType.RELINK, path, entry_at(load, now, path), entry)
+        for path, entry in list_files(load, then)
+        if entry.link in groups
+        and path not in planned
+        and (not paths or any(is_within(path, chosen) for chosen in paths))
+    ]
+    return replace(plan, steps=(*plan.steps, *more))
+
+
+@contextmanager
+def _target_rules(vault: Vault, scan: Scan, request: RestoreRequest) -> Iterator[LeftOutByRules]:
+    """Why the rules that the target brings leave out a path; made up only if asked."""
+    load = loader_for(vault, scan)
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        policy = capture_policy(vault, request.file_filter)
+        tree = request.target.tree
+        rules = TargetRules(vault.fs, handles, policy, vault.objects, vault.load_tree, tree)
+
+        def left_out(path: bytes, is_dir: bool) -> str | None:
+            base = database_of(path)
+            if base is not None and isinstance(entry_at(load, scan.tree, base), FileEntry):
+                path = base  # rules cannot take a database apart
+            verdict = rules.judge(path, is_dir=is_dir)
+            if verdict.reason is None and not verdict.detail:
+                return None
+            return f"{SkipReason.IGNORED.value} ({verdict.detail})"
+
+        yield left_out
+
+
+def _uncaptured(
+    scan: Scan,
+    plan: RestorePlan,
+    left_out_then: Iterable[Skipped],
+    left_out: LeftOutByRules,
+    request: RestoreRequest,
+) -> Iterable[Kept]:
+    """Present paths that the target's rules would capture and that no save can have, unless they
+    were there already when the checkpoint was made."""
+    then = {skip.path for skip in left_out_then} | {blocked.path for blocked in plan.blocked}
+    for skip in scan.skipped:
+        if skip.reason not in _NEVER_CAPTURED or skip.path in then:
+            continue
+        if not _is_asked(skip.path, request.paths) or left_out(skip.path, False) is not None:
+            continue
+        yield Kept(skip.path, f"not saved, so not removed: {skip.describe()}")
+
+
+def missing_now(vault: Vault, checkpoint: Checkpoint) -> Iterable[Missing]:
+    """What was there when a checkpoint was made, is not in it, and is gone by now."""
+    return _missing(vault, read_report(vault, checkpoint), ())
+
+
+def _missing(
+    vault: Vault, left_out_then: Iterable[Skipped], paths: tuple[bytes, ...]
+) -> Iterable[Missing]:
+    """What was there when the checkpoint was made, is not in it, and is gone by now."""
+    with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
+        for skip in left_out_then:
+            if skip.reason not in _LEFT_OUT or not skip.path or not _is_asked(skip.path, paths):
+                continue
+            try:
+                dir_fd = handles.open(parent(skip.path))
+                vault.fs.stat(basename(skip.path), dir_fd=dir_fd, follow_symlinks=False)
+            except OSError as error:
+                if error.errno in NO_DIRECTORY:
+                    by_default = skip.detail.startswith(_DEFAULT_RULE)
+                    yield Missing(skip.path, skip.describe(), by_default)
+
+
+def _is_asked(path: bytes, paths: tuple[bytes, ...]) -> bool:
+    return not paths or any(is_within(path, chosen) for chosen in paths)
+
+
+def _lost(left_out: Iterable[Skipped], paths: tuple[bytes, ...]) -> Iterable[Blocked]:
+    """What the checkpoint had, and damage of the store took: nothing can bring it about."""
+    for skip in left_out:
+        if skip.reason is SkipReason.LOST and _is_asked(skip.path, paths):
+            yield Blocked(skip.path, skip.describe())
+
+
+def _unread(scan: Scan, plan: RestorePlan, paths: tuple[bytes, ...]) -> Iterable[Kept]:
+    """Present paths that nobody could read: whatever the target says of them, they stay."""
+    blocked = {b.path for b in plan.blocked}
+    for skip in scan.skipped:
+        if not skip.reason.is_failure or skip.reason.content_is_captured or skip.path in blocked:
+            continue
+        if _is_asked(skip.path, paths):
+            yield Kept(skip.path, skip.describe())
+
+
+def loader_for(vault: Vault, scan: Scan) -> TreeLoader:
+    """Loads trees of the store, and those that a scan found and nobody stored."""
+
+    def load(digest: Digest) -> Tree:
+        encoded = scan.encoded.get(digest)
+        return vault.load_tree(digest) if encoded is None else decode_tree(encoded)
+
+    return load
+
+
+def read_report(vault: Vault, checkpoint: Checkpoint) -> list[Skipped]:
+    """Everything that was left out of a checkpoint."""
+    if checkpoint.report is None:
+        return []
+    try:
+        rows = json.loads(vault.objects.read(checkpoint.report))
+        return [Skipped(from_text(p), SkipReason[reason], detail) for p, reason, detail in rows]
+    except (ValueError, KeyError) as error:
+        raise StoreDamaged(
+            f"the report of checkpoint {checkpoint.id} is damaged: {error}"
+        ) from None
+
+
+def require_paths(paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Paths that a caller selected, validated; a trailing slash is forgiven."""
+    return tuple(require_safe_path(path.rstrip(b"/")) for path in paths)
+
+
+def with_companions(
+    vault: Vault, target: Checkpoint, paths: tuple[bytes, ...]
+) -> tuple[bytes, ...]:
+    """A database that was selected comes with its log, or without the one that is there now."""
+    added: list[bytes] = []
+    for path in paths:
+        entry = entry_at(vault.load_tree, target.tree, path)
+        if not isinstance(entry, FileEntry):
+            continue
+        beside = [path + suffix for suffix in COMPANIONS if path + suffix not in paths]
+        found = [p for p in beside if _is_known(vault, target, p)]
+        if found and _is_database(vault, entry):
+            added += found
+    return (*paths, *added)
+
+
+def _is_database(vault: Vault, entry: FileEntry) -> bool:
+    """By its beginning, if the store has it: a mere look at the workspace stores nothing."""
+    stored = vault.objects.contains(entry.chunks or entry.digest)
+    if not stored or entry.size < len(HEADER):
+        return False
+    return next(read_content(vault.objects, entry)).startswith(HEADER)
+
+
+def _is_known(vault: Vault, target: Checkpoint, path: bytes) -> bool:
+    there = os.path.lexists(os.path.join(os.fsencode(vault.workspace), path))
+    return there or entry_at(vault.load_tree, target.tree, path) is not None
+
+
+def _in_the_way(skipped: Iterable[Skipped]) -> dict[bytes, str]:
+    harmless = SkipReason.SHARED_MEMORY
+    return {
+        s.path: s.describe()
+        for s in skipped
+        if not s.reason.content_is_captured and s.reason is not harmless
+    }
+
+
+def _unknown(path: bytes, now: Iterable[Skipped], then: Iterable[Skipped]) -> NotFound:
+    """Neither side has it: because nobody captured it, or because there is no such path."""
+    for left_out, which in ((now, ", and the present one is not captured either"), (then, "")):
+        for skip in left_out:
+            if is_within(path, skip.path):
+                return NotFound(
+                    f"that checkpoint does not have {to_text(path)!r}{which}: {skip.describe()}",
+                    hint="let further ones have it, with the setting include or another rule; "
+                    "see everything that is left out: holdfast status --skipped",
+                )
+    return NotFound(
+        f"{to_text(path)!r} is neither in that checkpoint nor in the workspace",
+        hint="paths are relative to the current directory, or to the workspace as :/PATH; "
+        "see what there is: holdfast show REF --files",
+    )
+
+
+def _warnings(scan: Scan, plan: RestorePlan) -> Iterable[str]:
+    touched = set(plan.affected_files)
+    marked = [s for s in scan.skipped if s.reason is SkipReason.XATTRS and s.path in touched]
+    if marked:
+        yield (
+            f"{to_text(marked[0].path)} has extended attributes ({marked[0].detail}), which no "
+            f"checkpoint keeps: they go with it"
+            + (f"; so do those of {_count(len(marked) - 1, 'more file')}" if marked[1:] else "")
+        )
+    no_room = SkipReason.OVER_BUDGET
+    unread = [s for s in scan.skipped if s.reason.is_failure and s.reason is not no_room]
+    if unread:
+        left = "is" if len(unread) == 1 else "are"
+        yield f"{_count(len(unread), 'path')} could not be read and {left} left alone"
+
+
+def saved_first(
+    vault: Vault, scan: Scan, head: Checkpoint | None, kind: OperationKind
+) -> Iterable[Remark]:
+    """Said before a restore; its result names the checkpoint."""
+    if head is None:
+        return
+    load = loader_for(vault, scan)
+    count = sum(1 for _ in visible_changes(tree_changes(load, head.tree, scan.tree)))
+    if count:
+        saved, back = ("it is", "it") if count == 1 else ("they are", "them")
+        command = "redo" if kind is OperationKind.UNDO else "undo"
+        yield Remark(
+            f"{_count(count, 'path')} changed since the last checkpoint; "
+            f"{saved} saved first, so that {command} brings {back} back"
+        )
+
+
+def _repositories_reached(plan: RestorePlan, left_out: Iterable[Skipped]) -> Iterable[str]:
+    """Repositories below the workspace whose files the restore changes, each named."""
+    tops = {parent(s.path) for s in left_out if s.reason is SkipReason.GIT_DATA} - {b""}
+    for top in sorted(tops):
+        inside = sum(is_within(path, top) for path in plan.affected_files)
+        if inside:
+            words = f"this changes {_count(inside, 'file')} in the repository {to_text(top)}"
+            yield Remark(words)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,179 @@
+"""Opening up what its owner made unreadable, so that a restore can save it and then replace it.
+
+    look at the modes → note them, durably → open up → … → put back → the note goes
+
+Only paths that the target needs and that belong to this user; each original mode goes into the
+safety checkpoint, and is put back when the restore does not happen, or by the next command when
+its process was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from holdfast.domain.checkpoints import SkipReason
+from holdfast.domain.entries import MODE_MASK, SETID_BITS
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.paths import (
+    basename,
+    from_text,
+    is_within,
+    join,
+    parent,
+    require_safe_path,
+    to_text,
+)
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, passing_over
+from holdfast.engine.scan.scanner import Scan
+from holdfast.engine.vault import Vault
+
+_OPEN_DIRECTORY = 0o700
+_OPEN_FILE = 0o400
+_NOT_OURS = (errno.EPERM, errno.EACCES)
+
+
+def locked_paths(scan: Scan, plan: RestorePlan) -> list[bytes]:
+    """Unreadable paths that stand in the way of the plan."""
+    unreadable = [s.path for s in scan.skipped if s.reason is SkipReason.UNREADABLE]
+    return [p for p in unreadable if any(is_within(b.path, p) for b in plan.blocked)]
+
+
+class Unlocked:
+    """Modes changed so far, with the way back."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.modes: dict[bytes, int] = {}
+        self._original: dict[tuple[int, int], int] = {}
+
+    def unlock(self, paths: Iterable[bytes]) -> bool:
+        """Whether anything could be opened up."""
+        known = len(self.modes)
+        with (
+            self._vault.open_root() as root_fd,
+            DirectoryHandles(self._vault.fs, root_fd) as handles,
+        ):
+            level = list(paths)
+            while level:
+                level = self._unlock(handles, level)
+        return len(self.modes) > known
+
+    def put_back(self, *, but: Collection[bytes] = ()) -> None:
+        """Old modes again, except where a restore has set others."""
+        if not self.modes:
+            return
+        _set_modes(self._vault, {p: m for p, m in self.modes.items() if p not in but})
+        self._vault.access.remove_note()
+        self.modes.clear()
+
+    def _unlock(self, handles: DirectoryHandles, paths: list[bytes]) -> list[bytes]:
+        """Open up these, after one note of all of them; what lies in them comes next."""
+        fs = self._vault.fs
+        found: dict[bytes, tuple[int, int]] = {}
+        directories: list[bytes] = []
+        for path in paths:
+            with contextlib.suppress(PermissionError):
+                dir_fd, name = handles.open(parent(path)), basename(path)
+                status = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+                is_directory = stat.S_ISDIR(status.st_mode)
+                if not is_directory and not stat.S_ISREG(status.st_mode):
+                    continue
+                # Another name of it may have been opened up before.
+                inode = status.st_dev, status.st_ino
+                mode = self._original.setdefault(inode, status.st_mode & MODE_MASK)
+                opened = mode | (_OPEN_DIRECTORY if is_directory else _OPEN_FILE)
+                if opened != mode:
+                    found[path] = mode, opened
+                if is_directory:
+                    directories.append(path)
+        if found:
+            modes = {path: mode for path, (mode, _) in found.items()}
+            self._vault.access.write_note(encode_note(self.modes | modes))
+        for path, (mode, opened) in found.items():
+            # What is not ours stays in the way, and the restore says so.
+            with contextlib.suppress(PermissionError):
+                dir_fd = handles.open(parent(path))
+                fs.set_mode(basename(path), opened, dir_fd=dir_fd)
+                self.modes[path] = mode
+        below: list[bytes] = []
+        for path in directories:
+            with contextlib.suppress(PermissionError):
+                below += [join(path, name) for name in fs.list_names(handles.open(path))]
+        return below
+
+
+def put_back_noted(vault: Vault, restored: Callable[[bytes], int | None]) -> None:
+    """What a killed restore left opened up, but for paths that have the mode which was `restored`
+    since. Modes that somebody has set meanwhile are theirs."""
+    data = vault.access.read_note()
+    if data is None:
+        return
+
+    def is_left_open(path: bytes, closed: int, now: int) -> bool:
+        opened = closed | (_OPEN_DIRECTORY if stat.S_ISDIR(now) else _OPEN_FILE)
+        given = restored(path)
+        return now & MODE_MASK == opened and (given is None or (given ^ opened) & ~SETID_BITS != 0)
+
+    _set_modes(vault, decode_note(data), is_left_open)
+    vault.access.remove_note()
+
+
+def _set_modes(
+    vault: Vault,
+    modes: Mapping[bytes, int],
+    applies: Callable[[bytes, int, int], bool] = lambda path, mode, now: True,
+) -> None:
+    """Deepest first: a directory is closed after what it holds. One that a restore has closed
+    meanwhile is noted, too, and open for as long as it takes. What is gone, or has become somebody
+    else's, is no longer ours to close."""
+    fs, wanted = vault.fs, dict(modes)
+    with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
+        for path in modes:
+            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
+                _open_the_way(vault, handles, parent(path), wanted)
+        for path in sorted(wanted, key=lambda p: -p.count(b"/")):
+            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
+                dir_fd, name = handles.open(parent(path)), basename(path)
+                now = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+                if applies(path, wanted[path], now):
+                    fs.set_mode(name, wanted[path], dir_fd=dir_fd)
+
+
+def _open_the_way(
+    vault: Vault, handles: DirectoryHandles, directory: bytes, noted: dict[bytes, int]
+) -> None:
+    """Let `directory` be entered; what that takes is added to the modes that are to be put back."""
+    fs = vault.fs
+    try:
+        fs.stat(b".", dir_fd=handles.open(directory), follow_symlinks=False)
+    except PermissionError:
+        if not directory:
+            raise
+        _open_the_way(vault, handles, parent(directory), noted)
+        above, name = handles.open(parent(directory)), basename(directory)
+        mode = fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
+        noted[directory] = mode
+        vault.access.write_note(encode_note(noted))
+        fs.set_mode(name, mode | _OPEN_DIRECTORY, dir_fd=above)
+
+
+def encode_note(modes: Mapping[bytes, int]) -> bytes:
+    return json.dumps({to_text(path): mode for path, mode in modes.items()}).encode()
+
+
+def decode_note(data: bytes) -> dict[bytes, int]:
+    """`StoreDamaged` for anything that no restore has written."""
+    try:
+        return {
+            require_safe_path(from_text(path)): int(mode) & MODE_MASK
+            for path, mode in json.loads(data).items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise StoreDamaged(
+            "the note of files that a restore had opened up is damaged", hint="run: holdfast check"
+        ) from None

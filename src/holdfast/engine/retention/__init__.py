@@ -1,0 +1,1 @@
+"""Deleting checkpoints: by rule, for space, or on request, and collecting their content."""

@@ -1,0 +1,139 @@
+"""Deleting a checkpoint or a whole session, with what only it held.
+
+One checkpoint: its row at once, its content when that is worth it. A session:
+
+    rows of its checkpoints, each with an entry of the log → what was said → logs and free pages of
+    the databases → content nobody needs
+
+The log is never shortened, and its entries name the session, so the row of the session itself
+stays, empty: what is left cannot be told from a session that has not begun. Cut off after the
+first step, everything else is found unneeded by the next cleanup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import Busy, StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import DeleteOutcome
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.components.manifests import release_components
+from holdfast.engine.conversation.notices import TOLD
+from holdfast.engine.history.head import standing_on
+from holdfast.engine.history.references import resolve
+from holdfast.engine.retention.cleanup import collect, is_worth_collecting
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
+
+
+def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
+    """The caller holds the lock."""
+    session = vault.catalog.session(session_id)
+    checkpoint = resolve(vault, session_id, checkpoint.id)
+    near = _near(vault, checkpoint, session)
+    with vault.catalog.transaction() as transaction:
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.DELETE,
+                session_id,
+                vault.clock.now_ns(),
+                checkpoint=checkpoint.id,
+                head_before=session.head if session else None,
+            )
+        )
+        if session is not None and session.head == checkpoint.id:
+            transaction.set_head(session_id, checkpoint.parent)
+        transaction.remove_checkpoint(checkpoint.id)
+    kept = release_components(vault)
+    try:
+        if vault.access.has_story():
+            vault.story.forget_checkpoints([checkpoint.id])
+        if not is_worth_collecting(vault, checkpoint, near):
+            return DeleteOutcome(checkpoint.id, 0, kept, waiting=True)
+        return DeleteOutcome(checkpoint.id, collect(vault), kept)
+    except StoreDamaged as error:
+        return DeleteOutcome(checkpoint.id, 0, (f"no space was freed: {error.message}", *kept))
+
+
+def _near(vault: Vault, checkpoint: Checkpoint, session: Session | None) -> list[Checkpoint]:
+    """The checkpoint before it, and the newest one, unless it is that itself."""
+    catalog = vault.catalog
+    near = list(
+        catalog.history(checkpoint.session_id, limit=1, records=True, before=checkpoint.sequence)
+    )
+    if session is not None and session.head not in (None, checkpoint.id):
+        head = catalog.checkpoint(session.id, str(session.head))
+        near += [head] if head is not None else []
+    return near
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedSession:
+    session_id: SessionId
+    checkpoints: int
+    freed_bytes: int
+    warnings: tuple[str, ...] = ()
+    saved_first: CheckpointId | None = None
+
+
+def delete_session(vault: Vault, session: Session) -> DeletedSession:
+    """The caller holds the lock."""
+    rows = vault.catalog.history(session.id, records=True)
+    now_ns = vault.clock.now_ns()
+    with vault.catalog.transaction() as transaction:
+        transaction.set_head(session.id, None)
+        for row in rows:  # newest first, so that none has children left
+            transaction.add_operation(
+                NewOperation(OperationKind.DELETE, session.id, now_ns, checkpoint=row.id)
+            )
+            transaction.remove_checkpoint(row.id)
+        transaction.set_session_title(session.id, None)
+        transaction.set_session_status(session.id, SessionStatus.ACTIVE)
+    _choose_another(vault, session.id)
+    warnings = release_components(vault)
+    checkpoints = sum(not row.kind.is_record for row in rows)
+    try:
+        _forget(vault, session.id)
+        told = (*_erase_words(vault), *warnings)
+        return DeletedSession(session.id, checkpoints, collect(vault), told)
+    except StoreDamaged as error:
+        said = f"no space was freed: {error.message}"
+        return DeletedSession(session.id, checkpoints, 0, (said, *warnings))
+
+
+def _erase_words(vault: Vault) -> list[str]:
+    """Nothing that was said stays in a log or a free page of the databases, or it is told."""
+    try:
+        if vault.access.has_story():
+            vault.story.erase_traces()
+        vault.catalog.erase_traces()
+        vault.search.erase()
+    except Busy:
+        return [_TRACES_STAY]
+    return []
+
+
+_TRACES_STAY = (
+    "another process was reading: traces of what was said stay in the store's logs until "
+    "holdfast purge --text TEXT"
+)
+
+
+def _choose_another(vault: Vault, deleted: SessionId) -> None:
+    """Commands go on in the session that the workspace is at."""
+    head = standing_on(vault, None)
+    if vault.catalog.current_session() == deleted and head is not None:
+        with vault.catalog.transaction() as transaction:
+            transaction.set_current_session(head.session_id)
+
+
+def _forget(vault: Vault, session_id: SessionId) -> None:
+    if not vault.access.has_story():
+        return
+    vault.story.forget_session(session_id)
+    newest = vault.catalog.newest_operation()
+    if newest is not None:  # one that begins again under this id is not told of what was before
+        vault.story.set_fact(session_id, TOLD, str(newest.sequence), expected=None)

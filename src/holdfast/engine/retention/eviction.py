@@ -1,0 +1,250 @@
+"""Making room in a store whose budget is used up, without ending anybody's protection.
+
+    1. checkpoints that the retention rules let go, and where all stores together have too much,
+       the same three steps in other stores, the one that was not used for longest first
+    2. automatic checkpoints of sessions that were not active for a day, the oldest day first and,
+       of one day, those first that hold the most bytes nobody else needs
+    3. what only ended sessions hold, the oldest first: their initial checkpoint and HEAD, the ends
+       of abandoned rounds, and what an undo would need
+
+Guarantees: manual, named, annotated and approved checkpoints never go, nor anything of a session
+that was active in the last 24 hours, nor the newest checkpoint of the workspace. Each state that
+stays is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.entries import FileEntry
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.remarks import Remark
+from holdfast.domain.retention import Decision
+from holdfast.domain.sessions import SessionStatus
+from holdfast.domain.sizes import count_words
+from holdfast.engine.retention.cleanup import (
+    annotated,
+    decisions,
+    drop,
+    mark,
+    open_edits,
+    protection_reasons,
+    reachable,
+)
+from holdfast.engine.retention.recent_work import last_activity_ns, recent_sessions
+from holdfast.engine.retention.schedule import confirmed_now_ns
+from holdfast.engine.save.space_limit import SpaceLimit
+from holdfast.engine.sessions.overview import effective_status
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
+
+_DAY_NS = 24 * 3600 * 1_000_000_000
+_ENDED_AFTER_NS = 7 * _DAY_NS
+"""A session that nobody ended, and that was not used for so long, has ended with its agent."""
+
+_HEADROOM = 20
+"""One part in so many of the budget is made free besides, so that not every save makes room."""
+
+_LEAST_WASTE_SHARE = 50
+"""Of the size of a store: less than that is not worth rewriting packs."""
+
+_ROUNDS = 3
+REASON = "the disk budget is used up"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What went, by the rules and to stay within the budget."""
+
+    expired: tuple[Decision, ...] = ()
+    evicted: tuple[Decision, ...] = ()
+
+    def describe(self) -> tuple[str, ...]:
+        said = []
+        if self.expired:
+            said.append(f"Removed {count_words(len(self.expired), 'expired checkpoint')}")
+        if self.evicted:
+            said.append(f"Removed {count_words(len(self.evicted), 'old automatic checkpoint')}")
+        return tuple(Remark(f"{one} to stay within the disk budget") for one in said)
+
+
+def make_room(vault: Vault, needed_bytes: int) -> Room:
+    """With the store's lock held. Notes when it could not make enough, so that not every save
+    tries again. A store that is damaged gives nothing back, and saves go on."""
+    expired: tuple[Decision, ...] = ()
+    evicted: tuple[Decision, ...] = ()
+    try:
+        expired = drop(vault, decisions(vault, confirmed_now_ns(vault)))
+        _collect(vault, needed_bytes)
+        limit = SpaceLimit(vault)
+        if limit.is_total and limit.budget_left < needed_bytes:
+            vault.make_room_elsewhere(needed_bytes)
+        for _ in range(_ROUNDS):
+            missing = needed_bytes - SpaceLimit(vault).budget_left
+            if missing <= 0:
+                break
+            going = choose(vault, missing + vault.settings.budget // _HEADROOM)
+            if not going:
+                break
+            evicted += drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
+            _collect(vault, needed_bytes)
+    except StoreDamaged:
+        pass
+    if SpaceLimit(vault).budget_left < needed_bytes:
+        vault.access.note_upkeep(no_room_ns=vault.clock.now_ns())
+    return Room(expired, evicted)
+
+
+def _collect(vault: Vault, needed_bytes: int) -> None:
+    """Packs are rewritten for little waste only if that makes the room that is missing."""
+    needed = reachable(vault)
+    vault.objects.retain_only(needed)
+    vault.access.fold_logs()
+    missing = needed_bytes - SpaceLimit(vault).budget_left
+    waste = vault.objects.unneeded_bytes(needed)
+    if missing > 0 and waste > vault.access.size_bytes() // _LEAST_WASTE_SHARE:
+        vault.objects.retain_only(needed, thorough=True)
+        vault.access.fold_logs()
+
+
+def over_budget(vault: Vault) -> list[Checkpoint]:
+    """What would have to go for the store to fit into its budget, chosen checkpoints of ended
+    sessions last: for a person to decide."""
+    missing = -SpaceLimit(vault).budget_left
+    return choose(vault, missing, chosen_too=True) if missing > 0 else []
+
+
+def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
+    """Drop what a person agreed to, with the lock held: how many, and the bytes that gave back.
+    What may not go any more, because its session is at work again for example, stays."""
+    before = vault.access.size_bytes()
+    agreed = {one.id for one in checkpoints}
+    groups = _that_may_go(vault, list(vault.catalog.roots()), chosen_too=True)
+    going = [one for group in groups for one in group if one.id in agreed]
+    drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
+    _collect(vault, 0)
+    return len(going), before - vault.access.size_bytes()
+
+
+def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:
+    """The checkpoints that go to free so many bytes, or all that may if that is not enough."""
+    checkpoints = list(vault.catalog.roots())
+    automatic, ended = _that_may_go(vault, checkpoints, chosen_too=chosen_too)
+    going = {one.id for one in (*automatic, *ended)}
+    if not going:
+        return []
+    sizes = dict(vault.objects.stored_sizes())
+    kept: set[Digest] = set()
+    mark(vault, (one for one in checkpoints if one.id not in going), vault.load_tree, kept)
+    now_ns, weights = vault.clock.now_ns(), _Weights(vault, kept, sizes)
+    automatic.sort(key=lambda one: (-_days(one, now_ns), -weights.of(one.tree), one.sequence))
+    order = automatic + ended
+    free = sum(sizes.values()) - sum(sizes.get(digest, 0) for digest in kept)
+    # From those that would go last: each stays as long as enough is free without it.
+    while order:
+        fresh = _Fresh(kept)
+        mark(vault, (order[-1],), vault.load_tree, fresh)
+        held = sum(sizes.get(digest, 0) for digest in fresh if digest not in kept)
+        if held and free - held < missing_bytes:
+            break
+        free -= held
+        kept |= fresh
+        order.pop()
+    return order
+
+
+def _that_may_go(
+    vault: Vault, checkpoints: Sequence[Checkpoint], *, chosen_too: bool
+) -> tuple[list[Checkpoint], list[Checkpoint]]:
+    """Automatic checkpoints, and what else ended sessions hold, those in the order of going."""
+    recent, ended = recent_sessions(vault, vault.clock.now_ns()), _ended(vault)
+    by_people, held = _only_by_a_person(vault), protection_reasons(vault)
+    newest = max(checkpoints, key=lambda one: one.sequence, default=None)
+    automatic: list[Checkpoint] = []
+    last: list[Checkpoint] = []
+    chosen: list[Checkpoint] = []
+    for one in checkpoints:
+        if one.session_id in recent or one is newest:
+            continue
+        if one.kind is Kind.MANUAL or one.name is not None or one.id in by_people:
+            chosen += [one] if chosen_too and one.session_id in ended else []
+        elif one.kind is not Kind.INITIAL and one.id not in held:
+            automatic.append(one)
+        elif one.session_id in ended:
+            last.append(one)
+    for group in (last, chosen):
+        group.sort(key=lambda one: (ended[one.session_id], one.sequence))
+    return automatic, last + chosen
+
+
+def _days(checkpoint: Checkpoint, now_ns: int) -> int:
+    return (now_ns - checkpoint.created_at_ns) // _DAY_NS
+
+
+def _ended(vault: Vault) -> dict[SessionId, int]:
+    """Sessions that have ended, each with the time of its last activity."""
+    now_ns = vault.clock.now_ns()
+    found = {}
+    for session in vault.catalog.sessions():
+        last_ns = last_activity_ns(vault, session.id)
+        is_active = effective_status(vault, session) is SessionStatus.ACTIVE
+        if not is_active or now_ns - last_ns > _ENDED_AFTER_NS:
+            found[session.id] = last_ns
+    return found
+
+
+def _only_by_a_person(vault: Vault) -> set[CheckpointId]:
+    """Approved and annotated states, and what an edit that has not ended goes back to."""
+    kept = {*annotated(vault), *open_edits(vault)}
+    for session in vault.catalog.sessions():
+        approvals = vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))
+        approved = (session.approved, *(one.checkpoint for one in approvals))
+        kept |= {one for one in approved if one is not None}
+    return kept
+
+
+class _Fresh(set[Digest]):
+    """A set that passes for one with everything in `known` as well."""
+
+    def __init__(self, known: set[Digest]) -> None:
+        super().__init__()
+        self._known = known
+
+    def __contains__(self, digest: object) -> bool:
+        return digest in self._known or super().__contains__(digest)
+
+
+class _Weights:
+    """How many bytes a state holds that no kept state needs; each tree is looked at once."""
+
+    def __init__(self, vault: Vault, kept: set[Digest], sizes: Mapping[Digest, int]) -> None:
+        self._vault = vault
+        self._kept = frozenset(kept)
+        self._sizes = sizes
+        self._known: dict[Digest, int] = {}
+
+    def of(self, top: Digest) -> int:
+        pending = [top]
+        while pending:
+            digest = pending[-1]
+            if digest in self._kept or digest in self._known:
+                pending.pop()
+                continue
+            tree = self._vault.load_tree(digest)
+            below = [entry.digest for entry in tree.directories if entry.digest not in self._kept]
+            if unknown := [one for one in below if one not in self._known]:
+                pending += unknown
+                continue
+            self._known[digest] = sum(self._known[one] for one in below) + sum(
+                self._file(entry) for entry in tree.files
+            )
+        return self._known.get(top, 0)
+
+    def _file(self, entry: FileEntry) -> int:
+        named = entry.chunks or entry.digest
+        if named in self._kept:
+            return 0
+        return entry.size if entry.chunks is not None else self._sizes.get(named, 0)

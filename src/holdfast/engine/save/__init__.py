@@ -1,0 +1,1 @@
+"""Saving a workspace: scan, make the content durable, then the row that names it."""

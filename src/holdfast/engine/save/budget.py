@@ -1,0 +1,193 @@
+"""A save that may not fit: measure, make room, and leave out the largest files if need be.
+
+    stat everything, read nothing → bytes that would be new (before a first save, and in the middle
+                                    of one that turns out to be large: `measured_late`)
+    more than there is room for   → retention, then eviction (`eviction`)
+    still more                    → the largest changed files are left out, the rest is saved
+
+Guarantee: a small change is always saved, whatever the budget. Nothing is written that does not
+stay, except where an estimate was too low. Not guaranteed: the estimate is of bytes before
+compression, so files may be left out that would have fitted; the next save has room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from holdfast.domain.changes import TreeLoader
+from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
+from holdfast.domain.errors import BudgetReached, StoreDamaged
+from holdfast.domain.ids import Digest
+from holdfast.domain.paths import to_text
+from holdfast.domain.sizes import count_words, size_words
+from holdfast.engine.save.save import (
+    SavedTree,
+    capture_policy,
+    is_known,
+    save_beyond_budget,
+    save_scan,
+)
+from holdfast.engine.save.space_limit import SpaceLimit
+from holdfast.engine.scan.budgeted_capture import (
+    MeasuringCapture,
+    estimate_bytes,
+    largest_that_fits,
+)
+from holdfast.engine.scan.scanner import Scanner
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import replace
+
+_RETRY_NS = 3600 * 1_000_000_000
+"""Where nothing more could go, another look is worth its time only after a while."""
+
+_ATTEMPTS = 3
+_NAMED = 3
+_WITHOUT_LIMIT = 1 << 62
+_RAISE_IT = "raise it: holdfast config set budget '\"10 GB\"'"
+_RAISE_TOTAL = "raise total_budget in your settings file"
+
+
+def save_within_budget(
+    vault: Vault,
+    scanner: Scanner,
+    *,
+    wanted: tuple[Digest, ...],
+    file_filter: Callable[[Path], bool] | None,
+) -> SavedTree:
+    """The caller holds the store's lock."""
+    is_new = not is_known(vault, scanner)
+    sizes = _measure(vault, scanner, file_filter)
+    limit = SpaceLimit(vault)
+    # No room is made for what an empty store could not hold either.
+    possible = largest_that_fits(sizes, vault.settings.budget)
+    needed_bytes = estimate_bytes([size for size in sizes if possible is None or size <= possible])
+    said: tuple[str, ...] = ()
+    if needed_bytes > limit.budget_left and not limit.is_disk and _may_make_room(vault):
+        from holdfast.engine.retention.eviction import make_room
+
+        said = make_room(vault, needed_bytes).describe()
+        limit = SpaceLimit(vault)
+    largest = largest_that_fits(sizes, limit.bytes)
+    if largest is None and not is_new:
+        largest = _WITHOUT_LIMIT  # what had no room before is looked at again
+    for _ in range(_ATTEMPTS):
+        try:
+            saved = save_scan(
+                vault,
+                scanner,
+                limit,
+                wanted=wanted,
+                file_filter=file_filter,
+                largest_bytes=largest,
+            )
+            break
+        except BudgetReached:  # more than was measured: something grew, or there are many trees
+            most = max(sizes, default=0)
+            largest = (most if largest is None else min(largest, most)) // 4
+    else:
+        # What is left is small, and protection does not end with the budget.
+        saved = save_beyond_budget(
+            vault, scanner, wanted=wanted, file_filter=file_filter, largest_bytes=largest
+        )
+    return replace(saved, warnings=(*saved.warnings, *said))
+
+
+def require_fits(
+    vault: Vault,
+    scanner: Scanner,
+    file_filter: Callable[[Path], bool] | None,
+    limit: SpaceLimit,
+) -> None:
+    """`BudgetReached` unless all that a save now would read fits, whatever the store has of it."""
+    if estimate_bytes(_measure(vault, scanner, file_filter)) > limit.bytes:
+        raise BudgetReached("more to store than there is room for")
+
+
+def may_fit_now(vault: Vault, saved: SavedTree, limit: SpaceLimit) -> bool:
+    """Whether a save that left out what had no room before should look at it again."""
+    sizes = [_bytes(skip) for skip in _without_room(saved.scan.skipped)]
+    if not sizes:
+        return False
+    room = limit.bytes - saved.totals.stored_bytes
+    return min(sizes) <= room or _may_make_room(vault)
+
+
+def left_out_words(vault: Vault, saved: SavedTree, head: Checkpoint | None) -> tuple[str, ...]:
+    """Which files have no room in the budget, if those are others than the last checkpoint said."""
+    from holdfast.engine.restore.plan import read_report
+
+    left_out = _without_room(saved.scan.skipped)
+    if not left_out:
+        return ()
+    try:
+        before = _without_room(read_report(vault, head)) if head is not None else []
+    except StoreDamaged:
+        before = []
+    if {skip.path for skip in left_out} <= {skip.path for skip in before}:
+        return ()
+    total = size_words(sum(_bytes(skip) for skip in left_out))
+    names = [to_text(skip.path) for skip in left_out[:_NAMED]]
+    more = f" and {len(left_out) - _NAMED} more" if left_out[_NAMED:] else ""
+    fits = "does not fit" if len(left_out) == 1 else "do not fit"
+    limit = SpaceLimit(vault)
+    are = "is" if len(left_out) == 1 else "are"
+    where = "on the disk" if limit.is_disk else "into the disk budget"
+    way = "Free some disk space"
+    if not limit.is_disk:
+        way = f"Free space: holdfast cleanup; or {_RAISE_TOTAL if limit.is_total else _RAISE_IT}"
+    files = f"{count_words(len(left_out), 'file')} ({total})"
+    return (f"{files} {fits} {where} and {are} not saved: {', '.join(names)}{more}. {way}",)
+
+
+def _without_room(skipped: Sequence[Skipped]) -> list[Skipped]:
+    return [skip for skip in skipped if skip.reason is SkipReason.OVER_BUDGET]
+
+
+def _bytes(skip: Skipped) -> int:
+    number = skip.detail.partition(" ")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _measure(
+    vault: Vault, scanner: Scanner, file_filter: Callable[[Path], bool] | None
+) -> list[int]:
+    """What each file that a save now would read may add, at most."""
+    started_ns = vault.clock.now_ns()
+    known = set() if is_known(vault, scanner) else _saved_last(vault)
+    with vault.open_root() as root_fd:
+        capture = MeasuringCapture(vault.fs, started_ns, known)
+        policy = capture_policy(vault, file_filter)
+        scanner.measure(root_fd, policy, capture, started_ns=started_ns)
+    return capture.sizes
+
+
+def _saved_last(vault: Vault) -> set[tuple[int, int]]:
+    """Size and time of every file of the newest checkpoint. What a scan remembers is gone after a
+    collection; such files are read again, and nearly all are found to be stored."""
+    newest = None
+    for newest in vault.catalog.roots():  # noqa: B007
+        pass
+    if newest is None:
+        return set()
+    try:
+        return set(_files(vault.load_tree, newest.tree))
+    except StoreDamaged:
+        return set()
+
+
+def _files(load: TreeLoader, top: Digest) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    pending = [top]
+    while pending:
+        tree = load(pending.pop())
+        found += [(entry.size, entry.mtime_ns) for entry in tree.files]
+        pending += [entry.digest for entry in tree.directories]
+    return found
+
+
+def _may_make_room(vault: Vault) -> bool:
+    if vault.access.read_journal() is not None:
+        return False  # nothing is dropped while a restore is unfinished
+    tried_ns = vault.access.read_upkeep().get("no_room_ns", 0)
+    return not 0 <= vault.clock.now_ns() - tried_ns < _RETRY_NS

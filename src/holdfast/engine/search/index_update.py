@@ -1,0 +1,222 @@
+"""Bringing the search index up to date with catalog and story, a little at a time.
+
+    nothing new since the last time → done (a few small reads)
+    else, batch by batch: what was removed or approved, new checkpoints, messages, annotations
+
+Each batch is one transaction together with how far it has read, so that it can be cut off anywhere.
+When the log is another one than was read, or content was removed for good, the index begins anew.
+
+Guarantee: when it is complete, everything that was acknowledged before it began is found.
+Not guaranteed: that it gets there: patience, space or the story may come to an end before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import Busy, NoSpace
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.messages import Annotation, Message
+from holdfast.domain.operations import OperationKind, mark_of
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.search.texts import checkpoint_text, message_text
+from holdfast.engine.vault import Vault
+from holdfast.ports.search import CheckpointText, Cursors, IndexBatch, IndexLost
+
+_MOST_CHECKPOINTS = 250
+_MOST_OPERATIONS = 2_000
+_MOST_ANNOTATIONS = 250
+_MOST_MESSAGES = 2_000
+_FEWEST_MESSAGES = 20
+_BATCH_CHARACTERS = 4_000_000
+
+_REMOVES = (OperationKind.DELETE, OperationKind.PRUNE)
+_CHANGES_ANYTHING = (OperationKind.PURGE, OperationKind.REPAIR, OperationKind.LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Whether everything is in the index now, and why not."""
+
+    complete: bool
+    warnings: tuple[str, ...] = ()
+
+
+def catch_up(vault: Vault, *, patience_s: float | None) -> CatchUp:
+    """For at most about so long; without a bound, until everything is in."""
+    deadline_ns = None
+    if patience_s is not None:
+        deadline_ns = vault.clock.monotonic_ns() + int(patience_s * 1e9)
+    try:
+        return _Indexer(vault, deadline_ns).run()
+    except (Busy, NoSpace) as error:
+        return CatchUp(False, (f"the newest may be missing: {error.message}",))
+
+
+def reindex(vault: Vault, checkpoint: Checkpoint) -> None:
+    """A checkpoint that says something else now than when it was read. Without an index, or where
+    it was not read yet, there is nothing to do; a lost index is made anew by the next search."""
+    try:
+        if vault.search.cursors().checkpoint < checkpoint.sequence:
+            return
+        indexer = _Indexer(vault, None)
+        with vault.search.exclusive():
+            indexer.replace(checkpoint)
+    except (Busy, NoSpace, IndexLost):
+        with suppress(Busy, NoSpace, IndexLost):
+            vault.search.begin_anew()
+
+
+class _Indexer:
+    def __init__(self, vault: Vault, deadline_ns: int | None) -> None:
+        self._vault = vault
+        self._deadline_ns = deadline_ns
+        self._messages_at_once = 4 * _FEWEST_MESSAGES
+        self._taken = 0
+        self._has_annotations = False
+        self._told = BestEffortStory(vault)
+
+    def run(self) -> CatchUp:
+        index = self._vault.search
+        while not self._is_current(index.cursors()):
+            with index.exclusive():
+                batch = self._next_batch(self._valid(index.cursors()))
+                index.take_in(batch)
+            self._tell(batch)
+            if self._is_late():
+                return self._outcome(self._is_current(index.cursors()))
+        return self._outcome(True)
+
+    def replace(self, checkpoint: Checkpoint) -> None:
+        cursors = self._vault.search.cursors()
+        self._has_annotations = cursors.annotation > 0
+        self._vault.search.take_in(IndexBatch(cursors, checkpoints=self._texts([checkpoint])))
+
+    def _is_late(self) -> bool:
+        deadline_ns = self._deadline_ns
+        return deadline_ns is not None and self._vault.clock.monotonic_ns() >= deadline_ns
+
+    def _outcome(self, complete: bool) -> CatchUp:
+        if self._told.trouble is None:
+            return CatchUp(complete)
+        return CatchUp(False, (f"messages could not be searched: {self._told.trouble}",))
+
+    def _is_current(self, cursors: Cursors) -> bool:
+        newest = self._vault.catalog.newest_operation()
+        if newest is not None and (newest.sequence, mark_of(newest)) != (
+            cursors.operation,
+            cursors.operation_mark,
+        ):
+            return False
+        if self._vault.catalog.checkpoints_after(cursors.checkpoint, 1):
+            return False
+        if self._new_messages(cursors, 1) or self._new_annotations(cursors, 1):
+            return False
+        return self._same_story(cursors)
+
+    def _same_story(self, cursors: Cursors) -> bool:
+        """Whether numbers still mean what was read: a story made anew counts from one again."""
+        untold = (cursors.message, cursors.annotation) == (0, 0)
+        return untold or self._generation() == cursors.story or self._told.trouble is not None
+
+    def _valid(self, cursors: Cursors) -> Cursors:
+        """Where to read on; from the beginning if what was read is not what there is now."""
+        generation = self._generation()
+        fresh = cursors == Cursors()
+        if not fresh and self._same_log(cursors):
+            untold = (cursors.message, cursors.annotation) == (0, 0)
+            if cursors.story == generation or untold:
+                return replace(cursors, story=generation)
+        if not fresh:
+            self._vault.search.begin_anew()
+        newest = self._vault.catalog.newest_operation()
+        if newest is None:
+            return Cursors(story=generation)
+        return Cursors(operation=newest.sequence, operation_mark=mark_of(newest), story=generation)
+
+    def _same_log(self, cursors: Cursors) -> bool:
+        catalog = self._vault.catalog
+        if cursors.operation:
+            read = catalog.operations_after(cursors.operation - 1, 1)
+            if not read or read[0].sequence != cursors.operation:
+                return False
+            if mark_of(read[0]) != cursors.operation_mark:
+                return False
+        new = catalog.operations_after(cursors.operation, _MOST_OPERATIONS)
+        return not any(operation.kind in _CHANGES_ANYTHING for operation in new)
+
+    def _next_batch(self, cursors: Cursors) -> IndexBatch:
+        catalog = self._vault.catalog
+        # Read in this order: what is removed after it was read has an operation still to come.
+        operations = catalog.operations_after(cursors.operation, _MOST_OPERATIONS)
+        new = catalog.checkpoints_after(cursors.checkpoint, _MOST_CHECKPOINTS)
+        messages = self._new_messages(cursors, self._messages_at_once)
+        annotations = self._new_annotations(cursors, _MOST_ANNOTATIONS)
+        touched: dict[CheckpointId, SessionId] = {
+            operation.checkpoint: operation.session_id
+            for operation in operations
+            if operation.checkpoint is not None
+            and operation.kind in (*_REMOVES, OperationKind.APPROVE)
+        }
+        touched |= {note.checkpoint_id: note.session_id for note in annotations}
+        found = {key: catalog.checkpoint(owner, key) for key, owner in touched.items()}
+        changed = {c.id: c for c in (*found.values(), *new) if c is not None}
+        self._adapt(messages)
+        return IndexBatch(
+            replace(
+                cursors,
+                checkpoint=new[-1].sequence if new else cursors.checkpoint,
+                operation=operations[-1].sequence if operations else cursors.operation,
+                operation_mark=mark_of(operations[-1]) if operations else cursors.operation_mark,
+                message=messages[-1][0] if messages else cursors.message,
+                annotation=annotations[-1].sequence if annotations else cursors.annotation,
+            ),
+            checkpoints=self._texts(list(changed.values())),
+            messages=[message_text(sequence, message) for sequence, message in messages],
+            gone=[key for key, checkpoint in found.items() if checkpoint is None],
+        )
+
+    def _texts(self, checkpoints: Collection[Checkpoint]) -> list[CheckpointText]:
+        catalog = self._vault.catalog
+        approved = {
+            operation.checkpoint
+            for session_id in {checkpoint.session_id for checkpoint in checkpoints}
+            for operation in catalog.operations(session_id, kinds=(OperationKind.APPROVE,))
+        }
+        return [
+            checkpoint_text(
+                self._vault,
+                checkpoint,
+                self._notes(checkpoint),
+                checkpoint.id in approved,
+            )
+            for checkpoint in checkpoints
+        ]
+
+    def _notes(self, checkpoint: Checkpoint) -> Sequence[Annotation]:
+        return self._told.notes(checkpoint) if self._has_annotations else ()
+
+    def _new_messages(self, cursors: Cursors, limit: int) -> Sequence[tuple[int, Message]]:
+        return self._told(lambda story: story.messages_after(cursors.message, limit))
+
+    def _new_annotations(self, cursors: Cursors, limit: int) -> Sequence[Annotation]:
+        found = self._told(lambda story: story.annotations_after(cursors.annotation, limit))
+        self._has_annotations |= bool(found) or cursors.annotation > 0
+        return found
+
+    def _generation(self) -> str:
+        return "".join(self._told(lambda story: (story.generation(),)))
+
+    def _adapt(self, messages: Sequence[tuple[int, Message]]) -> None:
+        """Long messages are read a few at a time."""
+        if messages:
+            average = sum(len(message.content) for _, message in messages) // len(messages) + 1
+            wanted = _BATCH_CHARACTERS // average
+            self._messages_at_once = max(_FEWEST_MESSAGES, min(wanted, _MOST_MESSAGES))
+
+    def _tell(self, batch: IndexBatch) -> None:
+        self._taken += len(batch.checkpoints) + len(batch.messages)
+        self._vault.progress.advance("texts indexed", self._taken, None)

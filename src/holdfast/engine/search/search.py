@@ -1,0 +1,166 @@
+"""Searching: catch up, ask the index, and show where the texts of now say it.
+
+The index only says where to look. Checkpoints and messages are read from catalog and story, so that
+what is shown is what there is, and what is gone is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+
+from holdfast.domain.checkpoints import Checkpoint
+from holdfast.domain.errors import StoreDamaged, UsageError
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import ToolCall
+from holdfast.domain.messages import Annotation, Message
+from holdfast.domain.paths import to_text
+from holdfast.domain.search_highlights import Excerpt, beginning, excerpt
+from holdfast.domain.search_hits import Field, Hit, Match, SearchResult
+from holdfast.domain.search_query import SearchQuery, Term, parse_query
+from holdfast.domain.tool_calls import call_words
+from holdfast.engine.conversation.best_effort_story import BestEffortStory
+from holdfast.engine.search.index_update import catch_up
+from holdfast.engine.search.suggestions import suggestions
+from holdfast.engine.search.texts import call_text, fields_of, touched_paths
+from holdfast.engine.vault import Vault
+from holdfast.ports.search import Found, IndexLost
+
+MOST_HITS = 1_000
+_MOST_MATCHES = 6
+_MOST_PATHS_SHOWN = 3
+_TRIES = 3
+_WORDLESS = "the query has no letter or digit in it, and only those are looked for"
+
+
+def search(
+    vault: Vault,
+    text: str,
+    *,
+    session_id: SessionId | None,
+    limit: int,
+    patience_s: float | None,
+) -> SearchResult:
+    """Of one session, or of all. No query is an error; one that asks for nothing finds the newest
+    checkpoints. After `patience_s` of catching up it answers with what it has."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise UsageError(
+            f"the limit {limit!r} is not a number of hits from 1 on",
+            hint="leave it out for the usual number",
+        )
+    if not isinstance(text, str):
+        raise UsageError("what to search for is a text", hint="say it in words: 'login timeout'")
+    query = parse_query(text, now_ns=vault.clock.now_ns())
+    if query.is_wordless:
+        return SearchResult((), warnings=(_WORDLESS,))
+    for _ in range(_TRIES):
+        try:
+            caught = catch_up(vault, patience_s=patience_s)
+            answer = vault.search.find(query, session_id=session_id, limit=min(limit, MOST_HITS))
+        except IndexLost:
+            continue
+        hits = tuple(_hits(vault, query, answer.found))
+        warnings = caught.warnings
+        if answer.back_to_ns is not None:
+            warnings += (_not_farther(answer.back_to_ns),)
+        near: tuple[str, ...] = ()
+        if not hits:
+            near = tuple(suggestions(vault, text, session_id))
+        return SearchResult(hits[:limit], caught.complete, warnings, answer.back_to_ns, near)
+    raise StoreDamaged(
+        "the search index of the store breaks whenever it is made",
+        hint="check the disk; saving and restoring do not need it",
+    )
+
+
+def _not_farther(back_to_ns: int) -> str:
+    moment = datetime.fromtimestamp(back_to_ns / 1e9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"what is older than {moment} was not looked at; for that, add before:{moment}"
+
+
+def _hits(vault: Vault, query: SearchQuery, found: Sequence[Found]) -> Iterator[Hit]:
+    """One for each moment, in the order of its best match."""
+    told = BestEffortStory(vault)
+    moments: dict[tuple[SessionId, CheckpointId | int | None], list[Found]] = {}
+    for one in found:
+        key = one.checkpoint_id or one.message_index
+        moments.setdefault((one.session_id, key), []).append(one)
+    for members in moments.values():
+        hit = _hit(vault, told, query, members)
+        if hit is not None:
+            yield hit
+
+
+def _hit(
+    vault: Vault, told: BestEffortStory, query: SearchQuery, members: Sequence[Found]
+) -> Hit | None:
+    best = members[0]
+    checkpoint = None
+    if best.checkpoint_id is not None:
+        checkpoint = vault.catalog.checkpoint(best.session_id, best.checkpoint_id)
+    matches: list[Match] = []
+    exists = False
+    for one in members:
+        if one.message_index is not None:
+            message = told.message(one.session_id, one.message_index)
+            exists |= message is not None
+            matches += _in_message(message, query) if message is not None else []
+        elif checkpoint is not None:
+            exists = True
+            notes = told.notes(checkpoint)
+            matches += _in_checkpoint(vault, checkpoint, notes, query, one.fields)
+    if not exists:
+        return None
+    at_ns = checkpoint.created_at_ns if checkpoint is not None else best.at_ns
+    return Hit(best.session_id, checkpoint, at_ns, best.score, tuple(matches[:_MOST_MATCHES]))
+
+
+def _in_checkpoint(
+    vault: Vault,
+    checkpoint: Checkpoint,
+    notes: Sequence[Annotation],
+    query: SearchQuery,
+    fields: frozenset[Field],
+) -> Iterator[Match]:
+    for field, texts in fields_of(checkpoint, notes).items():
+        terms = query.terms + query.names if field is Field.NAME else query.terms
+        for text in texts if field is not Field.TOOL else ():
+            if (found := excerpt(text, terms)) is not None:
+                yield Match(field, found)
+    for call in checkpoint.intent.tool_calls:
+        if (found := _in_call(call, query.terms)) is not None:
+            yield Match(Field.TOOL, found)
+    if Field.PATH in fields:
+        terms = query.terms + query.paths
+        yield from islice(_in_paths(vault, checkpoint, terms), _MOST_PATHS_SHOWN)
+
+
+def _in_paths(vault: Vault, checkpoint: Checkpoint, terms: Sequence[Term]) -> Iterator[Match]:
+    for path in touched_paths(vault, checkpoint):
+        if (found := excerpt(to_text(path), terms)) is not None:
+            yield Match(Field.PATH, found)
+
+
+def _in_call(call: ToolCall, terms: Sequence[Term]) -> Excerpt | None:
+    """As people read it; names of arguments are found in what the index has."""
+    words = call_words(call)
+    if not terms:
+        return beginning(words)
+    return excerpt(words, terms) or excerpt(call_text(call), terms)
+
+
+def _in_message(message: Message, query: SearchQuery) -> Iterator[Match]:
+    terms = query.terms
+    said = excerpt(message.content, terms) if terms else beginning(message.content)
+    found_in = [(Field.MESSAGE, said)]
+    found_in += [(Field.TOOL, _in_call(call, terms)) for call in message.tool_calls]
+    for field, found in found_in:
+        if found is not None:
+            yield Match(
+                field,
+                found,
+                message.index,
+                message.role.value,
+                message.rolled_back_by is not None,
+            )

@@ -1,0 +1,1 @@
+"""Sessions: begin, end, list, admit new work, approve and reset."""

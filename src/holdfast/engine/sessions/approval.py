@@ -1,0 +1,322 @@
+"""Approving work and throwing it away: what people decide about whole stretches of it.
+
+    approve: save what is there → the checkpoint is approved, the round merged, the next one begins
+    reset:   restore what was approved last (or how it all began) → the round is abandoned;
+             where nothing differs from that, nothing happens
+
+Guarantee: an approval names a durable checkpoint that holds exactly what the workspace held, in one
+transaction with the new round. A reset is a restore with all of its safety; what it threw away is
+one `undo`, or one `restore` of the abandoned round, away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.domain.changes import tree_changes
+from holdfast.domain.checkpoints import Checkpoint, Kind
+from holdfast.domain.errors import NotFound, Refused, StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.intent import make_intent
+from holdfast.domain.operations import OperationKind
+from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.restore_plans import RestorePlan
+from holdfast.domain.rounds import ENDED_BY, Round, round_name, round_title, rounds_of
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.selection import choose_components
+from holdfast.engine.history.head import standing_on
+from holdfast.engine.restore.plan import loader_for
+from holdfast.engine.restore.records import RestoreRequest
+from holdfast.engine.save.save import (
+    NOWHERE,
+    SavedTree,
+    add_to_history,
+    conversation_position,
+    new_checkpoint,
+    save_tree,
+)
+from holdfast.engine.scan.scanner import Scan, Scanner
+from holdfast.engine.sessions.admission import require_open_session
+from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewCheckpoint, NewOperation
+from holdfast.values.classes import dataclass
+
+_CERTAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalStatus:
+    """Where a session stands. `base` is what was approved last, or how the session began.
+
+    `has_unapproved`: HEAD holds something else, or, if the workspace was looked at, that does.
+    `unsaved`: the workspace differs from HEAD, that of the session and its own, in what a restore
+    would bring back, times apart; None when it was not looked at."""
+
+    active: Round
+    checkpoints: int
+    has_unapproved: bool
+    base: CheckpointId | None
+    approved: CheckpointId | None
+    last_approved_at_ns: int | None
+    unsaved: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveOutcome:
+    """`count` checkpoints of the round lead to what is locked in; `saved` tells that the last of
+    them was made for it. What was restored away from does not count."""
+
+    approved: Checkpoint
+    merged: str
+    new_round: str
+    count: int
+    saved: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOutcome:
+    """The restore that a reset was, the round it abandoned and the one it began. With nothing to
+    reset, none is abandoned, and `new_round` is the one that goes on."""
+
+    restored: RestoreOutcome
+    abandoned: str | None
+    new_round: str
+
+    @property
+    def reset_to(self) -> CheckpointId:
+        return self.restored.restored_to
+
+
+def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> ApprovalStatus:
+    """From what is recorded alone, which is quick; with a scan of the workspace, exactly."""
+    session = _required(vault, session_id)
+    past = _rounds(vault, session)
+    base = _base(vault, session)
+    head = _checkpoint(vault, session, session.head)
+    merged = [r for r in past if r.approved is not None]
+    recorded = head is not None and base is not None and head.tree != base.tree
+    return ApprovalStatus(
+        past[-1],
+        vault.catalog.count_in_round(session_id, session.round),
+        recorded or (scan is not None and _differs(vault, base, scan)),
+        base.id if base else None,
+        session.approved,
+        merged[-1].ended_at_ns if merged else None,
+        None if scan is None else _is_unsaved(vault, head, scan),
+    )
+
+
+def _is_unsaved(vault: Vault, head: Checkpoint | None, scan: Scan) -> bool:
+    """The workspace may be at a checkpoint of another session, which has all that is there."""
+    return _differs(vault, head, scan) and _differs(vault, standing_on(vault, None), scan)
+
+
+def _differs(vault: Vault, checkpoint: Checkpoint | None, scan: Scan) -> bool:
+    """Whether a restore of the checkpoint would change something; what cannot be read may."""
+    if checkpoint is None:
+        return True
+    if checkpoint.tree == scan.tree:
+        return False
+    try:
+        return any(True for _ in tree_changes(loader_for(vault, scan), checkpoint.tree, scan.tree))
+    except StoreDamaged:
+        return True
+
+
+def rounds_in(vault: Vault, session_id: SessionId) -> list[Round]:
+    """All rounds of a session, oldest first; the last one is active."""
+    return _rounds(vault, _required(vault, session_id))
+
+
+def _rounds(vault: Vault, session: Session) -> list[Round]:
+    return rounds_of(
+        session.created_at_ns,
+        session.round,
+        vault.catalog.operations(session.id, kinds=tuple(ENDED_BY)),
+    )
+
+
+def approve(
+    vault: Vault,
+    scanner: Scanner,
+    session_id: SessionId,
+    message: str | None,
+    *,
+    file_filter: Callable[[Path], bool] | None = None,
+) -> ApproveOutcome:
+    with vault.access.exclusive():
+        session = require_open_session(vault, session_id) or _required(vault, session_id)
+        this_round = round_name(session.round)
+        title = round_title(this_round)
+        intent = make_intent(message or f"Approved {title}", confidence=_CERTAIN)
+        saved = save_tree(vault, scanner, file_filter=file_filter)
+        identifier = CheckpointId(vault.ids.new_id())
+        head = _checkpoint(vault, session, session.head)
+        components = capture_components(vault, identifier, head, scan=saved.scan)
+        present = _holding(vault, session, saved, components)
+        count = _locked_in(vault, session, present)
+        base = _base(vault, session)
+        began = (
+            base is not None
+            and base.kind is Kind.INITIAL
+            and base.round == session.round
+            and session.approved is None
+        )
+        same = present is not None or (head is not None and head.components == components.manifest)
+        unchanged = same and base is not None and not _differs(vault, base, saved.scan)
+        if unchanged and (count == int(began) or session.approved is not None):
+            raise Refused(
+                f"nothing to approve: nothing has changed in {title}",
+                hint="see where the session stands: holdfast status",
+            )
+        note = intent.reasoning if message else None
+        new = None
+        if present is None:
+            new = new_checkpoint(
+                vault,
+                saved,
+                session_id=session.id,
+                parent=head,
+                kind=Kind.MANUAL,
+                intent=intent,
+                position=conversation_position(vault, session.id, NOWHERE)[0],
+                round_number=session.round,
+                identifier=identifier,
+                components=components,
+            )
+        checkpoint = _lock_in(vault, session, new or present, note=note)
+        scanner.remember(saved.scan)
+        return ApproveOutcome(
+            checkpoint,
+            this_round,
+            round_name(session.round + 1),
+            count - int(began),
+            present is None,
+            (*components.troubles, *_late_work(session)) if present is None else (),
+        )
+
+
+def _late_work(session: Session) -> tuple[str, ...]:
+    if session.status is not SessionStatus.ENDED:
+        return ()
+    said = f"the session {session.id!r} had ended, and stays so: what was changed since is approved"
+    return (said,)
+
+
+def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
+    """The checkpoints of the round that lead to what is approved, one that is about to be made
+    included. What was restored away from is not approved, and not counted."""
+    end = present.id if present is not None else session.head
+    if end is None:
+        return 1
+    on_line = vault.catalog.count_in_round(session.id, session.round, leading_to=end)
+    return on_line + (present is None)
+
+
+def _lock_in(
+    vault: Vault, session: Session, wanted: Checkpoint | NewCheckpoint | None, *, note: str | None
+) -> Checkpoint:
+    assert wanted is not None  # found or made just now
+    with vault.catalog.transaction() as transaction:
+        if isinstance(wanted, NewCheckpoint):
+            wanted = add_to_history(transaction, wanted, session.head)
+        transaction.add_operation(
+            NewOperation(
+                OperationKind.APPROVE,
+                session.id,
+                vault.clock.now_ns(),
+                checkpoint=wanted.id,
+                head_before=session.head,
+                note=note,
+            )
+        )
+        transaction.start_round(session.id, session.round + 1, approved=wanted.id)
+    return wanted
+
+
+def reset_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
+    """The restore that takes the work back to what was approved last, or to how it began."""
+    session = require_open_session(vault, session_id) or _required(vault, session_id)
+    base = _base(vault, session)
+    if base is None:
+        raise NotFound(
+            f"the session {session_id!r} has no checkpoint to go back to",
+            hint='make one: holdfast checkpoint "why"',
+        )
+    components = choose_components(vault, base)
+    return RestoreRequest(session_id, base, kind=OperationKind.RESET, components=components)
+
+
+def active_round(vault: Vault, session_id: SessionId) -> str:
+    """The round that an approval would merge and a reset abandon."""
+    return round_name(_required(vault, session_id).round)
+
+
+def has_nothing_to_reset(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> bool:
+    """Whether a reset would find the workspace, and HEAD, as they were approved."""
+    session = vault.catalog.session(request.session_id)
+    head = _checkpoint(vault, session, session.head) if session is not None else None
+    changes = plan.steps or any(step.actions or step.blocked for step in plan.components)
+    return not changes and head is not None and head.tree == request.target.tree
+
+
+def require_same_base(vault: Vault, request: RestoreRequest) -> None:
+    """`Refused` when something was approved since the reset was planned: it was not meant."""
+    if reset_request(vault, request.session_id).target.id != request.target.id:
+        raise Refused(
+            "the work was approved meanwhile; nothing was reset",
+            hint="see where the session stands: holdfast status",
+        )
+
+
+def reset_outcome(vault: Vault, session_id: SessionId, restored: RestoreOutcome) -> ResetOutcome:
+    """What a reset that was carried out means for the rounds."""
+    if not restored.recorded:
+        return ResetOutcome(restored, None, active_round(vault, session_id))
+    record = vault.catalog.checkpoint(session_id, restored.record)
+    assert record is not None  # the restore has just made it
+    return ResetOutcome(restored, round_name(record.round - 1), round_name(record.round))
+
+
+def _base(vault: Vault, session: Session) -> Checkpoint | None:
+    """What was approved last; if that was deleted, what was approved before; or the first."""
+    if (approved := _checkpoint(vault, session, session.approved)) is not None:
+        return approved
+    for approval in reversed(vault.catalog.operations(session.id, kinds=(OperationKind.APPROVE,))):
+        if (found := _checkpoint(vault, session, approval.checkpoint)) is not None:
+            return found
+    return vault.catalog.first_checkpoint(session.id)
+
+
+def _holding(
+    vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
+) -> Checkpoint | None:
+    """The checkpoint that already is what the workspace holds, files and all else; a record only
+    if nothing else is."""
+    held = (saved.scan.tree, components.manifest)
+    for found in (
+        standing_on(vault, session.id),
+        _checkpoint(vault, session, session.head),
+    ):
+        if found is not None and (found.tree, found.components) == held:
+            return found
+    return None
+
+
+def _checkpoint(
+    vault: Vault, session: Session, checkpoint_id: CheckpointId | None
+) -> Checkpoint | None:
+    return vault.catalog.checkpoint(session.id, checkpoint_id) if checkpoint_id else None
+
+
+def _required(vault: Vault, session_id: SessionId) -> Session:
+    session = vault.catalog.session(session_id)
+    if session is None:
+        raise NotFound(
+            f"the workspace has no session {session_id!r}",
+            hint='a session begins with its first checkpoint: holdfast checkpoint "why"',
+        )
+    return session

@@ -1,0 +1,124 @@
+"""Beginning and ending a session on purpose: with its first checkpoint, a title and an agent.
+
+A session belongs to one agent at a time. It can be begun again when that agent has ended it or its
+process is gone, which is how interrupted work is resumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.checkpoints import Kind
+from holdfast.domain.errors import NotFound, Refused, UsageError
+from holdfast.domain.ids import SessionId
+from holdfast.domain.intent import make_intent
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.edits.running import settled
+from holdfast.engine.sessions.admission import require_open_session
+
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
+    from holdfast.engine.vault import Vault
+
+_OWNER = "agent process"
+_LONGEST = 200
+
+
+def start(
+    engine: Engine, session_id: SessionId, *, title: str | None = None, agent: str | None = None
+) -> Session:
+    """The session, active, with a checkpoint of how it began."""
+    vault = engine.vault
+    title, agent = _label("title", title), _label("agent", agent)
+    with settled(vault), engine.exclusive():
+        known = require_open_session(vault, session_id)
+        _require_free(vault, known, session_id, agent)
+        with vault.catalog.transaction() as transaction:
+            if known is None:
+                transaction.add_session(
+                    Session(session_id, vault.clock.now_ns(), title=title, agent=agent)
+                )
+            elif known.status is not SessionStatus.ACTIVE:
+                transaction.set_session_status(session_id, SessionStatus.ACTIVE)
+            transaction.set_current_session(session_id)
+        if vault.catalog.first_checkpoint(session_id) is None:
+            engine.save(
+                session_id, make_intent("How it was when the session began"), kind=Kind.INITIAL
+            )
+        _take(vault, session_id)
+    begun = vault.catalog.session(session_id)
+    assert begun is not None  # added just now, under the lock
+    return begun
+
+
+def end(engine: Engine, session_id: SessionId) -> Session:
+    """The session, ended: its checkpoints stay as they are, and it can be begun again."""
+    vault = engine.vault
+    with engine.exclusive():
+        session = require_open_session(vault, session_id)
+        if session is None:
+            raise NotFound(
+                f"the workspace has no session {session_id!r}", hint="nothing had to be ended"
+            )
+        if session.status is not SessionStatus.ENDED:
+            with vault.catalog.transaction() as transaction:
+                transaction.set_session_status(session_id, SessionStatus.ENDED)
+    if vault.access.has_story():
+        held = vault.story.fact(session_id, _OWNER)
+        if held:
+            vault.story.set_fact(session_id, _OWNER, "", expected=held)
+    return replace(session, status=SessionStatus.ENDED)
+
+
+def rename(engine: Engine, session_id: SessionId, title: str) -> None:
+    """Give a session another title; an archived one too."""
+    vault, checked = engine.vault, _label("title", title)
+    with engine.exclusive():
+        if vault.catalog.session(session_id) is None:
+            raise NotFound(
+                f"the workspace has no session {session_id!r}", hint="see: holdfast sessions"
+            )
+        with vault.catalog.transaction() as transaction:
+            transaction.set_session_title(session_id, checked)
+
+
+def _require_free(
+    vault: Vault, known: Session | None, session_id: SessionId, agent: str | None
+) -> None:
+    if known is None or known.status is SessionStatus.ENDED:
+        return
+    other_id = "start under another id, or without one to get a fresh one"
+    if agent is not None and known.agent is not None and agent != known.agent:
+        raise Refused(
+            f"the session {session_id!r} belongs to the agent {known.agent!r}, not {agent!r}",
+            hint=other_id,
+        )
+    owner = vault.story.fact(session_id, _OWNER) if vault.access.has_story() else None
+    if owner and owner != vault.processes.own_identity() and vault.processes.is_alive(owner):
+        raise Refused(
+            f"the session {session_id!r} is in use by process {owner.split()[0]}",
+            hint=f"{other_id}; or end it there: session.end()",
+        )
+
+
+def _take(vault: Vault, session_id: SessionId) -> None:
+    held = vault.story.fact(session_id, _OWNER)
+    own = vault.processes.own_identity()
+    if held != own:
+        vault.story.set_fact(session_id, _OWNER, own, expected=held)
+
+
+def _label(what: str, text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text.strip() or not text.isprintable():
+        raise UsageError(
+            f"the {what} {text!r:.80} is empty or holds control characters",
+            hint="leave it out, or give it in one line",
+        )
+    if len(text) > _LONGEST:
+        raise UsageError(
+            f"the {what} has {len(text)} characters; at most {_LONGEST} fit", hint="shorten it"
+        )
+    return text

@@ -1,0 +1,78 @@
+"""The sessions of a workspace as people see them in a list: what each is, and how far it got.
+
+A session whose agent's process is gone has ended, whether or not the agent could say so. A session
+without any checkpoint is not listed: it has nothing to go back to.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
+from holdfast.domain.sessions import Session, SessionStatus
+from holdfast.engine.history.head import standing_on
+from holdfast.engine.retention.recent_work import last_activity_ns
+from holdfast.engine.sessions.approval import approval
+from holdfast.engine.vault import Vault
+from holdfast.values.classes import dataclass
+
+AGENT_PROCESS = "process of the agent"
+"""What hooks note about a session: who would have to end for it to have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """One line of the list. `unapproved` counts checkpoints that nobody approved; `is_current`:
+    commands that add to a session use it; `has_head`: the workspace is at one of its states."""
+
+    session: Session
+    status: SessionStatus
+    checkpoints: int
+    unapproved: int
+    last_activity_ns: int
+    is_current: bool
+    has_head: bool
+
+
+def sessions_overview(vault: Vault) -> list[SessionSummary]:
+    """Those with checkpoints, by their last activity, newest first."""
+    current = vault.catalog.current_session()
+    head = standing_on(vault, None)
+    at_head = head.session_id if head else None
+    found = [_summary(vault, session, current, at_head) for session in listed_sessions(vault)]
+    return sorted(found, key=lambda one: one.last_activity_ns, reverse=True)
+
+
+def listed_sessions(vault: Vault) -> list[Session]:
+    """Those with checkpoints, oldest first. The row of a deleted session stays in the catalog,
+    because the log names it, and nobody is shown it."""
+    return [one for one in vault.catalog.sessions() if vault.catalog.counts(one.id).checkpoints]
+
+
+def effective_status(vault: Vault, session: Session) -> SessionStatus:
+    """`ended` also for one whose agent is gone."""
+    if session.status is not SessionStatus.ACTIVE or not vault.access.has_story():
+        return session.status
+    try:
+        process = vault.story.fact(session.id, AGENT_PROCESS)
+    except StoreDamaged:
+        return session.status
+    is_gone = process and not vault.processes.is_alive(process)
+    return SessionStatus.ENDED if is_gone else session.status
+
+
+def _summary(
+    vault: Vault,
+    session: Session,
+    current: SessionId | None,
+    at_head: SessionId | None,
+) -> SessionSummary:
+    where = approval(vault, session.id)
+    return SessionSummary(
+        session,
+        effective_status(vault, session),
+        vault.catalog.counts(session.id).checkpoints,
+        where.checkpoints if where.has_unapproved else 0,
+        max(session.created_at_ns, last_activity_ns(vault, session.id)),
+        session.id == current,
+        session.id == at_head,
+    )

@@ -1,0 +1,113 @@
+"""Storing a setting of one workspace, and reading its value as people type it.
+
+    17:30    10 GB    .env *.db    "10 GB"    [".env", "*.db"]    on, true, yes, 1
+
+What is valid TOML for the setting is taken as that. Else the words are one text, or the entries of
+a list; commas and spaces separate them, and quotes hold one together as in a shell.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from holdfast.domain.errors import InvalidSetting
+from holdfast.domain.settings import DEFAULTS, RETIRED, USER_ONLY, check_setting
+from holdfast.engine.vault import Vault
+
+
+def set_setting(vault: Vault, key: str, value: Any) -> None:
+    """None takes it away again. The caller holds the lock."""
+    key, _, entry = key.partition(".")
+    if entry:
+        table = json.loads(vault.catalog.settings().get(key, "{}"))
+        value = {**table, entry: value} if value is not None else _without(table, entry)
+    if value is not None or key not in RETIRED:  # one that no longer exists can still be removed
+        check_setting(key, DEFAULTS.get(key) if value is None else value)
+    if key in USER_ONLY:
+        raise InvalidSetting(
+            f"{key} cannot be set for one store",
+            hint="write it into the user's settings file",
+        )
+    with vault.catalog.transaction() as transaction:
+        transaction.set_setting(key, None if value is None else json.dumps(value))
+
+
+def _without(table: Any, entry: str) -> Any:
+    """The table without an entry; None when nothing is left of it."""
+    return {key: value for key, value in dict(table).items() if key != entry} or None
+
+
+_SWITCH = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
+_TOML_ONLY = ("[", "{", '"', "'")
+"""What begins like that and is TOML is meant as that."""
+
+
+def value_of_words(key: str, words: Sequence[str]) -> Any:
+    """The value that was meant, ready to be stored; `InvalidSetting` says what it takes."""
+    text = " ".join(words)
+    candidates: list[Any] = []
+    trouble: tomllib.TOMLDecodeError | None = None
+    try:
+        candidates.append(_toml(text))
+    except tomllib.TOMLDecodeError as error:
+        trouble = error
+    if trouble is not None or text[:1] not in _TOML_ONLY:
+        candidates += _plain(key, text, words)
+    first: InvalidSetting | None = None
+    for candidate in candidates:
+        try:
+            check_setting(key, candidate)
+        except InvalidSetting as error:
+            first = first or error
+        else:
+            return candidate
+    if first is not None:
+        raise first
+    raise InvalidSetting(
+        f"{text!r} is not a TOML value: {trouble}",
+        hint="close its quotes and brackets, or write plain words: holdfast config set budget 10GB",
+    )
+
+
+def entry_of_words(words: Sequence[str]) -> Any:
+    """A value for one entry of a table, which is checked with the table."""
+    text = " ".join(words)
+    try:
+        return _toml(text)
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _toml(text: str) -> Any:
+    parsed = tomllib.loads(f"value = {text}")
+    if parsed.keys() != {"value"}:
+        raise InvalidSetting(f"{text!r} is more than one value")
+    return parsed["value"]
+
+
+def _plain(key: str, text: str, words: Sequence[str]) -> Iterator[Any]:
+    default = DEFAULTS.get(key)
+    is_list = isinstance(default, tuple) and key != "retention"
+    broken = ("[",) if is_list else ("[", '"', "'") if isinstance(default, str) else _TOML_ONLY
+    if text.startswith(broken):
+        return  # meant as TOML, and wrong as that
+    if default in ("on", "off"):
+        yield _SWITCH.get(text.lower(), text)
+    if not is_list:
+        yield text
+    elif len(words) > 1:
+        yield list(words)
+    else:
+        # The words of a command may have commas in them.
+        yield _entries(text if key == "check_command" else text.replace(",", " "))
+
+
+def _entries(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that is not closed
+        return [text]
