@@ -34,6 +34,7 @@ from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
+from holdfast.ports.objects import all_digests
 from tests.damage.campaign import Wrong, look_at_laid_out
 from tests.damage.victims import SESSION, STORE_ID, Damage, Victim
 from tests.torture.telling import told_of
@@ -157,7 +158,9 @@ class Ward:
                 objects.catch_up()
             if any(True for _ in objects.check(data=True)):
                 return True, None
-            return False, sorted(objects.digests())  # whose bytes the check has compared with them
+            return False, sorted(
+                all_digests(objects)
+            )  # whose bytes the check has compared with them
 
     def _stat_cache(self) -> tuple[bool, object]:
         """It may forget whatever it likes, and whatever was told last; what it tells has to be

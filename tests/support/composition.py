@@ -113,6 +113,7 @@ def composed(
             RandomIds(),
             processes,
             make_settings(values),
+            open_packs=store.objects.maintenance,
         )
         yield Composed(Engine(vault, file_filter=file_filter), store)
     finally:

@@ -76,6 +76,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
             RandomIds(),
             processes,
             _settings_or_defaults(bench.catalog, directory),
+            open_packs=bench.objects.maintenance,
         )
         content = find(vault, history_is_incomplete=incomplete)
         plan = plan_repair(

@@ -209,6 +209,7 @@ def _vault(
         RandomIds(),
         processes,
         settings,
+        open_packs=store.objects.maintenance,
         make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
     )
     return with_parts(vault, environment, store)

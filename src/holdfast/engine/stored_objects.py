@@ -28,13 +28,13 @@ from holdfast.domain.errors import ObjectDamaged, ObjectMissing, Refused, StoreD
 from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, to_text
 from holdfast.engine.vault import Vault
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectReader, ObjectStore
 
 if TYPE_CHECKING:
     from holdfast.domain.bundle_rows import BundledCheckpoint
 
 
-def read_content(objects: ObjectStore, entry: FileEntry) -> Iterator[bytes]:
+def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
     """Pieces in order. The last one is only given out after the whole matched its digest (I2)."""
     if entry.chunks is None:
         data = objects.read(entry.digest)

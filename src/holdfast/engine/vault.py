@@ -34,6 +34,7 @@ from holdfast.values.classes import dataclass, field
 
 if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.pack_maintenance import PackMaintenance
     from holdfast.ports.processes import Processes
     from holdfast.ports.reading_aid import ReadingAid
     from holdfast.ports.repository import WorkRepository
@@ -45,6 +46,10 @@ _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def _no_repository() -> WorkRepository:
     raise Refused("git takes no part here")
+
+
+def _no_packs() -> PackMaintenance:
+    raise Refused("this store keeps no packs")
 
 
 def _nowhere_else(needed_bytes: int) -> None:
@@ -72,6 +77,7 @@ class Vault:
     progress: ProgressRelay = field(default_factory=ProgressRelay)
     components: Components = field(default_factory=NoComponents)
     open_repository: Callable[[], WorkRepository] = _no_repository
+    open_packs: Callable[[], PackMaintenance] = _no_packs
     find_aid: Callable[[ObjectWriter], ReadingAid | None] = _no_aid
     make_room_elsewhere: Callable[[int], None] = _nowhere_else
 

@@ -1,9 +1,14 @@
 """Sessions, checkpoints, operations and settings: everything about content except the content.
 
+    CatalogReader ← Catalog, whose `transaction` makes a CatalogTransaction
+
+Reading stands for itself, so that rows can be read from a place that only receives them. Reads need
+no lock and see the last finished transaction. Where a lookup takes a session or None, None means
+all sessions of the workspace.
+
 Writes happen inside `transaction`, under the store's writer lock; either everything of one
-transaction is durable when the block ends, or nothing of it is ever seen (I3). Reads need no lock
-and see the last finished transaction. Sequence numbers are given out by the catalog and rise.
-Where a lookup takes a session or None, None means all sessions of the workspace.
+transaction is durable when the block ends, or nothing of it is ever seen (I3). Sequence numbers are
+given out by the catalog and rise.
 """
 
 from __future__ import annotations
@@ -119,10 +124,8 @@ class CatalogTransaction(Protocol):
     def set_current_session(self, session_id: SessionId) -> None: ...
 
 
-class Catalog(Protocol):
+class CatalogReader(Protocol):
     """The record of what was saved."""
-
-    def transaction(self) -> AbstractContextManager[CatalogTransaction]: ...
 
     def sessions(self) -> Sequence[Session]:
         """All sessions, oldest first."""
@@ -176,7 +179,8 @@ class Catalog(Protocol):
         ...
 
     def roots(self) -> Iterator[Checkpoint]:
-        """Every checkpoint of every session, for reachability, oldest first."""
+        """Every checkpoint of every session, for reachability, oldest first: an iterator over one
+        state, since there may be more of them than fit into memory."""
         ...
 
     def operations(
@@ -239,13 +243,19 @@ class Catalog(Protocol):
         """Key to value as JSON."""
         ...
 
+    def close(self) -> None: ...
+
+
+class Catalog(CatalogReader, Protocol):
+    """The place where the record becomes durable."""
+
+    def transaction(self) -> AbstractContextManager[CatalogTransaction]: ...
+
     def erase_traces(self) -> None:
-        """Leave nothing of removed or replaced rows on the medium; `Busy` when somebody's reading
-        keeps it from that."""
+        """Leave nothing of removed or replaced rows on the medium; `Busy` when a reader keeps it
+        from that."""
         ...
 
     def check(self) -> Iterator[str]:
         """Problems of the catalog's own structure."""
         ...
-
-    def close(self) -> None: ...

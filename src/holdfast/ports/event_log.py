@@ -36,18 +36,8 @@ class EventCursors:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-class EventLog(Protocol):
+class EventReader(Protocol):
     """Any member may raise `EventsLost`; the next call finds an empty log."""
-
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only one who takes in; `Busy` after a wait."""
-        ...
-
-    def cursors(self) -> EventCursors: ...
-
-    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
-        """All or nothing, in this order; a key that is there already is left out."""
-        ...
 
     def after(self, number: int, limit: int) -> Sequence[Event]:
         """In order."""
@@ -58,6 +48,20 @@ class EventLog(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class EventLog(EventReader, Protocol):
+    """The log with its writing side."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Be the only one who takes in; `Busy` after a wait."""
+        ...
+
+    def cursors(self) -> EventCursors: ...
+
+    def take_in(self, new: Sequence[NewEvent], cursors: EventCursors) -> None:
+        """All or nothing, in this order; a key that is there already is left out."""
+        ...
 
 
 class ChangeListener(Protocol):

@@ -1,14 +1,22 @@
-"""Where content lives: immutable objects named by the digest of their bytes."""
+"""Content: immutable objects named by the digest of their bytes.
+
+    ObjectReader ← ObjectStore, whose `writer` makes an ObjectWriter: one batch
+
+Reading stands for itself, so that objects can be read from a place that only receives them. The
+store is where a save becomes durable. Reading needs no lock; there is one writer at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from holdfast.domain.ids import Digest
 from holdfast.ports.progress import Progress
 from holdfast.values.classes import dataclass
+
+_PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +56,23 @@ class ObjectWriter(Protocol):
         ...
 
 
-class ObjectStore(Protocol):
-    """A set of objects. Reads need no lock; at most one writer at a time."""
+class ObjectReader(Protocol):
+    """A set of objects that can be read."""
 
     def read(self, digest: Digest) -> bytes:
         """The bytes of an object, proven to match its name (I2).
 
         `ObjectMissing` when there is none, `ObjectDamaged` when its bytes do not match.
+        """
+        ...
+
+    def read_many(
+        self, digests: Iterable[Digest], *, skip_unreadable: bool = False
+    ) -> Iterator[tuple[Digest, bytes]]:
+        """Each of these objects, proven as `read` does, in the order that is quickest.
+
+        The caller names each once. Raises as `read` does, or leaves out objects that are missing
+        or damaged.
         """
         ...
 
@@ -64,11 +82,9 @@ class ObjectStore(Protocol):
         """Those of `digests` that are not held, asked at once."""
         ...
 
-    def writer(self, *, limit_bytes: int | None = None) -> ObjectWriter:
-        """Start a batch; `NoSpace` when it would store more than the limit."""
+    def digests(self, *, after: Digest | None = None, limit: int) -> Sequence[Digest]:
+        """The next digests in ascending order: one page of all that are held."""
         ...
-
-    def digests(self) -> Iterator[Digest]: ...
 
     def count(self) -> int: ...
 
@@ -76,12 +92,26 @@ class ObjectStore(Protocol):
         """Bytes that the objects take on their medium, without what is kept about them."""
         ...
 
+    def close(self) -> None: ...
+
+
+class ObjectStore(ObjectReader, Protocol):
+    """The place where objects become durable, and where unneeded ones are dropped."""
+
+    def writer(self, *, limit_bytes: int | None = None) -> ObjectWriter:
+        """Start a batch; `NoSpace` when it would store more than the limit."""
+        ...
+
+    def generation(self) -> str:
+        """Another text after objects have been forgotten."""
+        ...
+
     def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
-        """Every object, and about what it takes on the medium."""
+        """Every object, and about what it takes on the medium, one after the other."""
         ...
 
     def unneeded_bytes(self, needed: AbstractSet[Digest]) -> int:
-        """What objects outside `needed` take."""
+        """Bytes that objects outside `needed` take."""
         ...
 
     def retain_only(
@@ -99,21 +129,8 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
-        """Like `retain_only`, and nothing else stays: when it returns, the medium holds `needed`
-        and no byte of any other object, in whatever form. The bytes given back.
-
-        Interrupted, it loses nothing that is needed and can be run again. `Busy` when somebody's
-        reading keeps it from finishing.
-        """
-        ...
-
-    def stored_form(self, digest: Digest) -> bytes:
-        """The bytes that stand for an object on the medium: what one would find in a raw file."""
-        ...
-
-    def generation(self) -> str:
-        """Another text after objects have been forgotten."""
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """No longer hold objects that cannot be read, so that they can be stored again."""
         ...
 
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
@@ -124,16 +141,10 @@ class ObjectStore(Protocol):
         """Every object that is held and cannot be read, and why; reads every byte."""
         ...
 
-    def forget(self, digests: Iterable[Digest]) -> None:
-        """No longer hold objects that cannot be read, so that they can be stored again."""
-        ...
 
-    def damaged_packs(self) -> dict[int, str]:
-        """Places of storage that are damaged, by number, and how."""
-        ...
-
-    def mend_packs(self, occasion: str) -> int:
-        """Keep what is sound of damaged places and set the rest aside; how many there were."""
-        ...
-
-    def close(self) -> None: ...
+def all_digests(objects: ObjectReader) -> Iterator[Digest]:
+    """Every object that is held, page by page."""
+    last: Digest | None = None
+    while page := objects.digests(after=last, limit=_PAGE):
+        yield from page
+        last = page[-1]

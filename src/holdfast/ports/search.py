@@ -1,7 +1,9 @@
 """An index of everything that was said about the work, for finding it again.
 
-Derived, all of it: what is lost is taken in again from catalog and story, and nothing else depends
-on it. `take_in` is all or nothing. Reading waits for nobody.
+    SearchReader ← SearchIndex
+
+All of it is derived: a lost index is rebuilt from catalog and story, and nothing else depends on
+it. `take_in` is all or nothing. Reading never waits.
 """
 
 from __future__ import annotations
@@ -91,22 +93,10 @@ class IndexLost(Exception):
     """The index could not be used and is empty now."""
 
 
-class SearchIndex(Protocol):
+class SearchReader(Protocol):
     """Every member may raise `IndexLost`."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Be the only one who takes things in; `Busy` when somebody else does so for too long."""
-        ...
-
     def cursors(self) -> Cursors: ...
-
-    def take_in(self, batch: IndexBatch) -> None:
-        """Within `exclusive`."""
-        ...
-
-    def begin_anew(self) -> None:
-        """Forget everything; within `exclusive`."""
-        ...
 
     def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
         """Best first, the newer of equals first; of one session, or of all. With very many matches
@@ -118,8 +108,24 @@ class SearchIndex(Protocol):
         """Known words that it may have been meant for, the nearest first."""
         ...
 
+    def close(self) -> None: ...
+
+
+class SearchIndex(SearchReader, Protocol):
+    """The index with its writing side; every member may raise `IndexLost`."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Be the only one who takes things in; `Busy` when somebody else does so for too long."""
+        ...
+
+    def take_in(self, batch: IndexBatch) -> None:
+        """Within `exclusive`."""
+        ...
+
+    def begin_anew(self) -> None:
+        """Forget everything; within `exclusive`."""
+        ...
+
     def erase(self) -> None:
         """Forget everything, and leave nothing of it on the medium."""
         ...
-
-    def close(self) -> None: ...

@@ -1,6 +1,9 @@
-"""What was said and done around the checkpoints: messages, annotations, edits, notices.
+"""The record around the checkpoints: messages, annotations, edits, notices.
 
-Kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
+    StoryReader ← Story
+
+Reading stands for itself, so that rows can be read from a place that only receives them. The story
+is kept apart from the catalog, with its own lock: recording a message never waits for a save, and a
 damaged story costs no checkpoint. Every write is durable when it returns. Reads need no lock. A
 story that is not there yet reads as an empty one; the first write makes it.
 """
@@ -30,17 +33,8 @@ class NewMessage:
     source_key: str | None = None
 
 
-class Story(Protocol):
-    def add_messages(
-        self,
-        session_id: SessionId,
-        new: Sequence[NewMessage],
-        *,
-        fact: tuple[str, str] | None = None,
-    ) -> Sequence[Message]:
-        """All or none, in this order, after the last one; one whose `source_key` the session has
-        already is left out of the result. `fact` (name, value) is noted together with them."""
-        ...
+class StoryReader(Protocol):
+    """What was recorded around the checkpoints."""
 
     def message_count(self, session_id: SessionId) -> int:
         """How many there are: the index of the next one."""
@@ -61,20 +55,6 @@ class Story(Protocol):
         """Whether the session has a message of that key."""
         ...
 
-    def annotate(
-        self,
-        session_id: SessionId,
-        checkpoint_id: CheckpointId,
-        text: str,
-        *,
-        author: str | None,
-        at_ns: int,
-        number: int | None = None,
-    ) -> Annotation:
-        """A new annotation, or with `number` a new revision of that one (`NotFound` if none), which
-        stays that of its author unless another is named."""
-        ...
-
     def annotations(
         self,
         session_id: SessionId,
@@ -93,12 +73,68 @@ class Story(Protocol):
         """What restores did to the conversation, in the order of operations."""
         ...
 
-    def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
-        """False, and nothing is added, when one of that operation or a later one is there."""
-        ...
-
     def fact(self, session_id: SessionId, name: str) -> str | None:
         """Something small that was noted about a session."""
+        ...
+
+    def activity(self, number: int) -> Activity | None: ...
+
+    def activities(
+        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[Activity]:
+        """In the order in which they were begun."""
+        ...
+
+    def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
+        """Of all sessions, in the order in which they were begun."""
+        ...
+
+    def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
+        """Of one session or all, in the order in which they were begun."""
+        ...
+
+    def diff_of(self, number: int) -> bytes | None:
+        """What an activity changed, as it was given to `settle`."""
+        ...
+
+    def generation(self) -> str:
+        """Another value whenever what was once told may no longer hold: rows were removed for good,
+        or the story was rebuilt. An index of it then begins anew."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Story(StoryReader, Protocol):
+    """The place where it becomes durable."""
+
+    def add_messages(
+        self,
+        session_id: SessionId,
+        new: Sequence[NewMessage],
+        *,
+        fact: tuple[str, str] | None = None,
+    ) -> Sequence[Message]:
+        """All or none, in this order, after the last one; one whose `source_key` the session has
+        already is left out of the result. `fact` (name, value) is noted together with them."""
+        ...
+
+    def annotate(
+        self,
+        session_id: SessionId,
+        checkpoint_id: CheckpointId,
+        text: str,
+        *,
+        author: str | None,
+        at_ns: int,
+        number: int | None = None,
+    ) -> Annotation:
+        """A new annotation, or with `number` a new revision of that one (`NotFound` if none), which
+        stays that of its author unless another is named."""
+        ...
+
+    def add_rollback(self, session_id: SessionId, rollback: Rollback) -> bool:
+        """False, and nothing is added, when one of that operation or a later one is there."""
         ...
 
     def set_fact(
@@ -121,26 +157,6 @@ class Story(Protocol):
         diff: bytes | None = None,
     ) -> Activity | None:
         """The activity as it ended; None when it is not open (any more)."""
-        ...
-
-    def activity(self, number: int) -> Activity | None: ...
-
-    def activities(
-        self, session_id: SessionId, *, after: int = 0, limit: int | None = None
-    ) -> Sequence[Activity]:
-        """In the order in which they were begun."""
-        ...
-
-    def activities_after(self, number: int, limit: int) -> Sequence[Activity]:
-        """Of all sessions, in the order in which they were begun."""
-        ...
-
-    def open_activities(self, session_id: SessionId | None = None) -> Sequence[Activity]:
-        """Of one session or all, in the order in which they were begun."""
-        ...
-
-    def diff_of(self, number: int) -> bytes | None:
-        """What an activity changed, as it was given to `settle`."""
         ...
 
     def take_in(self, messages: Sequence[Message], annotations: Sequence[Annotation]) -> int:
@@ -172,11 +188,6 @@ class Story(Protocol):
         it, without those that had none. `diff` does it for what was given to `settle`."""
         ...
 
-    def generation(self) -> str:
-        """Another value whenever what was once told may no longer hold: rows were removed for good,
-        or the story was rebuilt. An index of it then begins anew."""
-        ...
-
     def erase_traces(self) -> None:
         """Leave nothing of removed rows on the medium; `Busy` when somebody's reading keeps it
         from that."""
@@ -189,5 +200,3 @@ class Story(Protocol):
     def check(self) -> Iterator[str]:
         """Problems of the story's own structure."""
         ...
-
-    def close(self) -> None: ...

@@ -13,7 +13,7 @@ from pathlib import Path
 from holdfast.domain.digests import digest_of
 from holdfast.domain.errors import NoSpace, ObjectMissing
 from holdfast.domain.ids import Digest
-from holdfast.ports.objects import ObjectStore, WriteTotals
+from holdfast.ports.objects import ObjectStore, WriteTotals, all_digests
 from holdfast.testing.expectations import (
     compressible,
     expect_error,
@@ -123,8 +123,37 @@ class ObjectStoreContract:
         with closing(self.open_store(tmp_path)) as store:
             held = store_objects(store, [b"a", b"b", b"c"]) + store_objects(store, [b"d"])
             store_objects(store, [b"a", b"d"])
-            assert sorted(store.digests()) == sorted(held)
+            assert sorted(all_digests(store)) == sorted(held)
             assert store.count() == len(held)
+
+    def test_digests_come_in_ascending_pages(self, tmp_path: Path) -> None:
+        with closing(self.open_store(tmp_path)) as store:
+            assert list(store.digests(limit=10)) == []
+            held = sorted(store_objects(store, [b"%d" % number for number in range(25)]))
+            assert list(store.digests(limit=10)) == held[:10]
+            assert list(store.digests(after=held[9], limit=10)) == held[10:20]
+            assert list(store.digests(after=held[19], limit=10)) == held[20:]
+            assert list(store.digests(after=held[-1], limit=10)) == []
+
+    def test_many_objects_are_read_at_once(self, tmp_path: Path) -> None:
+        contents = [b"small %d" % number for number in range(300)]
+        contents += [compressible(f"page {number}", 6000) for number in range(20)]
+        contents += [incompressible("large", 3 << 20), b""]
+        with closing(self.open_store(tmp_path)) as store:
+            digests = [d for data in contents for d in store_objects(store, [data])]
+            found = list(store.read_many(iter(digests[::-1])))
+            assert len(found) == len(contents)
+            assert dict(found) == dict(zip(digests, contents, strict=True))
+            assert list(store.read_many([])) == []
+
+    def test_one_of_many_that_is_missing_is_reported_or_left_out(self, tmp_path: Path) -> None:
+        absent = digest_of(b"absent")
+        with closing(self.open_store(tmp_path)) as store:
+            first, second = store_objects(store, [b"first", b"second"])
+            with expect_error(ObjectMissing):
+                list(store.read_many([first, absent, second]))
+            found = dict(store.read_many([first, absent, second], skip_unreadable=True))
+            assert found == {first: b"first", second: b"second"}
 
     def test_size_grows_by_what_is_stored(self, tmp_path: Path) -> None:
         data = incompressible("big", 1 << 20)
@@ -242,40 +271,6 @@ class ObjectStoreContract:
             assert store.read(digest_of(versions[-1])) == versions[-1]
             assert list(store.check(data=True)) == []
 
-    def test_what_is_not_needed_is_erased_even_if_a_needed_version_was_stored_against_it(
-        self, tmp_path: Path
-    ) -> None:
-        lines = compressible("source", 20_000).splitlines(keepends=True)
-        with closing(self.open_store(tmp_path)) as store:
-            versions: list[Digest] = []
-            contents: dict[Digest, bytes] = {}
-            for number in range(12):
-                lines[number * 7] = b"edited in version %d\n" % number
-                data = b"".join(lines)
-                writer = store.writer()
-                previous = versions[-1] if versions else None
-                writer.add(digest_of(data), data, similar_to=previous)
-                writer.commit()
-                versions.append(digest_of(data))
-                contents[versions[-1]] = data
-            needed = set(versions[1::3])
-            assert store.stored_form(versions[1])
-            generation = store.generation()
-            store.erase_all_but(needed)
-            assert store.generation() != generation
-            assert set(store.digests()) == needed
-            assert {digest: store.read(digest) for digest in needed} == {
-                digest: contents[digest] for digest in needed
-            }
-            with expect_error(ObjectMissing):
-                store.read(versions[0])
-            assert list(store.check(data=True)) == []
-            assert store.erase_all_but(needed) == 0
-            assert store.erase_all_but(set()) > 0
-            assert store.count() == 0
-            store_objects(store, [b"and it goes on"])
-            assert store.read(digest_of(b"and it goes on")) == b"and it goes on"
-
     def test_threads_read_while_another_one_writes(self, tmp_path: Path) -> None:
         first = [compressible(f"first {number}", 3000) for number in range(20)]
         with closing(self.open_store(tmp_path)) as store:
@@ -308,7 +303,7 @@ class DurableObjectStoreContract(ObjectStoreContract):
             size = store.size_bytes()
         with closing(self.open_store(tmp_path)) as store:
             assert [store.read(digest) for digest in digests] == contents
-            assert sorted(store.digests()) == sorted(digests)
+            assert sorted(all_digests(store)) == sorted(digests)
             assert store.size_bytes() == size
             assert not store.writer().add(digests[0], contents[0])
 

@@ -35,7 +35,7 @@ def test_everything_that_a_checkpoint_names_counts_as_needed(tmp_path: Path) -> 
     with SessionCheckpointer(tmp_path / "project", "s") as session:
         first = session.checkpoint("why")
         vault = session._engine.vault
-        needed = set(named_objects(vault.objects, manifest_of(session, first)))
+        needed = set(named_objects(vault.objects.read, manifest_of(session, first)))
         assert len(needed) >= 2
         assert needed <= reachable(vault)
         session._engine.cleanup(NoProgress())

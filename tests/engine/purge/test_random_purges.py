@@ -13,6 +13,7 @@ from holdfast.domain.entries import FileEntry, SymlinkEntry
 from holdfast.domain.paths import is_within, to_text
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import list_entries, read_content
+from holdfast.ports.objects import all_digests
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
 from tests.support.raw_search import unpacked
@@ -46,7 +47,7 @@ class PurgedWork(Work):
                     self._compare(opened, row.tree, kept)
                 names = [p for p, _ in list_entries(vault.load_tree, row.tree)]
                 assert not [name for name in names if is_within(name, path)]
-            assert set(unpacked(opened.store.directory)) == set(vault.objects.digests())
+            assert set(unpacked(opened.store.directory)) == set(all_digests(vault.objects))
 
     def _compare(self, opened: object, tree: object, kept: State) -> None:
         vault = opened.engine.vault  # type: ignore[attr-defined]

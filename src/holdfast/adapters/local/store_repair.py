@@ -182,7 +182,7 @@ class StoreRepairer:
                     return problems[0]
                 if objects.is_behind():
                     return None  # caught up by the next opening, like after any crash
-                known, said = dict(objects.index.locations()).keys(), set(rebuilt.digests())
+                known, said = dict(objects.index.locations()).keys(), set(rebuilt.index.digests())
                 # A record whose base is lost is left out of it by a repair, and stays in its pack.
                 more = any(map(partial(_can_be_read, rebuilt), said - known))
                 return "it does not say what the packs say" if known - said or more else None

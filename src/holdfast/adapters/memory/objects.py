@@ -26,6 +26,18 @@ class MemoryObjectStore:
             raise ObjectDamaged(f"object {digest.hex()[:16]} is damaged")
         return data
 
+    def read_many(
+        self, digests: Iterable[Digest], *, skip_unreadable: bool = False
+    ) -> Iterator[tuple[Digest, bytes]]:
+        for digest in digests:
+            try:
+                data = self.read(digest)
+            except (ObjectMissing, ObjectDamaged):
+                if skip_unreadable:
+                    continue
+                raise
+            yield digest, data
+
     def contains(self, digest: Digest) -> bool:
         return digest in self._objects
 
@@ -35,8 +47,8 @@ class MemoryObjectStore:
     def writer(self, *, limit_bytes: int | None = None) -> MemoryObjectWriter:
         return MemoryObjectWriter(self._objects, limit_bytes)
 
-    def digests(self) -> Iterator[Digest]:
-        return iter(sorted(self._objects))
+    def digests(self, *, after: Digest | None = None, limit: int) -> list[Digest]:
+        return sorted(d for d in self._objects if after is None or d > after)[:limit]
 
     def count(self) -> int:
         return len(self._objects)
@@ -63,12 +75,6 @@ class MemoryObjectStore:
     def stored_sizes(self) -> Iterator[tuple[Digest, int]]:
         return ((digest, len(content)) for digest, content in self._objects.items())
 
-    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
-        return self.retain_only(needed)
-
-    def stored_form(self, digest: Digest) -> bytes:
-        return self.read(digest)
-
     def generation(self) -> str:
         return str(self._generation)
 
@@ -80,14 +86,6 @@ class MemoryObjectStore:
             del self._objects[digest]
         self._generation += 1
 
-    @staticmethod
-    def damaged_packs() -> dict[int, str]:
-        return {}
-
-    @staticmethod
-    def mend_packs(occasion: str) -> int:
-        return 0
-
     def check(self, *, data: bool, progress: Progress | None = None) -> Iterator[ObjectProblem]:
         for digest, content in self._objects.items():
             if data and digest_of(content) != digest:
@@ -95,6 +93,25 @@ class MemoryObjectStore:
 
     def close(self) -> None:
         return None
+
+
+class MemoryPackMaintenance:
+    """There are no packs, so none is ever damaged."""
+
+    def __init__(self, store: MemoryObjectStore) -> None:
+        self._store = store
+
+    def damaged_packs(self) -> dict[int, str]:
+        return {}
+
+    def mend_packs(self, occasion: str) -> int:
+        return 0
+
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        return self._store.retain_only(needed)
+
+    def stored_form(self, digest: Digest) -> bytes:
+        return self._store.read(digest)
 
 
 class MemoryObjectWriter:

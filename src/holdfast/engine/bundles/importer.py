@@ -18,11 +18,9 @@ from holdfast.domain.bundle_rows import BundledCheckpoint, Origin
 from holdfast.domain.errors import (
     BudgetReached,
     ForeignBundle,
-    IndexDamaged,
     NoSpace,
-    StoreDamaged,
 )
-from holdfast.domain.ids import CheckpointId, Digest, SessionId, WorkspaceId
+from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.rounds import Round, RoundStatus
 from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
@@ -140,16 +138,10 @@ def _require_home(home: WorkspaceId | None, origin: Origin, *, foreign: bool) ->
 
 def _forget_damaged(vault: Vault, bundle: VerifiedBundle) -> None:
     """What the store holds and cannot give any more is taken from the bundle."""
-    damaged: set[Digest] = set()
-    for digest in bundle.digests():
-        try:
-            if vault.objects.contains(digest):
-                vault.objects.read(digest)
-        except IndexDamaged:
-            raise
-        except StoreDamaged:
-            damaged.add(digest)
-    if damaged:
+    named = set(bundle.digests())
+    held = named - vault.objects.missing(named)
+    readable = {d for d, _ in vault.objects.read_many(held, skip_unreadable=True)}
+    if damaged := held - readable:
         vault.objects.forget(damaged)
 
 

@@ -25,7 +25,7 @@ from holdfast.engine.compare.ignored_content import IgnoredContent
 from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -36,7 +36,7 @@ _PIECE_BYTES = 256 * 1024
 class StoredContent:
     """A file of a checkpoint, and the path that damage of it is told by."""
 
-    objects: ObjectStore
+    objects: ObjectReader
     entry: FileEntry
     path: bytes
 

@@ -6,8 +6,7 @@ the next time, because each component is told everything that is still needed, n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.chunk_lists import decode_chunk_list
@@ -17,11 +16,11 @@ from holdfast.domain.ids import Digest
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import replace
 
 
-def read_states(objects: ObjectStore, checkpoint: Checkpoint) -> tuple[ComponentState, ...]:
+def read_states(objects: ObjectReader, checkpoint: Checkpoint) -> tuple[ComponentState, ...]:
     """What was captured besides files; `StoreDamaged` when that cannot be read."""
     if checkpoint.components is None:
         return ()
@@ -29,27 +28,21 @@ def read_states(objects: ObjectStore, checkpoint: Checkpoint) -> tuple[Component
 
 
 def state_of(
-    objects: ObjectStore, checkpoint: Checkpoint | None, name: str
+    objects: ObjectReader, checkpoint: Checkpoint | None, name: str
 ) -> ComponentState | None:
     states = () if checkpoint is None else read_states(objects, checkpoint)
     return next((state for state in states if state.name == name), None)
 
 
-class ObjectReader(Protocol):
-    """An object store, or one with objects that nobody has stored yet."""
-
-    def read(self, digest: Digest) -> bytes: ...
-
-
-def named_objects(objects: ObjectReader, manifest: Digest) -> Iterator[Digest]:
+def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator[Digest]:
     """Every object that a manifest needs, itself included."""
     yield manifest
-    for content in contents_of(decode_manifest(objects.read(manifest))):
+    for content in contents_of(decode_manifest(read(manifest))):
         if content.chunks is None:
             yield content.digest
         else:
             yield content.chunks
-            for piece in decode_chunk_list(objects.read(content.chunks)):
+            for piece in decode_chunk_list(read(content.chunks)):
                 yield piece.digest
 
 

@@ -162,7 +162,7 @@ class _Planner:
         return decode_tree(self.read(digest))
 
     def reachable(self, rows: Iterable[Checkpoint]) -> set[Digest]:
-        return reachable_from(self.vault, rows, self.load, self)
+        return reachable_from(self.vault, rows, self.load, self.read)
 
     def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
         roots = list(self.vault.catalog.roots())

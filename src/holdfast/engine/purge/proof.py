@@ -27,6 +27,7 @@ from holdfast.domain.purges import PurgeProof, Trace
 from holdfast.engine.purge.component_files import ComponentFiles
 from holdfast.engine.purge.contents import Contents
 from holdfast.engine.vault import Vault
+from holdfast.ports.objects import all_digests
 
 _SAMPLE_BYTES = 32
 _SHORTEST_SAMPLE_BYTES = 6
@@ -61,12 +62,13 @@ def sought_for(
 ) -> list[Sought]:
     """Samples of content and of what was said, gathered while everything can still be read."""
     found: list[Sought] = []
+    packs = vault.open_packs()
     for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
         data = vault.objects.read(digest)
         # A version of a file that stays resembles the one that goes; that is nothing to report.
         told = None if removed else digest
         found += [Sought(s, "some of its bytes", told) for s in _samples(data)]
-        stored = vault.objects.stored_form(digest)
+        stored = packs.stored_form(digest)
         if stored != data:
             found += [Sought(s, "some of its stored bytes") for s in _samples(stored)[:1]]
     for text in _texts(vault, removed):
@@ -81,7 +83,7 @@ def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -
     most = max(_FEWEST_DIGESTS, min(_MOST_DIGESTS, _SEARCH_WORK_BYTES // size))
     digests = _even_choice(sorted(gone), most)
     sought = [Sought(form, "a digest") for d in digests for form in (d, d.hex().encode())]
-    known = gone & set(vault.objects.digests())
+    known = gone - vault.objects.missing(gone)
     traces = dict.fromkeys(Trace("objects", f"object {digest.hex()}") for digest in sorted(known))
     elsewhere: set[Digest] = set()
     searched_bytes = 0
@@ -169,8 +171,8 @@ def paths_holding(
     does and belongs to no path. Every object is decoded for it."""
     holders = {
         digest
-        for digest in (vault.objects.digests() if samples else ())
-        if any(sample in vault.objects.read(digest) for sample in samples)
+        for digest, data in vault.objects.read_many(all_digests(vault.objects) if samples else ())
+        if any(sample in data for sample in samples)
     }
     if not holders:
         return (), ()

@@ -112,7 +112,7 @@ _IN_FILE_NAMES = Trace(
 
 def _require_sound_packs(vault: Vault) -> None:
     """Packs are going to be written anew: better to find out before the first row changes."""
-    if damaged := vault.objects.damaged_packs():
+    if damaged := vault.open_packs().damaged_packs():
         number, problem = next(iter(damaged.items()))
         raise StoreDamaged(
             f"nothing was purged: pack {number} of the store is damaged: {problem}",
@@ -191,7 +191,7 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     left = [name for name in named if not any(is_within(name, path) for path in paths)]
     if len(left) < len(named):
         vault.access.set_named_paths(left)
-    freed_bytes = vault.objects.erase_all_but(reachable(vault))
+    freed_bytes = vault.open_packs().erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
     vault.search.erase()

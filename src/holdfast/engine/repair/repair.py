@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from holdfast.domain.checkpoints import ChangeCounts, Checkpoint, Kind, Skipped, SkipReason
 from holdfast.domain.component_states import ComponentState, encode_manifest
 from holdfast.domain.digests import digest_of
-from holdfast.domain.errors import HoldfastError, IndexDamaged, StoreDamaged
+from holdfast.domain.errors import HoldfastError, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -42,7 +42,7 @@ from holdfast.engine.save.save import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewCheckpoint, NewOperation
-from holdfast.ports.objects import ObjectWriter, WriteTotals
+from holdfast.ports.objects import ObjectWriter, WriteTotals, all_digests
 
 RECOVERED = SessionId("recovered")
 _TREE, _CHUNK_LIST = b"HFT1", b"HFC1"
@@ -83,7 +83,7 @@ def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
         present = {digest: found[digest] for digest in lost & found.keys()}
     unnamed = _unnamed(vault, after.trees) if history_is_incomplete else ()
     return ContentFindings(
-        tuple(sorted(vault.objects.damaged_packs().items())),
+        tuple(sorted(vault.open_packs().damaged_packs().items())),
         frozenset(lost),
         frozenset(present),
         tuple(damaged),
@@ -98,7 +98,7 @@ def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
     unreadable = vault.objects.unreadable()
     if unreadable:
         vault.objects.forget(unreadable)
-    vault.objects.mend_packs(occasion)
+    vault.open_packs().mend_packs(occasion)
     if history_is_incomplete:
         _name(vault, find(vault, history_is_incomplete=True).unnamed)
     found = find(vault, history_is_incomplete=False)
@@ -207,12 +207,10 @@ def _unnamed(vault: Vault, named: set[Digest]) -> list[UnnamedState]:
     """Roots among the trees that nothing names: what a lost row stood for, or a killed save."""
     trees: dict[Digest, UnnamedState] = {}
     below: set[Digest] = set()
-    for digest in vault.objects.digests():
+    every_object = vault.objects.read_many(all_digests(vault.objects), skip_unreadable=True)
+    for digest, data in every_object:
         try:
-            data = vault.objects.read(digest)
             tree = decode_tree(data) if data.startswith(_TREE) else None
-        except IndexDamaged:
-            raise
         except StoreDamaged:
             continue
         if tree is None:

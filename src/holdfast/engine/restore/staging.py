@@ -16,7 +16,7 @@ from holdfast.domain.paths import MARKER_DIRECTORY, join, parent
 from holdfast.engine.restore.directory_handles import DIRECTORY_FLAGS, DirectoryHandles, give_to
 from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem, write_all
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectReader
 
 RUNS_AS_ANOTHER = "it would run with the rights of another user than its directory's"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -31,7 +31,7 @@ class Staging:
     def __init__(
         self,
         fs: Filesystem,
-        objects: ObjectStore,
+        objects: ObjectReader,
         handles: DirectoryHandles,
         name: bytes,
         *,

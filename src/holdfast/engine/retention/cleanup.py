@@ -23,7 +23,7 @@ from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.retention import Decision, decide, protections, rules_with
-from holdfast.engine.components.manifests import ObjectReader, named_objects, release_components
+from holdfast.engine.components.manifests import named_objects, release_components
 from holdfast.engine.retention.recent_work import recent_sessions, states_before_messages
 from holdfast.engine.retention.schedule import confirmed_now_ns
 from holdfast.engine.vault import Vault
@@ -240,13 +240,13 @@ def reachable_from(
     vault: Vault,
     checkpoints: Iterable[Checkpoint],
     load: TreeLoader,
-    objects: ObjectReader | None = None,
+    read: Callable[[Digest], bytes] | None = None,
 ) -> set[Digest]:
-    """Every object that these checkpoints name; `load` may know trees that nobody stored yet, and
-    `objects` any other object."""
+    """Every object that these checkpoints name; `load` may know trees that are not stored yet, and
+    `read` any other object."""
     found: set[Digest] = set()
     for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, objects or vault.objects)
+        _mark(vault, checkpoint, found, load, read or vault.objects.read)
     return found
 
 
@@ -255,7 +255,7 @@ def mark(
 ) -> None:
     """Add what these checkpoints name to `found`, passing over trees that are in it already."""
     for checkpoint in checkpoints:
-        _mark(vault, checkpoint, found, load, vault.objects)
+        _mark(vault, checkpoint, found, load, vault.objects.read)
 
 
 def _mark(
@@ -263,12 +263,12 @@ def _mark(
     checkpoint: Checkpoint,
     found: set[Digest],
     load: TreeLoader,
-    objects: ObjectReader,
+    read: Callable[[Digest], bytes],
 ) -> None:
     if checkpoint.report is not None:
         found.add(checkpoint.report)
     if checkpoint.components is not None and checkpoint.components not in found:
-        found.update(named_objects(objects, checkpoint.components))
+        found.update(named_objects(read, checkpoint.components))
     pending = [checkpoint.tree]
     while pending:
         digest = pending.pop()

@@ -32,7 +32,7 @@ from holdfast.engine.scan.policy import (
 from holdfast.engine.scan.rule_files import LARGEST_BYTES, RuleFiles
 from holdfast.engine.stored_objects import read_content
 from holdfast.ports.filesystem import Filesystem
-from holdfast.ports.objects import ObjectStore
+from holdfast.ports.objects import ObjectReader
 
 _BELOW_IGNORED = Verdict(reason=SkipReason.IGNORED, detail="in an ignored directory")
 
@@ -45,7 +45,7 @@ class TargetRules:
         fs: Filesystem,
         handles: DirectoryHandles,
         policy: CapturePolicy,
-        objects: ObjectStore,
+        objects: ObjectReader,
         load: Callable[[Digest], Tree],
         tree: Digest,
         *,

@@ -1,4 +1,4 @@
-"""Both catalogs keep the one contract."""
+"""The catalog on disk keeps the contract."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
-from holdfast.adapters.memory.catalog import MemoryCatalog
 from holdfast.ports.catalog import Catalog
-from holdfast.testing.catalog_contract import CatalogContract, DurableCatalogContract
-
-
-@pytest.mark.requirement("CP-8")
-class TestMemoryCatalog(CatalogContract):
-    def open_catalog(self, place: Path) -> Catalog:
-        return MemoryCatalog()
+from holdfast.testing.catalog_contract import DurableCatalogContract
 
 
 @pytest.mark.requirement("CP-8")

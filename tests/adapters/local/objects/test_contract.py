@@ -1,4 +1,4 @@
-"""Both object stores keep the one contract."""
+"""The packs on disk keep the contracts of objects and of their maintenance."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.memory.objects import MemoryObjectStore
+from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.ports.objects import ObjectStore
-from holdfast.testing.object_store_contract import DurableObjectStoreContract, ObjectStoreContract
+from holdfast.ports.pack_maintenance import PackMaintenance
+from holdfast.testing.object_store_contract import DurableObjectStoreContract
+from holdfast.testing.pack_maintenance_contract import PackMaintenanceContract
 from tests.adapters.local.objects.local_stores import open_objects
-
-
-@pytest.mark.requirement("ST-1")
-class TestMemoryObjectStore(ObjectStoreContract):
-    def open_store(self, place: Path) -> ObjectStore:
-        return MemoryObjectStore()
 
 
 @pytest.mark.requirement("ST-1")
 class TestLocalObjectStore(DurableObjectStoreContract):
     def open_store(self, place: Path) -> ObjectStore:
         return open_objects(place)
+
+
+@pytest.mark.requirement("ST-5")
+class TestLocalPackMaintenance(PackMaintenanceContract[LocalObjectStore]):
+    def open_store(self, place: Path) -> LocalObjectStore:
+        return open_objects(place)
+
+    def maintenance_of(self, store: LocalObjectStore) -> PackMaintenance:
+        return store.maintenance()

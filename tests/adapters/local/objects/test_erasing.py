@@ -9,6 +9,7 @@ import pytest
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.digests import digest_of
 from holdfast.domain.ids import Digest
+from holdfast.ports.objects import all_digests
 from holdfast.testing.expectations import incompressible, store_objects
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.adapters.local.objects.local_stores import forget_index, opened, packs
@@ -44,7 +45,7 @@ def test_no_byte_of_what_goes_is_left_in_any_file(tmp_path: Path) -> None:
     held = _versions(tmp_path, 10)
     needed = {d: data for number, (d, data) in enumerate(held.items()) if number % 4 == 0}
     with opened(tmp_path) as store:
-        given_back = store.erase_all_but(set(needed))
+        given_back = store.maintenance().erase_all_but(set(needed))
         assert given_back > 0
         assert {d: store.read(d) for d in needed} == needed
     raw = _raw(tmp_path)
@@ -62,7 +63,7 @@ def test_what_a_cut_off_save_left_behind_a_pack_goes_too(tmp_path: Path) -> None
     with newest.open("ab") as file:
         file.write(b"HF" + b"torn record of a killed save" * 10)
     with opened(tmp_path) as store:
-        store.erase_all_but({digest})
+        store.maintenance().erase_all_but({digest})
         assert store.read(digest)
     assert b"torn record" not in _raw(tmp_path)
 
@@ -74,7 +75,7 @@ def test_killed_at_any_call_everything_needed_is_readable_and_a_second_run_finis
     held = _versions(tmp_path / "count", 6)
     needed = {d: data for number, (d, data) in enumerate(held.items()) if number % 3 == 1}
     with opened(tmp_path / "count", counting) as store:
-        store.erase_all_but(set(needed))
+        store.maintenance().erase_all_but(set(needed))
     for number in range(1, len(counting.calls) + 1):
         for after in (False, True):
             place = tmp_path / f"{number}-{after}"
@@ -82,7 +83,7 @@ def test_killed_at_any_call_everything_needed_is_readable_and_a_second_run_finis
             fs = FaultyFilesystem(LocalFilesystem(), {number: Kill(after=after)})
             try:
                 with opened(place, fs) as store:
-                    store.erase_all_but(set(needed))
+                    store.maintenance().erase_all_but(set(needed))
             except Killed:
                 pass
             finally:
@@ -91,8 +92,8 @@ def test_killed_at_any_call_everything_needed_is_readable_and_a_second_run_finis
                 forget_index(place)  # the index may know less after a power cut
             with opened(place) as store:
                 assert {d: store.read(d) for d in needed} == needed
-                store.erase_all_but(set(needed))
-                assert set(store.digests()) == set(needed)
+                store.maintenance().erase_all_but(set(needed))
+                assert set(all_digests(store)) == set(needed)
                 assert {d: store.read(d) for d in needed} == needed
             raw = _raw(place)
             assert not [d for d in held if d not in needed and raw.find(d) >= 0]

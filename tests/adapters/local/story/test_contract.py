@@ -1,4 +1,4 @@
-"""Both stories keep the one contract; the one on disk also when it is encrypted."""
+"""The story on disk keeps the contract, also when it is encrypted."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.system import SystemClock
-from holdfast.adapters.memory.story import MemoryStory
 from holdfast.ports.story import Story
-from holdfast.testing.story_contract import DurableStoryContract, StoryContract
+from holdfast.testing.story_contract import DurableStoryContract
 
 KEYS = StoreKeys(b"k" * 32)
-
-
-@pytest.mark.requirement("SE-2", "SE-7")
-class TestMemoryStory(StoryContract):
-    def open_story(self, place: Path) -> Story:
-        return MemoryStory()
 
 
 @pytest.mark.requirement("SE-2", "SE-7")

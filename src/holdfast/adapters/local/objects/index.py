@@ -135,9 +135,10 @@ class PackIndex:
         distinct = "SELECT DISTINCT pack, offset, length FROM places"
         return int(self._rows(f"SELECT coalesce(sum(length), 0) FROM ({distinct})")[0][0])
 
-    def digests(self) -> Iterator[Digest]:
-        for (digest,) in self._rows("SELECT digest FROM places ORDER BY digest"):
-            yield Digest(digest)
+    def digests(self, after: bytes = b"", limit: int = -1) -> list[Digest]:
+        """In ascending order, those behind `after`; a negative limit is none."""
+        query = "SELECT digest FROM places WHERE digest>? ORDER BY digest LIMIT ?"
+        return [Digest(digest) for (digest,) in self._rows(query, after, limit)]
 
     def locations(self) -> Iterator[tuple[Digest, Location]]:
         """In the order in which packs are best read; one at a time, for there may be millions."""
@@ -169,7 +170,7 @@ class PackIndex:
 
     def keep_only(self, needed: AbstractSet[Digest]) -> None:
         """Forget every other object, and leave no trace of one in the file or its log."""
-        self.forget(digest for digest in list(self.digests()) if digest not in needed)
+        self.forget(digest for digest in self.digests() if digest not in needed)
         try:
             scrub(self._db, self._path)
         except DATABASE_TROUBLE as error:

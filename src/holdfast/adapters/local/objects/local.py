@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,10 @@ from holdfast.values.compression import Codec, decompress
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import StoreKeys
+    from holdfast.adapters.local.objects.maintenance import LocalPackMaintenance
 
 _CACHE_BYTES = 8 << 20
+_READ_AT_ONCE = 5_000
 
 
 class LocalObjectStore:
@@ -54,6 +57,7 @@ class LocalObjectStore:
         self._sync_failures = sync_failures
         records = None if keys is None else _sealed_records(keys)
         self.packs = PackDirectory(fs, directory / "packs", records, sync_failures)
+        self.directory = directory
         self._index_path = index or directory / "index.db"
         self._index_cipher = keys.cipher("index") if keys else None
         self._index: PackIndex | None = None
@@ -176,6 +180,32 @@ class LocalObjectStore:
             self.remember(digest, data)
             return data
 
+    def read_many(
+        self, digests: Iterable[Digest], *, skip_unreadable: bool = False
+    ) -> Iterator[tuple[Digest, bytes]]:
+        """In the order of the packs: neighbours share a block, which is then opened once."""
+        unread = iter(digests)
+        while batch := list(islice(unread, _READ_AT_ONCE)):
+            with self.lock:
+                found = [(self.index.find(digest), digest) for digest in batch]
+            found.sort(key=lambda one: (one[0] is None, one))
+            for place, digest in found:
+                try:
+                    data = self._read_at(digest, place)
+                except IndexDamaged:
+                    raise
+                except StoreDamaged:
+                    if skip_unreadable:
+                        continue
+                    raise
+                yield digest, data
+
+    def _read_at(self, digest: Digest, place: Location | None) -> bytes:
+        """Another process may have moved it since its place was looked up."""
+        with contextlib.suppress(StoreDamaged):
+            return self.read(digest, place)
+        return self.read(digest)
+
     def base_of(self, digest: Digest) -> Digest:
         """What an object is stored against, or the object itself."""
         with self.lock:
@@ -183,22 +213,23 @@ class LocalObjectStore:
                 place = self.index.find(digest)
                 if place is None:
                     raise ObjectMissing(f"the store has no object {digest.hex()[:16]}")
-                base = self._record(digest).base if place.depth else None
+                base = self.record(digest).base if place.depth else None
                 if base is None:
                     return digest
                 digest = base
 
     def _read_chain(self, digest: Digest, depth_left: int, place: Location | None = None) -> bytes:
         try:
-            record = self._record(digest, place)
+            record = self.record(digest, place)
         except (ObjectMissing, ObjectDamaged):
             # Another process may have moved it between our two looks, or begun a pack under the
             # number of one that we still have open.
             self.packs.close()
-            record = self._record(digest)
+            record = self.record(digest)
         return self._open_record(digest, record, depth_left)
 
-    def _record(self, digest: Digest, place: Location | None = None) -> Record:
+    def record(self, digest: Digest, place: Location | None = None) -> Record:
+        """The record in which an object is stored."""
         place = place or self.index.find(digest)
         if place is None:
             raise ObjectMissing(
@@ -264,15 +295,21 @@ class LocalObjectStore:
             self._cached_bytes = 0
             self.packs.close()
 
+    def maintenance(self) -> LocalPackMaintenance:
+        from holdfast.adapters.local.objects.maintenance import (
+            LocalPackMaintenance,  # only repairs and purges need it
+        )
+
+        return LocalPackMaintenance(self)
+
     def writer(self, *, limit_bytes: int | None = None) -> LocalObjectWriter:
         if self._sync_failures is not None:
             self._sync_failures.refuse()
         return LocalObjectWriter(self, limit_bytes)
 
-    def digests(self) -> Iterator[Digest]:
+    def digests(self, *, after: Digest | None = None, limit: int) -> list[Digest]:
         with self.lock:
-            known = list(self.index.digests())
-        return iter(known)
+            return self.index.digests(after or b"", limit)
 
     def count(self) -> int:
         with self.lock:
@@ -314,26 +351,6 @@ class LocalObjectStore:
                     hint="run: holdfast check --data",
                 ) from None
 
-    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
-        from holdfast.adapters.local.objects.maintenance import erase_all_but
-
-        with self.lock, store_trouble("erasing content"):
-            try:
-                return erase_all_but(self, needed)
-            except BadRecord as error:
-                raise StoreDamaged(
-                    f"not everything was erased: a record that is needed is damaged: {error}",
-                    hint="run: holdfast check --data",
-                ) from None
-            finally:
-                self.packs.close()
-                self._cache.clear()
-                self._cached_bytes = 0
-
-    def stored_form(self, digest: Digest) -> bytes:
-        with self.lock:
-            return self._record(digest).stored
-
     def generation(self) -> str:
         with self.lock:
             return str(self.index.generation())
@@ -358,22 +375,6 @@ class LocalObjectStore:
             self.index.forget(digests)
             self._cache.clear()
             self._cached_bytes = 0
-
-    def mend_packs(self, occasion: str) -> int:
-        """Write packs with damaged stretches anew and set the old ones aside; how many."""
-        from holdfast.adapters.local.objects.maintenance import (
-            mend_packs,  # late: hardly anybody repairs
-        )
-
-        with self.lock, store_trouble("mending packs"):
-            return mend_packs(self, self._index_path.parent.parent, occasion)
-
-    def damaged_packs(self) -> dict[int, str]:
-        """Packs that are not whole up to where they are known to be, and why."""
-        from holdfast.adapters.local.objects.verify import damaged_packs
-
-        with self.lock, store_trouble("reading packs"):
-            return damaged_packs(self)
 
     def close(self) -> None:
         with self.lock:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.atomic_write import sync_directory
@@ -25,6 +24,8 @@ from holdfast.adapters.local.objects.index import Location
 from holdfast.adapters.local.objects.packs import PACK_MAGIC, SEAL_AT_BYTES, PackAppender, pack_name
 from holdfast.adapters.local.objects.verify import damaged_packs
 from holdfast.adapters.local.quarantine import quarantine
+from holdfast.adapters.local.store_errors import store_trouble
+from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.object_records import BadRecord, Record
 from holdfast.values.compression import compress
@@ -33,19 +34,50 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore
 
 
-def mend_packs(store: LocalObjectStore, directory: Path, occasion: str) -> int:
-    """Called with the store's lock held."""
-    damaged = damaged_packs(store)
-    for number in damaged:
-        kept: Records = {}
-        for digest, place in store.index.locations():
-            if place.pack == number:
-                kept.setdefault(place, []).append(digest)
-        moved, target = _copy(store, number, kept)
-        store.index.replace_pack(number, moved, target)
-        store.packs.close()
-        quarantine(directory, occasion, store.packs.directory / pack_name(number))
-    return len(damaged)
+class LocalPackMaintenance:
+    """See `holdfast.ports.pack_maintenance.PackMaintenance`."""
+
+    def __init__(self, store: LocalObjectStore) -> None:
+        self._store = store
+
+    def damaged_packs(self) -> dict[int, str]:
+        with self._store.lock, store_trouble("reading packs"):
+            return damaged_packs(self._store)
+
+    def mend_packs(self, occasion: str) -> int:
+        with self._store.lock, store_trouble("mending packs"):
+            damaged = damaged_packs(self._store)
+            for number in damaged:
+                _mend(self._store, number, occasion)
+            return len(damaged)
+
+    def erase_all_but(self, needed: AbstractSet[Digest]) -> int:
+        with self._store.lock, store_trouble("erasing content"):
+            try:
+                return _erase_all_but(self._store, needed)
+            except BadRecord as error:
+                raise StoreDamaged(
+                    f"not everything was erased: a record that is needed is damaged: {error}",
+                    hint="run: holdfast check --data",
+                ) from None
+            finally:
+                self._store.forget_cached()
+
+    def stored_form(self, digest: Digest) -> bytes:
+        with self._store.lock:
+            return self._store.record(digest).stored
+
+
+def _mend(store: LocalObjectStore, number: int, occasion: str) -> None:
+    kept: Records = {}
+    for digest, place in store.index.locations():
+        if place.pack == number:
+            kept.setdefault(place, []).append(digest)
+    moved, target = _copy(store, number, kept)
+    store.index.replace_pack(number, moved, target)
+    store.packs.close()
+    damaged = store.packs.directory / pack_name(number)
+    quarantine(store.directory.parent, occasion, damaged)
 
 
 def _copy(
@@ -74,8 +106,7 @@ def _copy(
         appender.close()
 
 
-def erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
-    """Called with the store's lock held; returns the bytes given back."""
+def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     store.index.start_generation()
     size_before = _size(store)
     _store_on_their_own(store, needed)
