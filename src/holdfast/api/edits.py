@@ -55,6 +55,29 @@ class Edits:
 
         return Attempt(self._engine, session_id, reasoning, kind)
 
+    def begin_attempt(self, session_id: SessionId, reasoning: str) -> Activity:
+        """Save the workspace before a program of its own runs; then keep it or put it back."""
+        from holdfast.engine.edits.attempts import begin_attempt
+
+        return begin_attempt(self._engine, session_id, reasoning)
+
+    def keep_attempt(self, number: int) -> None:
+        from holdfast.engine.edits.attempts import keep_attempt
+
+        keep_attempt(self._vault, number)
+
+    def put_back_attempt(self, number: int, why: str) -> None:
+        """Restore the workspace to before the attempt, and record why."""
+        from holdfast.engine.edits.attempts import put_back
+
+        put_back(self._engine, number, why)
+
+    def keep_interrupted(self, session_id: SessionId) -> list[Activity]:
+        """Settle interrupted edits and attempts: the workspace stays as it is."""
+        from holdfast.engine.edits.attempts import keep_cut_off
+
+        return list(keep_cut_off(self._vault, session_id))
+
     def interrupted(self, session_id: SessionId) -> list[Activity]:
         """Edits and attempts whose process is gone, and that were neither kept nor rolled back."""
         from holdfast.engine.edits.attempts import cut_off

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.checkpoints import Checkpoint, Skipped
+    from holdfast.domain.component_states import ComponentState
+    from holdfast.domain.entries import Entry
     from holdfast.domain.ids import SessionId
     from holdfast.domain.line_origins import Explanation
+    from holdfast.domain.outcomes import DeleteOutcome
     from holdfast.domain.search_hits import SearchResult
     from holdfast.domain.snapshots import WorkspaceSnapshot
     from holdfast.domain.timeline import Timeline
@@ -28,6 +31,56 @@ class History:
 
     def named(self, session_id: SessionId, name: str) -> Checkpoint | None:
         return self._vault.catalog.checkpoint_named(session_id, name)
+
+    def entry(self, checkpoint: Checkpoint, path: bytes) -> Entry | None:
+        """What a checkpoint has at a path."""
+        from holdfast.engine.stored_objects import entry_at
+
+        return entry_at(self._vault.load_tree, checkpoint.tree, path)
+
+    def skipped(self, checkpoint: Checkpoint) -> list[Skipped]:
+        """What the checkpoint left out, and why."""
+        return self._engine.skipped(checkpoint)
+
+    def delete(self, checkpoint: Checkpoint) -> DeleteOutcome:
+        """Delete a checkpoint, and the content that nothing else needs. It cannot be undone."""
+        return self._engine.delete(checkpoint.session_id, checkpoint)
+
+    def component_lines(self, checkpoint: Checkpoint) -> dict[str, str]:
+        """What each component saved, in words; failed and damaged ones are left out."""
+        from holdfast.domain.errors import StoreDamaged
+        from holdfast.domain.git_place import git_place
+        from holdfast.engine.components.manifests import describe_components, read_states
+
+        try:
+            states = {state.name: state for state in read_states(self._vault.objects, checkpoint)}
+            described = describe_components(self._vault, checkpoint)
+        except StoreDamaged:
+            return {}
+        lines: dict[str, str] = {}
+        for name, line in described:
+            if states[name].failure is None:
+                lines[name] = f"{lines[name]}; {line}" if name in lines else line
+        git = states.get("git")
+        if "git" in lines and git is not None and (place := git_place(git, checkpoint)) is not None:
+            lines["git"] = place
+        return lines
+
+    def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
+        """The state of git in a checkpoint; None without one, and where it is damaged."""
+        from holdfast.domain.errors import StoreDamaged
+        from holdfast.engine.components.manifests import state_of
+
+        try:
+            return state_of(self._vault.objects, checkpoint, "git")
+        except StoreDamaged:
+            return None
+
+    def newest_with(self, path: bytes) -> Checkpoint | None:
+        """The newest checkpoint that has something at this path."""
+        from holdfast.engine.history.history import newest_with
+
+        return newest_with(self._vault, path)
 
     def checkpoints(
         self, session_id: SessionId | None, *, limit: int | None = None, records: bool = False

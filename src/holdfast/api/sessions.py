@@ -68,7 +68,8 @@ class Sessions:
         """The current session, or a new one that becomes current."""
         return self._engine.ensure_current_session(fresh_id)
 
-    def checkpoint_count(self, session_id: SessionId) -> int:
+    def checkpoint_count(self, session_id: SessionId | None) -> int:
+        """Of one session or, for None, of all."""
         return self._vault.catalog.counts(session_id).checkpoints
 
     def start(

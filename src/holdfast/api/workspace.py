@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from holdfast.api.git import Acceptances
     from holdfast.api.history import History
     from holdfast.api.keys import Keys, Secret
+    from holdfast.api.restores import Restores
+    from holdfast.api.rounds import Rounds
     from holdfast.api.sessions import Sessions
     from holdfast.api.settings import WorkspaceSettings
     from holdfast.api.upkeep import Upkeep
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.events import Event
     from holdfast.domain.ids import SessionId
+    from holdfast.domain.intent import SnapshotIntent
+    from holdfast.domain.outcomes import SaveOutcome
     from holdfast.engine.engine import Engine
     from holdfast.ports.progress import Progress as Progress
     from holdfast.ports.progress import TransferProgress as TransferProgress
@@ -161,6 +165,18 @@ class Workspace:
         return Sessions(self._opened)
 
     @property
+    def restores(self) -> Restores:
+        from holdfast.api.restores import Restores
+
+        return Restores(self._opened)
+
+    @property
+    def rounds(self) -> Rounds:
+        from holdfast.api.rounds import Rounds
+
+        return Rounds(self._opened)
+
+    @property
     def settings(self) -> WorkspaceSettings:
         from holdfast.api.settings import WorkspaceSettings
 
@@ -184,6 +200,13 @@ class Workspace:
 
         return Bundles(self._opened)
 
+    def save(
+        self, session_id: SessionId, intent: SnapshotIntent, *, reuse: bool = False
+    ) -> SaveOutcome:
+        """Save the workspace; the checkpoint is durable when this returns. With `reuse`, HEAD
+        serves if it is less than a minute old and nothing has changed since."""
+        return self._opened.engine.save(session_id, intent, reuse=reuse)
+
     def resolve(self, scope: SessionId | None, reference: str | None) -> Checkpoint:
         """The checkpoint that a reference means, in one session or, for None, in all of them;
         without a reference, the one before HEAD."""
@@ -194,6 +217,18 @@ class Workspace:
         from holdfast.engine.history.head import standing_on
 
         return standing_on(self._opened.engine.vault, scope)
+
+    def leaves_out(self, directory: bytes) -> bool:
+        """Whether a save now would leave the directory out; False where that cannot be read."""
+        from holdfast.engine.save.save import capture_policy
+        from holdfast.engine.scan.ignore_check import leaves_out
+
+        vault = self._opened.engine.vault
+        try:
+            with vault.open_root() as root_fd:
+                return leaves_out(vault.fs, capture_policy(vault), root_fd, directory)
+        except OSError:
+            return False
 
     def report_progress(self, listener: TransferProgress) -> AbstractContextManager[None]:
         """Within the block, long work reports to this listener."""

@@ -62,6 +62,11 @@ class PathProblem:
     reason: str
 
 
+NOTHING_CHANGED = "nothing was changed"
+RESTORE_DONE = "the restore was already done, and holdfast undo takes it back"
+"""Said of a restore that is cancelled before it begins, or after it was finished."""
+
+
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
     """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`. `git`

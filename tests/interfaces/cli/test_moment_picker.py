@@ -125,13 +125,13 @@ def test_every_letter_searches_in_whatever_script(cli: CommandLine) -> None:
 
 SLOWED = """
 import sys, time
-from holdfast.interfaces.cli import moment_picker
+from holdfast.api.restores import PresentState
 from holdfast.interfaces.cli.main import main
-plan = moment_picker.make_plan
-def slow_plan(*arguments):
+affected = PresentState.affected_files
+def slowly_affected(*arguments):
     time.sleep(0.7)
-    return plan(*arguments)
-moment_picker.make_plan = slow_plan
+    return affected(*arguments)
+PresentState.affected_files = slowly_affected
 sys.exit(main(["restore"]))
 """
 

@@ -15,7 +15,7 @@ from holdfast.domain.entries import MODE_MASK, SETID_BITS
 from holdfast.domain.errors import NoSpace, RestoreConflict, RestoreFailed
 from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore_plans import UNDER_WAY, RestorePlan
 from holdfast.engine.components.captured import CapturedComponents, capture_components
@@ -57,10 +57,8 @@ from holdfast.engine.stored_objects import entry_at, remembering
 from holdfast.engine.vault import FULL, Vault
 from holdfast.values.classes import replace
 
-NOTHING_CHANGED = "nothing was changed"
 ROLLED_BACK = "rolled back"
 ROLLED_BACK_LATER = "the next command rolls back what was done"
-DONE = "the restore was already done, and holdfast undo takes it back"
 """What is true of a restore that somebody cancelled."""
 
 
@@ -108,7 +106,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
             return _with_drift(vault, request, outcome)
         except BaseException as error:
             unlocked.put_back()
-            _note_truth(error, NOTHING_CHANGED if outcome is None else DONE)
+            _note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
             raise
 
 
@@ -255,7 +253,7 @@ def carry_out(
             )
         except BaseException as error:
             if vault.catalog.operation_with_token(token) is not None:
-                _note_truth(error, DONE)
+                _note_truth(error, RESTORE_DONE)
                 raise  # recorded: the next command tidies up
             try:
                 _take_back(vault, journal, safety, executor, staging, restoring)
@@ -278,7 +276,7 @@ def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: Resto
         staging.remove()
         vault.access.remove_journal()
     except KeyboardInterrupt as error:
-        _note_truth(error, DONE)
+        _note_truth(error, RESTORE_DONE)
         raise
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.hunk_choice import DEFAULT_CONTEXT, NumberedHunk, hunk_key
-from holdfast.engine.restore.hunks import choose_hunks, hunks_of_file
-from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.diff_views.unified import hunk_lines, show_lines
 from holdfast.interfaces.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
     from holdfast.api.workspace import Workspace
     from holdfast.interfaces.cli.invocation import Invocation
 
@@ -22,7 +21,6 @@ def choose(
     invocation: Invocation, opened: Workspace, request: RestoreRequest
 ) -> tuple[RestoreRequest, list[NumberedHunk]]:
     """The request for the hunks that were asked for, and these hunks."""
-    vault = opened.engine.vault
     wanted = [hunk_key(text) for given in invocation.options.hunks for text in given.split(",")]
     if len(request.paths) != 1:
         raise UsageError(
@@ -32,12 +30,12 @@ def choose(
     text = invocation.options.context
     context = DEFAULT_CONTEXT if text is None else context_lines(text)
     with invocation.busy("comparing", opened):
-        scan = opened.engine.look((request.target.tree,))
-        request = choose_hunks(vault, scan, request, wanted, context=context)
+        present = opened.restores.look(request.target)
+        request = present.choose_hunks(request, wanted, context=context)
         assert request.hunks is not None
         names = request.hunks.names
         [path] = request.paths
-        hunks = hunks_of_file(vault, scan, request.target, path, context=context)
+        hunks = present.hunks(request.target, path, context=context)
         return request, [hunk for hunk in hunks if hunk.name in names]
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.api.workspace import Workspace
 from holdfast.domain.component_states import SOME
 from holdfast.domain.errors import NeedsConfirmation
 from holdfast.domain.restore_plans import ComponentStep
-from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.confirmation import agrees, can_ask
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.values.classes import replace
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
+    from holdfast.api.workspace import Workspace
 
 EXTERNAL = "external"
 _HINT = "look at it with --dry-run, and agree to all of them with --yes"
@@ -25,7 +27,7 @@ def choose_external(
     """The request with those files that were agreed to, and whether some had to be left out: those
     that are refused, with --best-effort. Without it the restore is refused as a whole."""
     with invocation.busy("planning", opened):
-        plan = opened.engine.plan(request)
+        plan = opened.restores.plan(request)
     step = next((step for step in plan.components if step.name == EXTERNAL), None)
     if step is None or invocation.options.dry_run or (step.blocked and not request.best_effort):
         return request, False

@@ -15,13 +15,12 @@ from datetime import datetime
 from itertools import islice
 from time import monotonic
 
+from holdfast.api.restores import PresentState
+from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.sessions import Session
-from holdfast.engine.engine import Engine
-from holdfast.engine.restore.plan import make_plan
-from holdfast.engine.scan.scanner import Scan
 from holdfast.interfaces.cli.cells import cell_width, fitting_words, padded
 from holdfast.interfaces.cli.checkpoint_view import title
 from holdfast.interfaces.cli.diff_views.difference import Difference
@@ -53,8 +52,8 @@ class MomentPicker:
 
     def __init__(
         self,
-        engine: Engine,
-        scan: Scan,
+        opened: Workspace,
+        present: PresentState,
         moments: Sequence[Checkpoint],
         sessions: Mapping[SessionId, Session],
         terminal: Terminal,
@@ -64,8 +63,8 @@ class MomentPicker:
         older: int = 0,
     ) -> None:
         """There are `older` moments that are not in the list."""
-        self._engine = engine
-        self._scan = scan
+        self._opened = opened
+        self._present = present
         self._moments = moments
         self._sessions = sessions
         self._terminal = terminal
@@ -147,7 +146,7 @@ class MomentPicker:
         return next((at for at, one in tried if self._affected(one) != frozenset()), 0)
 
     def _is_known_as_now(self, one: Checkpoint) -> bool:
-        return one.tree == self._scan.tree or self._files.get(one.tree) == frozenset()
+        return self._present.is_state_of(one) or self._files.get(one.tree) == frozenset()
 
     def _by(self, key: str) -> int:
         whole = max(self._body_lines() - 1, 1)
@@ -243,9 +242,7 @@ class MomentPicker:
         """The files that restoring it would change; None where that cannot be read."""
         if one.tree not in self._files:
             try:
-                request = self._engine.restore_request(None, one.id)
-                plan = make_plan(self._engine.vault, self._scan, request)
-                self._files[one.tree] = frozenset(plan.affected_files)
+                self._files[one.tree] = self._present.affected_files(one)
             except HoldfastError:
                 self._files[one.tree] = None
         return self._files[one.tree]
@@ -256,11 +253,11 @@ class MomentPicker:
         yield ScreenLine("Restoring adds the lines marked - and removes the lines marked +", (DIM,))
         try:
             affected = self._affected(one) or frozenset()
-            found = self._engine.changes_in(self._scan, one, renames=False)
+            found = self._present.changes(one)
             changes = [change for change in found if change.path in affected]
             if not affected:
                 yield ScreenLine("the workspace is as it was at this moment", (DIM,))
-            shown = Difference(self._engine.vault, one, None, changes)
+            shown = Difference(self._opened.engine.vault, one, None, changes)
             for line in reading_lines(self._terminal, shown):
                 text = visible_line(line.data).expandtabs(_TAB)
                 yield ScreenLine(text, COLOURS[line.style])

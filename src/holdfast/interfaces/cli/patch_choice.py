@@ -16,7 +16,6 @@ from holdfast.domain.entries import DirectoryEntry
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.hunk_choice import MODE, HunkChoice, NumberedHunk, name_in
 from holdfast.domain.paths import is_within
-from holdfast.engine.restore.hunks import hunks_of_file
 from holdfast.interfaces.cli.confirmation import can_ask
 from holdfast.interfaces.cli.diff_views.difference import Difference, mode_change
 from holdfast.interfaces.cli.diff_views.unified import (
@@ -30,9 +29,8 @@ from holdfast.interfaces.cli.typed_line import typed_line
 from holdfast.interfaces.cli.wording import count
 
 if TYPE_CHECKING:
+    from holdfast.api.restores import PresentState, RestoreRequest
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.restore.records import RestoreRequest
-    from holdfast.engine.scan.scanner import Scan
     from holdfast.interfaces.cli.invocation import Invocation
 
 _ANSWERS = {
@@ -72,13 +70,13 @@ def choose_patches(
             hint="name the hunks instead: holdfast restore REF PATH --hunk 1",
         )
     with invocation.busy("comparing", opened):
-        scan = opened.engine.look((request.target.tree,))
-        changes = opened.engine.changes_in(scan, request.target, renames=False)
+        present = opened.restores.look(request.target)
+        changes = present.changes(request.target)
     chosen = _Chosen()
     for change in _each_asked_once(changes, request.paths):
         if chosen.is_over:
             break
-        _ask_about(invocation, opened, request, scan, change, chosen)
+        _ask_about(invocation, opened, request, present, change, chosen)
     if not chosen.paths:
         return None
     hunks = [hunk for found in chosen.hunks.values() for hunk in found]
@@ -132,7 +130,7 @@ def _ask_about(
     invocation: Invocation,
     opened: Workspace,
     request: RestoreRequest,
-    scan: Scan,
+    present: PresentState,
     change: Change,
     chosen: _Chosen,
 ) -> None:
@@ -140,7 +138,7 @@ def _ask_about(
     vault = opened.engine.vault
     shown = Difference(vault, request.target, None, [change])
     try:
-        hunks = list(hunks_of_file(vault, scan, request.target, path))
+        hunks = list(present.hunks(request.target, path))
     except (Refused, UsageError):  # there are no lines to choose from
         hunks = []
     if not hunks:

@@ -90,13 +90,10 @@ def require_restorable(
 ) -> None:
     """Where neither the checkpoint nor the workspace has a path and an older checkpoint has it,
     say which."""
-    from holdfast.engine.stored_objects import entry_at
-
-    vault = opened.engine.vault
     for text in typed:
-        for path in invocation.paths([text], vault.workspace):
-            present = os.path.lexists(os.fsencode(vault.workspace) + b"/" + path)
-            if present or entry_at(vault.load_tree, target.tree, path) is not None:
+        for path in invocation.paths([text], opened.path):
+            present = os.path.lexists(os.fsencode(opened.path) + b"/" + path)
+            if present or opened.history.entry(target, path) is not None:
                 continue
             if (saved := _where_saved(invocation, opened, text)) is not None:
                 raise NotFound(
@@ -107,14 +104,11 @@ def require_restorable(
 
 
 def _where_saved(invocation: Invocation, opened: Workspace, typed: str) -> Checkpoint | None:
-    from holdfast.engine.history.history import newest_with
-
-    vault = opened.engine.vault
     try:
-        paths = invocation.paths([typed], vault.workspace)
+        paths = invocation.paths([typed], opened.path)
     except (UsageError, ValueError):
         return None
-    return newest_with(vault, paths[0]) if paths else None
+    return opened.history.newest_with(paths[0]) if paths else None
 
 
 def is_known_path(
@@ -124,19 +118,15 @@ def is_known_path(
     checkpoints: Sequence[Checkpoint] = (),
 ) -> bool:
     """Whether the workspace has it, or HEAD, or one of these checkpoints."""
-    from holdfast.engine.history.head import standing_on
-    from holdfast.engine.stored_objects import entry_at
-
-    vault = opened.engine.vault
     try:
-        paths = invocation.paths([typed], vault.workspace)
+        paths = invocation.paths([typed], opened.path)
     except (UsageError, ValueError):
         return False
-    if not paths or os.path.lexists(os.fsencode(vault.workspace) + b"/" + paths[0]):
+    if not paths or os.path.lexists(os.fsencode(opened.path) + b"/" + paths[0]):
         return True
-    head = standing_on(vault, invocation.scope(opened))
+    head = opened.head(invocation.scope(opened))
     return any(
-        one is not None and entry_at(vault.load_tree, one.tree, paths[0]) is not None
+        one is not None and opened.history.entry(one, paths[0]) is not None
         for one in (head, *checkpoints)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME
@@ -22,7 +23,6 @@ from holdfast.domain.restore_plans import (
     count_steps,
 )
 from holdfast.domain.rounds import round_title
-from holdfast.engine.restore.records import RestoreRequest
 from holdfast.interfaces.cli.terminal import (
     BOLD,
     CYAN,
@@ -34,6 +34,9 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.wording import count, duration, size
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
 
 _MOST_LINES = 20
 _MOST_NAMED = 5

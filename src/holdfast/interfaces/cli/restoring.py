@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.api.workspace import Workspace
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git_drift import TO_RESTORE_GIT
 from holdfast.domain.hunk_choice import NumberedHunk
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutcome
 from holdfast.domain.remarks import reworded
 from holdfast.domain.restore_plans import FAILED, Missing, RestorePlan
 from holdfast.domain.rounds import round_title
-from holdfast.engine.components.git_drift import present_git
-from holdfast.engine.restore.records import RestoreRequest
-from holdfast.engine.restore.restore import DONE, NOTHING_CHANGED
 from holdfast.interfaces.cli.cancelling import answering_ctrl_c
 from holdfast.interfaces.cli.confirmation import can_ask, require_confirmation
 from holdfast.interfaces.cli.invocation import Invocation
@@ -34,6 +30,10 @@ from holdfast.interfaces.cli.restore_view import (
     target_words,
 )
 from holdfast.interfaces.cli.terminal import DIM, Terminal, visible
+
+if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
+    from holdfast.api.workspace import Workspace
 
 PARTIAL = 3
 _MOST_LOOKED_FOR = 5
@@ -58,20 +58,20 @@ def restore_and_report(
     working: tuple[str, ...] = ()
     shown = None
     if invocation.options.yes:
-        working = opened.engine.working_agents(request)
+        working = opened.restores.working_agents(request)
         for warning in () if invocation.json else working:
             invocation.terminal.warn(warning)
     else:
         shown = _confirm(invocation, opened, request, what)
     invocation.so_far = None
     with invocation.busy("restoring", opened), answering_ctrl_c(invocation):
-        outcome = opened.engine.restore(request)
-    invocation.so_far = DONE if outcome.recorded else NOTHING_CHANGED
+        outcome = opened.restores.restore(request)
+    invocation.so_far = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
     rounds = _rounds(opened, request, outcome)
     if invocation.json:
         from holdfast.api.views.restores import restored_view
 
-        git = present_git(opened.engine.vault, restored=outcome)
+        git = opened.restores.git_now(outcome)
         view = restored_view(outcome, invocation.elapsed_ms, git, working)
         invocation.emit({**rounds, **view, **_hunks_as_json(hunks), **besides})
     else:
@@ -92,9 +92,7 @@ def _rounds(opened: Workspace, request: RestoreRequest, outcome: RestoreOutcome)
     """What a reset says besides; nothing for other restores."""
     if request.kind is not OperationKind.RESET:
         return {}
-    from holdfast.engine.sessions.approval import reset_outcome
-
-    ended = reset_outcome(opened.engine.vault, request.session_id, outcome)
+    ended = opened.rounds.reset_outcome(request.session_id, outcome)
     return {
         "reset_to": ended.reset_to,
         "new_session": ended.new_round,
@@ -128,7 +126,7 @@ def _show(
             what=what,
             steps_back=steps_back,
         )
-    place = present_git(opened.engine.vault, restored=outcome)
+    place = opened.restores.git_now(outcome)
     if place is not None:
         terminal.sentence(terminal.paint(f"  git: {place}", DIM))
     told = shown.warnings if shown is not None else ()
@@ -139,11 +137,7 @@ def _abandoning(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -
     """The round that a reset would abandon; None for other restores, and with nothing to reset."""
     if request.kind is not OperationKind.RESET:
         return None
-    from holdfast.engine.sessions.approval import active_round, has_nothing_to_reset
-
-    if has_nothing_to_reset(opened.engine.vault, request, plan):
-        return None
-    return active_round(opened.engine.vault, request.session_id)
+    return opened.rounds.abandoned_by(request, plan)
 
 
 def _tell_of_head(
@@ -152,9 +146,7 @@ def _tell_of_head(
     """After a restore of some paths HEAD is where it was, and these paths are unsaved changes."""
     if not request.paths or not outcome.steps or request.kind is not OperationKind.RESTORE:
         return
-    from holdfast.engine.history.head import standing_on
-
-    head = standing_on(opened.engine.vault, None)
+    head = opened.head()
     if head is None or head.id == request.target.id:
         return
     saves = "the next checkpoint saves what was restored"
@@ -167,19 +159,8 @@ def _tell_of_git(
     request: RestoreRequest,
     outcome: RestoreOutcome | None = None,
 ) -> None:
-    """One line about branches, tags and stash entries that are gone or moved and stay so. How git
-    is now, what the restore saved first says, if it is done: git is not run once more."""
-    if request.paths or request.target.components is None or "git" in dict(request.components):
-        return
-    from holdfast.engine.components.manifests import read_states
-    from holdfast.engine.components.restore import plan_components
-
-    vault, present = opened.engine.vault, None
-    if outcome is not None and outcome.recorded:
-        safety = vault.catalog.checkpoint(request.session_id, outcome.safety)
-        present = read_states(vault.objects, safety) if safety is not None else None
-    steps = plan_components(vault, request.target, (("git", "refs:"),), present)
-    differing = [line for step in steps for _, line in step.choices]
+    """One line about branches, tags and stash entries that are gone or moved and stay so."""
+    differing = opened.restores.other_git_references(request, outcome)
     if not differing:
         return
     more = f" and {len(differing) - _MOST_LOOKED_FOR} more"
@@ -204,9 +185,7 @@ def _saved_elsewhere(
     noted = noted_missing(missing)[:_MOST_LOOKED_FOR]
     if not noted:
         return []
-    from holdfast.engine.history.history import newest_with
-
-    found = ((gone.path, newest_with(opened.engine.vault, gone.path)) for gone in noted)
+    found = ((gone.path, opened.history.newest_with(gone.path)) for gone in noted)
     return [(path, saved) for path, saved in found if saved is not None]
 
 
@@ -227,12 +206,12 @@ def _preview(
     besides: dict[str, Any],
 ) -> int:
     with invocation.busy("planning", opened):
-        plan = opened.engine.plan(request)
+        plan = opened.restores.plan(request)
     abandoned = _abandoning(opened, request, plan)
     if invocation.json:
         from holdfast.api.views.restores import planned_view
 
-        git = present_git(opened.engine.vault)
+        git = opened.restores.git_now()
         view = planned_view(
             request.target, plan, invocation.elapsed_ms, git, best_effort=request.best_effort
         )
@@ -259,7 +238,7 @@ def _confirm(
     affected and nothing else, or when the engine will refuse anyway. At a terminal, what an undo
     takes back is always shown first."""
     with invocation.busy("planning", opened):
-        plan = opened.engine.plan(request)
+        plan = opened.restores.plan(request)
     others = [step for step in plan.components if step.actions]
     obstacles = plan.blocked or any(step.blocked for step in plan.components)
     if obstacles and not request.best_effort:

@@ -12,7 +12,7 @@ from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, Ter
 from holdfast.interfaces.cli.wording import ago, count, first_line, iso
 
 if TYPE_CHECKING:
-    from holdfast.engine.sessions.approval import ApprovalStatus
+    from holdfast.api.rounds import ApprovalStatus
 
 _COLOURS = {
     RoundStatus.ACTIVE: CYAN,

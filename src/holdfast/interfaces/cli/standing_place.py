@@ -19,19 +19,11 @@ def not_saved_here(terminal: Terminal, opened: Workspace) -> str | None:
     if not inside:
         return None
     from holdfast.domain.paths import to_text
-    from holdfast.engine.save.save import capture_policy
-    from holdfast.engine.scan.ignore_check import leaves_out
 
-    vault = opened.engine.vault
-    try:
-        with vault.open_root() as root_fd:
-            left_out = leaves_out(vault.fs, capture_policy(vault), root_fd, inside)
-    except OSError:
-        return None
-    if not left_out:
+    if not opened.leaves_out(inside):
         return None
     return (
-        f"nothing in {to_text(inside)} is saved: the rules of {vault.workspace} leave it out. To "
+        f"nothing in {to_text(inside)} is saved: the rules of {opened.path} leave it out. To "
         "have it saved, include it (holdfast config get include), or make it a workspace of its "
         "own: holdfast init"
     )

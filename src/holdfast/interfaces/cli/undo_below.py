@@ -23,8 +23,7 @@ def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> lis
     from holdfast.api.stores import recent_workspaces
 
     here = invocation.directory.expanduser().resolve()
-    newest = None if opened is None else opened.engine.vault.catalog.newest_operation()
-    since_ns = 0 if newest is None else newest.at_ns
+    since_ns = 0 if opened is None else opened.restores.newest_operation_ns()
     below = [
         place
         for place, used_ns in recent_workspaces()
@@ -44,7 +43,7 @@ def _has_something(invocation: Invocation, workspace: Path) -> bool:
         with open_workspace(
             workspace, create=False, force=invocation.options.force, passive=True
         ) as opened:
-            opened.engine.last_step(turn=False)
+            opened.restores.last_step()
     except (HoldfastError, OSError):
         return False  # nothing, or it cannot be told from here
     return True

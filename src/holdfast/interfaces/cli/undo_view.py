@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.views.restores import undone_view
 from holdfast.domain.operations import OperationKind
-from holdfast.engine.undo.description import undone_words
 from holdfast.interfaces.cli.external_choice import undo_or_redo
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
+    from holdfast.api.restores import UndoStep
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.undo.undo import UndoStep
     from holdfast.interfaces.cli.invocation import Invocation
 
 
 def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -> int:
     from holdfast.interfaces.cli.restoring import restore_and_report
 
-    words = undone_words(opened.engine.vault, step)
+    words = opened.restores.undone_words(step)
     request = step.request
     if request.kind is OperationKind.UNDO and step.undone is None:
         request = replace(request, note=words)

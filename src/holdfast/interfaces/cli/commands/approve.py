@@ -9,7 +9,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from holdfast.engine.sessions.approval import ApproveOutcome
+    from holdfast.api.rounds import ApproveOutcome
 
 _PARTIAL = 3
 
@@ -33,10 +33,10 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         session_id = invocation.session(opened)
         with invocation.busy("saving", opened):
-            outcome = opened.engine.approve(session_id, invocation.options.message)
+            outcome = opened.rounds.approve(session_id, invocation.options.message)
         unread = [
             skip
-            for skip in (opened.engine.skipped(outcome.approved) if outcome.saved else ())
+            for skip in (opened.history.skipped(outcome.approved) if outcome.saved else ())
             if skip.reason.is_failure
         ]
     if invocation.json:

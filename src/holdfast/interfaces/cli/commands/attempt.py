@@ -47,28 +47,28 @@ def run(invocation: Invocation) -> int:
         return _keep(invocation)
     reason = _reason(invocation)
     _require_command(invocation)
-    from holdfast.engine.edits.attempts import begin_attempt, keep_attempt, put_back
 
     # A session that is named has to be there: a typo would keep the attempt where nobody looks.
     begins = invocation.options.session is None
     with invocation.open(create=begins) as opened:
         session_id = invocation.session(opened, create=begins)
         with invocation.busy("saving", opened):
-            attempt = begin_attempt(opened.engine, session_id, reason)
+            attempt = opened.edits.begin_attempt(session_id, reason)
         number = attempt.number
         try:
             status = _run_command(invocation)
         except OSError as error:
-            keep_attempt(opened.engine.vault, number)
+            opened.edits.keep_attempt(number)
             raise _not_run(invocation.literal[0], error, attempt) from None
         except BaseException as error:
-            put_back(opened.engine, number, type(error).__name__)
+            opened.edits.put_back_attempt(number, type(error).__name__)
             raise
         if status == 0:
-            keep_attempt(opened.engine.vault, number)
+            opened.edits.keep_attempt(number)
         else:
             with invocation.busy("restoring", opened):
-                put_back(opened.engine, number, f"{invocation.literal[0]} ended with {status}")
+                why = f"{invocation.literal[0]} ended with {status}"
+                opened.edits.put_back_attempt(number, why)
         _tell(invocation, opened, attempt, status)
     return status
 
@@ -130,12 +130,11 @@ def _run_command(invocation: Invocation) -> int:
 
 def _keep(invocation: Invocation) -> int:
     from holdfast.domain.paths import to_text
-    from holdfast.engine.edits.attempts import keep_cut_off
     from holdfast.interfaces.cli.terminal import visible
 
     invocation.at_most(0)
     with invocation.open() as opened:
-        kept = keep_cut_off(opened.engine.vault, invocation.session(opened))
+        kept = opened.edits.keep_interrupted(invocation.session(opened))
     if invocation.json:
         invocation.emit(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import SkipReason
@@ -77,8 +78,10 @@ def run(invocation: Invocation) -> int:
     with invocation.open(create=True) as opened:
         session = invocation.session(opened, create=True)
         with invocation.busy("saving", opened):
-            outcome = opened.engine.save(session, intent, reuse=options.reuse)
-        others = [] if invocation.json else _others(opened, outcome)
+            outcome = opened.save(session, intent, reuse=options.reuse)
+        others: dict[str, str] = {}
+        if not invocation.json and outcome.checkpoint.components is not None:
+            others = opened.history.component_lines(outcome.checkpoint)
         back = "" if invocation.json else _reference(opened, outcome.checkpoint)
         git = _git(opened, outcome) if invocation.json else None
         if invocation.terminal.standing_in:
@@ -130,39 +133,12 @@ def _share(text: str) -> float:
 
 
 def _git(opened: Workspace, outcome: SaveOutcome) -> GitAtCheckpointView | None:
-    from holdfast.api.views.git import git_at_checkpoint_view
-    from holdfast.domain.errors import StoreDamaged
-    from holdfast.engine.components.manifests import state_of
-
     made = outcome.checkpoint
-    try:
-        return git_at_checkpoint_view(state_of(opened.engine.vault.objects, made, "git"), made)
-    except StoreDamaged:
-        return None
-
-
-def _others(opened: Workspace, outcome: SaveOutcome) -> list[tuple[str, str]]:
-    """What was saved besides files, each in a line; what was not is told anyway."""
-    vault, made = opened.engine.vault, outcome.checkpoint
     if made.components is None:
-        return []
-    from holdfast.domain.errors import StoreDamaged
-    from holdfast.domain.git_place import git_place
-    from holdfast.engine.components.manifests import describe_components, read_states
+        return None
+    from holdfast.api.views.git import git_at_checkpoint_view
 
-    try:
-        states = {state.name: state for state in read_states(vault.objects, made)}
-        told = describe_components(vault, made)
-    except StoreDamaged:
-        return []
-    lines: dict[str, str] = {}
-    for name, line in told:
-        if states[name].failure is None:
-            lines[name] = f"{lines[name]}; {line}" if name in lines else line
-    git = states.get("git")
-    if "git" in lines and git is not None and (place := git_place(git, made)) is not None:
-        lines["git"] = place
-    return list(lines.items())
+    return git_at_checkpoint_view(opened.history.git_state(made), made)
 
 
 def _reference(opened: Workspace, made: Checkpoint) -> str:
@@ -173,14 +149,14 @@ def _reference(opened: Workspace, made: Checkpoint) -> str:
     if made.name is None:
         return short(made.id)
     try:
-        found = opened.engine.resolve(None, made.name)
+        found = opened.resolve(None, made.name)
     except HoldfastError:
         return short(made.id)
     return made.name if found.id == made.id else short(made.id)
 
 
 def _show(
-    invocation: Invocation, outcome: SaveOutcome, others: list[tuple[str, str]], back: str
+    invocation: Invocation, outcome: SaveOutcome, others: Mapping[str, str], back: str
 ) -> None:
     from shlex import quote
 
@@ -214,7 +190,7 @@ def _show(
     if other:
         words = f"  left out: {other} (list: holdfast status --skipped)"
         terminal.sentence(terminal.paint(words, DIM))
-    for name, line in others:
+    for name, line in others.items():
         terminal.sentence(terminal.paint(f"  {name}: {visible(line)}", DIM))
     if not outcome.deduplicated:
         way = f"  come back: holdfast restore {quote(visible(back))}"

@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
             hint="go ahead with --yes",
         )
         with invocation.busy("deleting"):
-            outcome = opened.engine.delete(found.session_id, found)
+            outcome = opened.history.delete(found)
     if invocation.json:
         from holdfast.api.views.checkpoints import deleted_view
 

@@ -114,7 +114,7 @@ def _saved(invocation: Invocation, reason: str) -> str | None:
     try:
         with invocation.open() as opened:
             session = invocation.session(opened, create=True)
-            opened.engine.save(session, make_intent(reason, tags=(SETUP_TAG,)), reuse=True)
+            opened.save(session, make_intent(reason, tags=(SETUP_TAG,)), reuse=True)
     except NotFound:
         return None
     except HoldfastError as error:

@@ -28,5 +28,5 @@ def run(invocation: Invocation) -> int:
     with invocation.open() as opened:
         scope = invocation.scope(opened)
         if scope is not None:
-            return undo_or_redo(invocation, opened, opened.engine.redo_request(scope))
-        return undo_and_report(invocation, opened, opened.engine.next_step())
+            return undo_or_redo(invocation, opened, opened.restores.redo_request(scope))
+        return undo_and_report(invocation, opened, opened.restores.next_step())

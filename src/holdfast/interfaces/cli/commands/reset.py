@@ -28,5 +28,5 @@ def run(invocation: Invocation) -> int:
 
     with invocation.open() as opened:
         session = invocation.session(opened)
-        request = opened.engine.reset_request(session)
+        request = opened.rounds.reset_request(session)
         return restore_and_report(invocation, opened, request)

@@ -10,8 +10,8 @@ from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.restores import RestoreRequest
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.restore.records import RestoreRequest
 
 EXTERNAL = "external"
 _MOST_MOMENTS = 2_000
@@ -140,7 +140,6 @@ def _git_mode(mode: str | None, references: Sequence[str]) -> dict[str, str]:
 
 def run(invocation: Invocation) -> int:
     from holdfast.domain.component_states import EXACT
-    from holdfast.engine.components.selection import ComponentChoice
     from holdfast.interfaces.cli.path_arguments import (
         path_mistaken_for_checkpoint,
         require_restorable,
@@ -158,22 +157,20 @@ def run(invocation: Invocation) -> int:
                 return 0
             words = [picked]
         reference = words[0]
-        paths = invocation.paths(words[1:], opened.engine.vault.workspace)
+        paths = invocation.paths(words[1:], opened.path)
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
             options = invocation.options
             external = options.external or EXTERNAL in options.include
             modes = _git_mode(options.git, options.refs)
-            request = opened.engine.restore_request(
+            request = opened.restores.request(
                 invocation.scope(opened),
                 reference,
                 paths=paths,
                 best_effort=options.best_effort,
-                components=ComponentChoice(
-                    modes | ({EXTERNAL: EXACT} if external else {}),
-                    options.include,
-                    options.exclude,
-                ),
+                components=modes | ({EXTERNAL: EXACT} if external else {}),
+                include=options.include,
+                exclude=options.exclude,
             )
         require_restorable(invocation, opened, request.target, words[1:])
         if invocation.options.patch:
@@ -224,17 +221,16 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
     from holdfast.interfaces.cli.terminal import BOLD
     from holdfast.interfaces.cli.wording import ago
 
-    vault, terminal = opened.engine.vault, invocation.terminal
-    scope = invocation.scope(opened)
+    terminal, scope = invocation.terminal, invocation.scope(opened)
     with invocation.busy("scanning", opened):
-        scan = opened.engine.look()
-        moments = list(vault.catalog.history(scope, limit=_MOST_MOMENTS))
-        older = vault.catalog.counts(scope).checkpoints - len(moments)
-    sessions = {one.id: one for one in vault.catalog.sessions()}
+        present = opened.restores.look()
+        moments = opened.history.checkpoints(scope, limit=_MOST_MOMENTS)
+        older = opened.sessions.checkpoint_count(scope) - len(moments)
+    sessions = {one.id: one for one in opened.sessions.all()}
     terminal.flush()
     screen = Screen(sys.stdin.fileno(), terminal.out.fileno(), colour=terminal.out_colour)
     picker = MomentPicker(
-        opened.engine, scan, moments, sessions, terminal, screen, invocation.now, older=older
+        opened, present, moments, sessions, terminal, screen, invocation.now, older=older
     )
     with invocation.waiting():
         chosen = picker.pick()

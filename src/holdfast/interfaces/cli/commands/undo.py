@@ -10,8 +10,8 @@ from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
+    from holdfast.api.restores import UndoStep
     from holdfast.api.workspace import Workspace
-    from holdfast.engine.undo.undo import UndoStep
 
 
 def configure(parser: Parser) -> None:
@@ -53,10 +53,10 @@ def run(invocation: Invocation) -> int:
     with place as opened:
         scope = invocation.scope(opened)
         if scope is not None:
-            return undo_or_redo(invocation, opened, opened.engine.undo_request(scope))
+            return undo_or_redo(invocation, opened, opened.restores.undo_request(scope))
         with invocation.busy("looking", opened):
             try:
-                step = opened.engine.last_step(turn=turn)
+                step = opened.restores.last_step(turn=turn)
             except NothingToUndo as error:
                 error = _with_loss(opened, error)
                 raise _with_projects_below(invocation, opened, error) from None
@@ -69,12 +69,10 @@ def run(invocation: Invocation) -> int:
 
 def _with_loss(opened: Workspace, error: NothingToUndo) -> NothingToUndo:
     """The same error, with what no undo brings back."""
-    from holdfast.engine.undo.description import loss_words
-
-    loss = opened.engine.last_loss()
+    loss = opened.restores.last_loss()
     if loss is None:
         return error
-    words = f"{error.message}; {loss_words(opened.engine.vault, loss)}"
+    words = f"{error.message}; {opened.restores.loss_words(loss)}"
     return NothingToUndo(words, hint=error.hint)
 
 
@@ -83,15 +81,14 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
     somebody who knows that."""
     if step.loss is None:
         return
-    from holdfast.engine.undo.description import loss_words, undone_words
     from holdfast.interfaces.cli.confirmation import can_ask
     from holdfast.interfaces.cli.terminal import visible
 
-    words = visible(loss_words(opened.engine.vault, step.loss))
+    words = visible(opened.restores.loss_words(step.loss))
     words = f"{words[0].upper()}{words[1:]}"
     asks = can_ask(invocation) and not invocation.json and not invocation.options.yes
     if not asks and not invocation.options.dry_run:
-        before = undone_words(opened.engine.vault, step)
+        before = opened.restores.undone_words(step)
         raise Refused(
             f"{words}, so nothing was undone",
             hint=f"to undo what happened before that, {before}: "

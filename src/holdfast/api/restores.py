@@ -1,0 +1,178 @@
+"""Restores of a workspace: requested, previewed, carried out, undone and redone.
+
+    request, or the step that undo takes → plan, to show it → restore
+
+A request is checked again when its turn comes. A plan shows what a restore would do at the moment
+of the look; the restore looks again before it changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.domain.hunk_choice import DEFAULT_CONTEXT
+
+if TYPE_CHECKING:
+    from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.domain.changes import Change
+    from holdfast.domain.checkpoints import Checkpoint
+    from holdfast.domain.git_place import PresentGit
+    from holdfast.domain.hunk_choice import NumberedHunk
+    from holdfast.domain.ids import SessionId
+    from holdfast.domain.outcomes import RestoreOutcome
+    from holdfast.domain.restore_plans import RestorePlan
+    from holdfast.engine.engine import Engine
+    from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
+    from holdfast.engine.scan.scanner import Scan
+    from holdfast.engine.undo.causes import Loss
+    from holdfast.engine.undo.undo import UndoStep as UndoStep
+
+
+class Restores:
+    """Topic of an open workspace."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        self._engine, self._vault = opened.engine, opened.engine.vault
+
+    def request(
+        self,
+        scope: SessionId | None,
+        reference: str | None,
+        *,
+        paths: Sequence[bytes] = (),
+        best_effort: bool = False,
+        components: Mapping[str, str] | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+    ) -> RestoreRequest:
+        """A restore of a checkpoint, or of some paths of it. `components` says how state other
+        than files comes back; `include` and `exclude`, which does besides the usual."""
+        from holdfast.engine.components.selection import ComponentChoice
+
+        return self._engine.restore_request(
+            scope,
+            reference,
+            paths=paths,
+            best_effort=best_effort,
+            components=ComponentChoice(components or {}, include, exclude),
+        )
+
+    def undo_request(self, session_id: SessionId) -> RestoreRequest:
+        """The restore that undoes the last restore of a session."""
+        return self._engine.undo_request(session_id)
+
+    def redo_request(self, session_id: SessionId) -> RestoreRequest:
+        """The restore that undoes the last undo of a session."""
+        return self._engine.redo_request(session_id)
+
+    def last_step(self, *, turn: bool = False) -> UndoStep:
+        """The last thing that happened to the workspace, whoever did it; with `turn`, everything
+        since the last message to an agent. `NothingToUndo` where there is none."""
+        return self._engine.last_step(turn=turn)
+
+    def next_step(self) -> UndoStep:
+        """What a redo of the whole workspace brings back."""
+        return self._engine.next_step()
+
+    def last_loss(self) -> Loss | None:
+        """Files that the last tool calls deleted and no checkpoint has, if nothing else changed."""
+        return self._engine.last_loss()
+
+    def undone_words(self, step: UndoStep) -> str:
+        """What the step undoes: `the Bash call "rm -rf src" by claude-code`."""
+        from holdfast.engine.undo.description import undone_words
+
+        return undone_words(self._vault, step)
+
+    def loss_words(self, loss: Loss) -> str:
+        from holdfast.engine.undo.description import loss_words
+
+        return loss_words(self._vault, loss)
+
+    def plan(self, request: RestoreRequest) -> RestorePlan:
+        """What a restore would do now; nothing is written."""
+        return self._engine.plan(request)
+
+    def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
+        """Warnings about agents in the middle of a tool call on the files of a restore."""
+        return self._engine.working_agents(request)
+
+    def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
+        """Carry a request out, or the one found when the store's lock is held."""
+        return self._engine.restore(request)
+
+    def look(self, target: Checkpoint | None = None) -> PresentState:
+        """The workspace as it is now, to compare with checkpoints, such as this target."""
+        return PresentState(
+            self._engine, self._engine.look(() if target is None else (target.tree,))
+        )
+
+    def newest_operation_ns(self) -> int:
+        """When the newest entry of the operation log was made; 0 in a new store."""
+        newest = self._vault.catalog.newest_operation()
+        return 0 if newest is None else newest.at_ns
+
+    def git_now(self, restored: RestoreOutcome | None = None) -> PresentGit | None:
+        """Where git is; directly after a restore, its safety checkpoint saves a look."""
+        from holdfast.engine.components.git_drift import present_git
+
+        return present_git(self._vault, restored=restored)
+
+    def other_git_references(
+        self, request: RestoreRequest, outcome: RestoreOutcome | None = None
+    ) -> list[str]:
+        """Branches, tags and stash entries that a restore leaves deleted or moved. After the
+        restore, its safety checkpoint says how git is: git is not run again."""
+        if request.paths or request.target.components is None or "git" in dict(request.components):
+            return []
+        from holdfast.engine.components.manifests import read_states
+        from holdfast.engine.components.restore import plan_components
+
+        present = None
+        if outcome is not None and outcome.recorded:
+            safety = self._vault.catalog.checkpoint(request.session_id, outcome.safety)
+            present = read_states(self._vault.objects, safety) if safety is not None else None
+        steps = plan_components(self._vault, request.target, (("git", "refs:"),), present)
+        return [line for step in steps for _, line in step.choices]
+
+
+class PresentState:
+    """One look at the workspace."""
+
+    def __init__(self, engine: Engine, scan: Scan) -> None:
+        self._engine, self._scan = engine, scan
+
+    def is_state_of(self, checkpoint: Checkpoint) -> bool:
+        """Whether nothing differs at all; False also where only ignore rules do."""
+        return checkpoint.tree == self._scan.tree
+
+    def affected_files(self, checkpoint: Checkpoint) -> frozenset[bytes]:
+        """The files that restoring the checkpoint would change."""
+        from holdfast.engine.restore.plan import make_plan
+
+        request = self._engine.restore_request(None, checkpoint.id)
+        return frozenset(make_plan(self._engine.vault, self._scan, request).affected_files)
+
+    def changes(self, since: Checkpoint) -> list[Change]:
+        return self._engine.changes_in(self._scan, since, renames=False)
+
+    def hunks(
+        self, target: Checkpoint, path: bytes, *, context: int = DEFAULT_CONTEXT
+    ) -> Iterator[NumberedHunk]:
+        """What differs in a text file, in parts that can be restored."""
+        from holdfast.engine.restore.hunks import hunks_of_file
+
+        return hunks_of_file(self._engine.vault, self._scan, target, path, context=context)
+
+    def choose_hunks(
+        self,
+        request: RestoreRequest,
+        wanted: Sequence[int | str],
+        *,
+        context: int = DEFAULT_CONTEXT,
+    ) -> RestoreRequest:
+        """The request for these hunks of its one file only."""
+        from holdfast.engine.restore.hunks import choose_hunks
+
+        return choose_hunks(self._engine.vault, self._scan, request, wanted, context=context)
